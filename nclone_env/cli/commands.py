@@ -20,8 +20,6 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
     "run": "run:run",
     "solve": "solve:solve_levels",
     "merge": "merge:merge_shards",
-    "prove": "prove:prove_levels",
-    "check-proof": "prove:check_proof",
     "benchmark": {
         "list": "benchmark:list_tracks",
         "show": "benchmark:show_track",
@@ -60,8 +58,6 @@ SUMMARIES: Mapping[str, str] = {
     "run": "Step environments with uniform random actions, in a window or headless.",
     "solve": "Search for the best inputs that complete levels; record each solution.",
     "merge": "Join the shards of a job.",
-    "prove": "Search for fastest solutions with a proof; write a certificate of each.",
-    "check-proof": "Check a certificate of prove.",
     "benchmark": "Evaluate policies on named tracks, and prove results by playing them again.",
     "policies": "List the policies that ship with the package, and show how each was made and scores.",
     "profile": "Measure memory and time of environments, training runs and scripts.",

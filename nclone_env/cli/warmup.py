@@ -15,7 +15,6 @@ import numpy as np
 from tyro.conf import Positional
 
 from nclone_env._files import temporary_beside
-from nclone_env.cli.prove import compile_proofs
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.cores import available_cores
 from nclone_env.env import NPlusPlusVectorEnv
@@ -33,7 +32,7 @@ from nclone_env.train import require_training_extra
 if TYPE_CHECKING:
     from nclone_env.train import TrainConfig
 
-Part = Literal["sim", "env", "observations", "plan", "generate", "prove", "replay", "gallery", "train"]
+Part = Literal["sim", "env", "observations", "plan", "generate", "replay", "gallery", "train"]
 """What can be compiled: the simulator, environments with the default and with all observations, and rooms by name."""
 
 
@@ -171,7 +170,6 @@ _TASKS = (
     Task("train", "network and update", 1, _learn),
     Task("plan", "planner", 1, _plan),
     Task("generate", "generator", 1, _generate),
-    Task("prove", "proofs", 0, compile_proofs),
     Task("replay", "replay", 1, _play),
     Task("gallery", "gallery", 1, _show),
     Task("train", "trainer", 2, _train),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.plan.archive import Archive, Rules, cells_that_fit, make_archive
-    from nclone_env.plan.objective import Replayed, replay
+    from nclone_env.plan.objective import Replayed
     from nclone_env.plan.origin import origin_of
     from nclone_env.plan.saved import SEARCH_SUFFIX
     from nclone_env.plan.searches import (
@@ -34,6 +34,5 @@ if TYPE_CHECKING:  # for other rooms
     )
     from nclone_env.plan.smoothing import smooth
     from nclone_env.plan.successors import play
-    from nclone_env.plan.table import most_that_fit, places_for
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -19,21 +19,13 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     )
     from nclone_env.sim.dispatch import beam_of, describe, radius_of
     from nclone_env.sim.geometry import greater, lesser
-    from nclone_env.sim.keys import KeyParts, cell_key, hash_future, hash_future_from, key_parts, square
+    from nclone_env.sim.keys import KeyParts, cell_key, hash_future, key_parts, square
     from nclone_env.sim.pace import Pace
     from nclone_env.sim.plausible import world_fault
     from nclone_env.sim.query import place_of
     from nclone_env.sim.random_numbers import RANDOM_BITS, draw, random_bits, splitmix
     from nclone_env.sim.rays import NO_BEAM
-    from nclone_env.sim.session import (
-        MOST_ENTRIES,
-        Frames,
-        Session,
-        check_inputs,
-        play_worlds,
-        renumber_entries,
-        start_worlds,
-    )
+    from nclone_env.sim.session import MOST_ENTRIES, Frames, Session, check_inputs, renumber_entries
     from nclone_env.sim.speed import slow_frames_per_second
     from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays, make_worlds
 

@@ -114,16 +114,10 @@ def hash_future(levels, worlds, index):
     Two living worlds with the same hash have the same future, except by chance; gold that is left may differ. Worlds
     with the same future may have different hashes. All worlds in which the ninja is dead, or has won, are alike.
     """
-    return hash_future_from(levels, worlds, index, FIRST)
-
-
-@kernel
-def hash_future_from(levels, worlds, index, value):
-    """Return :func:`hash_future` with another start, a uint64: two starts make a hash of 128 bits."""
     ninja = worlds.ninjas[index]
     if ninja["state"] >= DEAD:
-        return finish(mix(value, np.uint64(ninja["state"])))
-    value = hash_living(ninja, value)
+        return finish(mix(FIRST, np.uint64(ninja["state"])))
+    value = hash_living(ninja, FIRST)
     header = levels.header[ninja["level"]]
     followed = False
     for slot in range(header["entity_count"]):

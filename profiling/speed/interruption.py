@@ -82,7 +82,6 @@ CASES = {
     "replay verify": command("replay", "verify", f"{FOLDER}/long.replay"),
     "gallery": command("gallery", LEVEL, "--recordings", f"{FOLDER}/long.replay", "--output", f"{FOLDER}/g", "--force"),
     "solve": command("solve", LEVEL, "--seconds", "600", "--output", f"{FOLDER}/s", "--force"),
-    "prove": command("prove", LEVEL, "--output", f"{FOLDER}/proofs", "--force"),
     "profile": command("profile", "--levels", LEVEL, "--num-envs", "64", "--output-dir", f"{FOLDER}/m"),
     "train": command("train", "--levels", LEVEL, "--output", FOLDER, *SMALL),
 }

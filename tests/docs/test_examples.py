@@ -201,7 +201,7 @@ def test_completion(shell, beginning, capsys, tmp_path):
     script = capsys.readouterr().out
     assert end.value.code in (None, 0)
     assert script.startswith(beginning)
-    assert all(name in script for name in ("check-proof", "total-timesteps", "validate"))
+    assert all(name in script for name in ("submit", "total-timesteps", "validate"))
     if shell == "bash" and shutil.which("bash"):
         (tmp_path / "completion").write_text(script)
         told = subprocess.run(

@@ -231,7 +231,7 @@ SCENES = (
     Scene("video", write_mp4),
     Scene("memory reports", write_report),
     Scene("saved search", write_search, read_search),
-    Scene("text, table, proof", write_text),
+    Scene("text, table", write_text),
     Scene("level library", write_levels, is_cache=True),
     Scene("kernel cache", write_kernel, read_kernel, is_cache=True),
     Scene("generated pack", write_pack, together=check_pack),

@@ -10,7 +10,7 @@ from . import injector
 
 pytestmark = pytest.mark.skipif(bool(injector.unavailable()), reason=injector.unavailable() or "strace is there")
 
-SAMPLE = {"text, table, proof", "level library", "generated pack"}
+SAMPLE = {"text, table", "level library", "generated pack"}
 CONTROLS = {"control: in place", "control: removal", "control: regardless"}
 
 

@@ -18,7 +18,6 @@ from nclone_env.cli.app import main
 
 from .checkpoints import checkpoint, checkpoints
 from .levels import any_level, changed, map_bytes, raw_levels, text_of
-from .plans import certificate, certificates
 from .recordings import recording, recordings
 from .target import Target
 
@@ -26,12 +25,12 @@ _COMMANDS = (
     "levels list", "levels list L", "levels show L --output o.png --force", "levels validate L L F",
     "levels convert L o.toml --force", "levels convert F o.map --force", "levels cache",
     "replay verify R", "replay verify R F", "replay record L --inputs 24RJ --output o.replay --force",
-    "check-proof C L", "run --headless --num-envs 2 --steps 3 --levels L --observations game_state --seed 5",
+    "run --headless --num-envs 2 --steps 3 --levels L --observations game_state --seed 5",
     "solve L --frames 500 --output out --seed 3", "evaluate F --episodes 1", "levels generate --output o.txt --count 0",
     "gallery L L --recordings R --output site --force --title T", "gallery --recordings R",
     "play L L --ghost R --output out --scale 0.5", "play L",
     "watch R R --output o.mp4 --force --scale 0.1 --views 2", "watch K R --levels L --argmax --seed 3 --scale 0.5",
-    "compare K K --output c.png", "evaluate K --episodes 0", "prove L --frames 500 --output out",
+    "compare K K --output c.png", "evaluate K --episodes 0",
     "train --levels generated --generated-count 8 --generated-families caves pads --total-timesteps 99 --output out",
     "train --levels L generated --generated-difficulty 20..60 --held-out 0.2 --name n --output out --overwrite",
     "train --levels L --num-envs 4 --init K --output out --no-video", "train --resume K --total-timesteps 100",
@@ -43,8 +42,7 @@ _WORDS = (
     "9" * 5000, "99999R " * 300, "o.xyz", "s.toml/x", "{}", "'", "%s", "$HOME", "*", "global_view", "graph", "\udcff",
 )  # fmt: skip
 _FILES = {"L": ("s.toml", "p.txt#0", "m.map", "first-steps/01-walk"), "F": ("s.toml", "p.txt", "m.map", "."),
-          "R": ("r.replay", "m.map"), "C": ("c.json", "s.toml"),
-          "K": ("k.pt", "run", "run/checkpoint.pt", ".")}  # fmt: skip
+          "R": ("r.replay", "m.map"), "K": ("k.pt", "run", "run/checkpoint.pt", ".")}  # fmt: skip
 
 Command = tuple[tuple[str, ...], dict[str, bytes]]
 """The words, and the files in the folder that the command is called in."""
@@ -75,7 +73,6 @@ def command(rng: random.Random) -> Command:
         "p.txt": any_level(rng),
         "m.map": map_bytes(rng),
         "r.replay": recording(rng),
-        "c.json": certificate(rng),
     }
     if "o.mp4" in line:
         files["r.replay"] = rng.choice(recordings())  # of few frames: a video takes as long as its recording
@@ -124,7 +121,7 @@ def _without_window_and_training() -> Iterator[None]:
 
 def examples() -> list[Command]:
     rng = random.Random(0)
-    files = {"r.replay": recordings()[0], "c.json": certificates()[0], "m.map": b"", "s.toml": b"", "p.txt": b""}
+    files = {"r.replay": recordings()[0], "m.map": b"", "s.toml": b"", "p.txt": b""}
     files["k.pt"] = checkpoints()[0]
     assert command(rng)
     listed = ["levels list", "replay verify r.replay", "levels show first-steps/01-walk --output o.png"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from . import checkpoints, commands, library, plans
-from .accidents import FLOATS
 from .archives import members_of, plain_archive
 from .levels import map_of, pack_line, raw_levels
 
@@ -77,10 +75,6 @@ def _search_with(name: str, array: np.ndarray) -> bytes:
     return plain_archive(members)
 
 
-def _certificate(**changes: Any) -> bytes:
-    return json.dumps({**json.loads(plans.certificates()[-1]), **changes}).encode()
-
-
 def _compared(**fields: Any) -> commands.Command:
     return ("compare", "k.pt"), {"k.pt": _checkpoint(**fields)}
 
@@ -114,12 +108,6 @@ MADE: dict[str, Callable[[], Any]] = {
     "library-description-of-a-list": lambda: _description(b"[]"),
     "library-description-that-is-no-text": lambda: _description(b"\xff"),
     "library-infinite-shape": lambda: _description(library.files()[0][64:].split(b"]")[0][:-1] + b"1e999"),
-    "certificate-of-infinite-frames": lambda: _certificate(frames=float("inf")),
-    "certificate-with-a-narrow-bound": lambda: _certificate(bound={"frames": 1, "rule": "", "width": FLOATS[5]}),
-    "certificate-with-inputs-in-a-dict": lambda: _certificate(inputs={}),
-    "certificate-with-a-long-method": lambda: _certificate(method=[2**64] * 100),
-    "certificate-of-too-many-frames": lambda: _certificate(inputs="99999R " * 300),
-    "certificate-of-nested-lists": lambda: b"[" * 10**5,
     "search-of-a-list": lambda: plans.with_text(plans.searches()[-1], lambda text: [text]),
     "search-with-a-billion-searches": lambda: _search(searches=10**9),
     "search-with-rounds-in-words": lambda: _search(rounds="three"),

@@ -18,14 +18,13 @@ from nclone_env.env import snapshot
 from nclone_env.level import array_cache, records, solutions
 from nclone_env.level.formats import attract, entity_lines, header, map_bytes, pack_text, reader, text, tile_characters
 from nclone_env.plan import saved
-from nclone_env.prove import proof
 from nclone_env.replay import recording
 
 from .targets import TARGETS
 from .trial import attempt
 
 _FORMATS = (attract, entity_lines, header, map_bytes, pack_text, reader, text, tile_characters)
-_READERS = (*_FORMATS, array_cache, proof, records, recording, saved, snapshot, solutions)
+_READERS = (*_FORMATS, array_cache, records, recording, saved, snapshot, solutions)
 
 
 def instrument() -> None:

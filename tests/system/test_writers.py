@@ -32,7 +32,6 @@ COMMANDS = {
     "level.png": ["levels", "show", "jumps/01-stairs", "--output", "level.png"],
     "a.replay": ["replay", "record", "jumps/01-stairs", "--inputs", "3R", "--output", "a.replay"],
     "solutions/": ["solve", "first-steps/01-walk", "--frames", "1000"],
-    "proofs/": ["prove", "first-steps/01-walk", "--frames", "1000"],
 }
 
 
