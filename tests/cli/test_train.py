@@ -22,7 +22,7 @@ from ..train.stub import LineWorld
 @pytest.fixture
 def toy(monkeypatch):
     def make(config, num_envs, autoreset_mode, num_threads):
-        assert autoreset_mode.value == "SameStep"
+        assert autoreset_mode.value in ("SameStep", "Disabled")  # training, evaluation
         assert num_threads == 1
         return LineWorld(config, num_envs)
 

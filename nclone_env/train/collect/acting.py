@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
@@ -16,25 +16,52 @@ from nclone_env.train.network.torch_network import most_probable
 
 
 def chosen_actions(
-    policy: ActorCritic, observations: Mapping[str, np.ndarray], argmax: bool, seed: int, step: int
+    policy: ActorCritic,
+    observations: Mapping[str, np.ndarray],
+    argmax: bool,
+    draw: tuple[int, int, int],
+    waiting: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the most probable actions of a policy, or sampled ones, (n,) int64.
 
     Args:
         observations: name to array, (n, *shape).
         argmax: whether to take the most probable ones.
-        seed: the random number of row i is a function of the seed, i and the step.
+        draw: seed, number of the first row, and step: the random number of a row is a function of these three.
+        waiting: (n,) bool, the rows that are asked for, others are arbitrary; None: all.
     """
-    seen = {name: torch.from_numpy(observations[name]) for name in policy.observation_shapes}
-    with torch.inference_mode():
-        logits = policy(seen)[0]
+    seen = {name: observations[name] for name in policy.observation_shapes}
+    masks = seen.get("action_mask")
+    logits = np.zeros((len(next(iter(seen.values()))), NUM_ACTIONS), np.float32)
+    write_logits(lambda rows: _logits(policy, rows), seen, waiting, logits)
     if argmax:
-        return most_probable(logits, seen.get("action_mask")).numpy()
-    values, masks = logits.numpy(), observations.get("action_mask") if "action_mask" in seen else None
-    actions, log_probs = np.zeros(len(values), np.int64), np.zeros(len(values), np.float32)
+        return most_probable(torch.from_numpy(logits), None if masks is None else torch.from_numpy(masks)).numpy()
+    actions, log_probs = np.zeros(len(logits), np.int64), np.zeros(len(logits), np.float32)
     masks = np.zeros((0, NUM_ACTIONS), np.int8) if masks is None else masks
-    sample_actions(values, masks, seed, 0, step, np.empty_like(values), actions, log_probs)
+    sample_actions(logits, masks, *draw, np.empty_like(logits), actions, log_probs)
     return actions
+
+
+def write_logits(
+    logits_of: Callable[[Mapping[str, np.ndarray]], np.ndarray],
+    observations: Mapping[str, np.ndarray],
+    waiting: np.ndarray | None,
+    logits: np.ndarray,
+) -> None:
+    """Write the logits (n, 6) of the rows of observations that are waited for, in calls of few different sizes."""
+    rows = np.arange(len(logits)) if waiting is None else np.flatnonzero(waiting)
+    size = 1 << (len(rows) - 1).bit_length()
+    if size < len(logits):
+        padded = np.resize(rows, size)
+        logits[rows] = logits_of({name: array[padded] for name, array in observations.items()})[: len(rows)]
+    else:
+        logits[:] = logits_of(observations)
+
+
+def _logits(policy: ActorCritic, observations: Mapping[str, np.ndarray]) -> np.ndarray:
+    with torch.inference_mode():
+        logits: np.ndarray = policy({name: torch.from_numpy(array) for name, array in observations.items()})[0].numpy()
+    return logits
 
 
 @contextmanager

@@ -86,6 +86,11 @@ def make_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnviron
     return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=1)
 
 
+def make_resting_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
+    """Return a vector environment for one episode each: those whose episode is over rest."""
+    return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.DISABLED, num_threads=1)
+
+
 def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[str, tuple[int, ...]]:
     """Return the shape of each observation of one environment by name, with stacks of ``frame_stack`` except masks."""
     space = envs.single_observation_space
@@ -119,16 +124,17 @@ def play_episodes(
     """Play the first episode of each environment until all of these have ended; return (n,) ``PLAYED`` records.
 
     Args:
-        envs: n environments with same-step autoreset that have been reset.
+        envs: n environments that have been reset, with same-step autoreset or without any.
         choose: chooses the actions; they are arbitrary where no episode is waited for.
         waiting: (n,) bool, the environments whose episode is waited for; all False in the end.
     """
     played = np.zeros(envs.num_envs, PLAYED)
     for step in range(most_steps):
-        observations, *_, info = envs.step(choose(observations, waiting, step), out=out)
-        if "final_info" not in info:
+        observations, _, terminated, truncated, info = envs.step(choose(observations, waiting, step), out=out)
+        ended = np.flatnonzero((terminated | truncated) & waiting)
+        if len(ended) == 0:
             continue
-        ended, final = np.flatnonzero(info["_final_info"] & waiting), info["final_info"]
+        final = info.get("final_info", info)
         played["success"][ended] = final["outcome"][ended] == WON
         played["total"][ended] = final["episode_return"][ended]
         played["frames"][ended] = final["episode_frames"][ended]

@@ -13,11 +13,18 @@ from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.options import check_integer
 from nclone_env.train.collect.acting import chosen_actions, one_thread_per_call
-from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, make_environments, play_episodes
+from nclone_env.train.collect.environments import (
+    MakeEnvironments,
+    VectorEnvironment,
+    make_resting_environments,
+    play_episodes,
+)
 from nclone_env.train.hooks import SILENT, OnLevel
 from nclone_env.train.network.policy import ActorCritic
 
 Mode = Literal["sampled", "argmax", "random"]
+_TOGETHER = 512
+"""Most episodes that are played at a time, unless a level alone has more."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,7 @@ def evaluate(
     mode: Mode = "sampled",
     episodes_per_level: int = 100,
     seed: int = 0,
-    make_envs: MakeEnvironments = make_environments,
+    make_envs: MakeEnvironments = make_resting_environments,
     on_level: OnLevel = SILENT.on_level,
 ) -> tuple[LevelResult, ...]:
     """Play each level in ``episodes_per_level`` environments and evaluate the first episode of each.
@@ -82,22 +89,27 @@ def evaluate(
         environment: configuration of the environments.
         mode: how actions are chosen; always ``random`` without a policy.
         episodes_per_level: number of episodes per level.
-        seed: fixes the environments and the sampled actions.
-        make_envs: creates the vector environment.
-        on_level: called after each level.
+        seed: fixes the environments and the sampled actions; the random number of an action is a function of the
+            seed, the number of the episode, those of a level one after another, and the step.
+        make_envs: creates the vector environment, with same-step autoreset or without any.
+        on_level: called after each batch of levels.
 
     Returns:
         One result per level, in the order of the environment's levels.
     """
     if policy is None or mode == "random":
         policy, mode, environment = None, "random", _without_look_ahead(environment)
-    with one_thread_per_call(), closing(make_envs(environment, episodes_per_level)) as envs:
-        chooser, count = Chooser(policy, mode, envs.num_envs, seed), len(envs.level_names)
-        results = []
-        for number in range(count):
-            results.append(_play_level(envs, number, chooser, environment.max_steps, seed))
-            on_level(f"levels played, {mode} actions", number + 1, count)
-        return tuple(results)
+    with closing(make_envs(environment, 1)) as one:
+        count = len(one.level_names)
+    together = min(count, max(1, _TOGETHER // episodes_per_level))
+    results: list[LevelResult] = []
+    with one_thread_per_call(), closing(make_envs(environment, together * episodes_per_level)) as envs:
+        for first in range(0, count, together):
+            levels = range(first, min(first + together, count))
+            choose = Chooser(policy, mode, envs.num_envs, seed, first * episodes_per_level)
+            results += _play_levels(envs, levels, choose, episodes_per_level, environment.max_steps)
+            on_level(f"levels played, {mode} actions", len(results), count)
+    return tuple(results)
 
 
 def compare(
@@ -105,7 +117,7 @@ def compare(
     environment: EnvironmentConfig,
     episodes_per_level: int = 100,
     seed: int = 0,
-    make_envs: MakeEnvironments = make_environments,
+    make_envs: MakeEnvironments = make_resting_environments,
     on_level: OnLevel = SILENT.on_level,
 ) -> dict[Mode, tuple[LevelResult, ...]]:
     """Evaluate sampled and argmax actions of a policy and random actions; return the results by mode.
@@ -129,40 +141,58 @@ def _without_look_ahead(environment: EnvironmentConfig) -> EnvironmentConfig:
 
 
 class Chooser:
-    """Chooses the actions of all environments according to a mode."""
+    """Chooses the actions of all environments according to a mode.
 
-    def __init__(self, policy: ActorCritic | None, mode: Mode, num_envs: int, seed: int):
-        self.mode = mode
-        self._policy, self._num_envs, self._seed, self._step = policy, num_envs, seed, 0
-        self._random = np.random.default_rng(seed)
+    Args:
+        first: number of the episode of the first environment.
+    """
 
-    def __call__(self, observations: Any) -> np.ndarray:
-        """Return the actions (n,) int64 for observations (n, *shape)."""
+    def __init__(self, policy: ActorCritic | None, mode: Mode, num_envs: int, seed: int, first: int = 0):
+        self.mode, self.seed = mode, seed
+        self._policy, self._num_envs, self._first, self._step = policy, num_envs, first, 0
+        self._random = np.random.default_rng([seed, first])
+
+    def __call__(self, observations: Any, waiting: np.ndarray | None = None) -> np.ndarray:
+        """Return the actions (n,) int64 for observations (n, *shape); arbitrary ones where none is waited for."""
         if self._policy is None:
             return self._random.integers(NUM_ACTIONS, size=self._num_envs)
-        actions = chosen_actions(self._policy, observations, self.mode == "argmax", self._seed, self._step)
+        draw = self.seed, self._first, self._step
         self._step += 1
-        return actions
+        return chosen_actions(self._policy, observations, self.mode == "argmax", draw, waiting)
 
 
-def _play_level(envs: VectorEnvironment, number: int, choose: Chooser, most_steps: int, seed: int) -> LevelResult:
-    """Play the first episode of every environment on the level of this number."""
-    observations, _ = envs.reset(seed=seed, options={"level": number})
+def _play_levels(
+    envs: VectorEnvironment, levels: range, choose: Chooser, episodes: int, most_steps: int
+) -> list[LevelResult]:
+    """Play episodes on each of some levels, of which the environments have at least as many as needed."""
+    count = len(levels) * episodes
+    places = np.minimum(np.arange(envs.num_envs), count - 1)
+    envs.assign_levels(levels.start + places // episodes)
+    observations, _ = envs.reset(seed=choose.seed)
     actions = np.zeros((most_steps, envs.num_envs), np.int8)
 
     def act(seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
-        chosen = choose(seen)
+        chosen = choose(seen, waiting)
         actions[step] = chosen
         return chosen
 
-    played = play_episodes(envs, act, observations, np.ones(envs.num_envs, np.bool_), most_steps)
+    played = play_episodes(envs, act, observations, np.arange(envs.num_envs) < count, most_steps)
+    parts = (slice(first, first + episodes) for first in range(0, count, episodes))
+    return [
+        _result(envs.level_names[number], choose.mode, played[part], actions[:, part])
+        for number, part in zip(levels, parts, strict=True)
+    ]
+
+
+def _result(level: str, mode: Mode, played: np.ndarray, actions: np.ndarray) -> LevelResult:
+    """Return the result of episodes (n,) ``PLAYED`` and their actions (steps, n)."""
     success, frames = played["success"], played["frames"]
     wins = frames[success]
     shown = int(np.where(success, frames, np.iinfo(int).max).argmin())
     return LevelResult(
-        level=envs.level_names[number],
-        mode=choose.mode,
-        episodes=envs.num_envs,
+        level=level,
+        mode=mode,
+        episodes=len(played),
         success_rate=float(success.mean()),
         mean_return=float(played["total"].mean()),
         mean_frames=float(frames.mean()),

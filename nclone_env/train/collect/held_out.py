@@ -15,6 +15,7 @@ import numpy as np
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.env import Job, Workers
 from nclone_env.memory_tree import MemoryNode, array_group, merged
+from nclone_env.train.collect.acting import write_logits
 from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.network.sampling import sample_actions
@@ -143,14 +144,7 @@ class _Sampler:
 
     def __call__(self, observations: Mapping[str, Any], waiting: np.ndarray, step: int) -> np.ndarray:
         """Return actions (n,); those of environments that are not ``waiting``, (n,) bool, are arbitrary."""
-        rows = np.flatnonzero(waiting)
-        size = 1 << (len(rows) - 1).bit_length()  # so that calls have few different sizes
-        if size < len(waiting):
-            padded = np.resize(rows, size)
-            seen = {name: array[padded] for name, array in observations.items()}
-            self._logits[rows] = self._network.outputs(self._seat, seen)[0][: len(rows)]
-        else:
-            self._logits[:] = self._network.outputs(self._seat, observations)[0]
+        write_logits(lambda seen: self._network.outputs(self._seat, seen)[0], observations, waiting, self._logits)
         masks = observations.get("action_mask", self._no_masks)
         sample_actions(self._logits, masks, *self._draw, step, self._scratch, self._actions, self._log_probs)
         return self._actions

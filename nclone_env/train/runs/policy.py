@@ -71,7 +71,7 @@ class Policy:
         if seed is not None:
             check_integer("seed", seed, low=0, high=2**63 - 1)
             self._seed, self._step = int(seed), 0
-        actions = chosen_actions(self.network, batch, argmax, self._seed, self._step)
+        actions = chosen_actions(self.network, batch, argmax, (self._seed, 0, self._step))
         self._step += not argmax
         return int(actions[0]) if is_one else actions
 

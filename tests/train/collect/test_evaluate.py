@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from nclone_env.config import EnvironmentConfig
+from nclone_env.train.collect import evaluate as module
+from nclone_env.train.collect.environments import make_environments, make_resting_environments
 from nclone_env.train.collect.evaluate import LevelResult, best_episode, compare, evaluate
 from nclone_env.train.network.policy import ActorCritic
 
@@ -46,7 +48,7 @@ def test_sampled_lies_between_argmax_and_random():
     assert rates["random"] + 0.1 < rates["sampled"] < rates["argmax"]
     assert {r.mode for rows in results.values() for r in rows} == {"sampled", "argmax", "random"}
     modes = ("sampled", "argmax", "random")
-    assert played == [(f"levels played, {mode} actions", done, 2) for mode in modes for done in (1, 2)]
+    assert played == [(f"levels played, {mode} actions", 2, 2) for mode in modes]
 
 
 def test_counts_the_first_episode_of_each_environment():
@@ -100,6 +102,24 @@ def test_same_seed_same_results_other_seed_other_results():
     assert [r.mean_return for r in first] != [r.mean_return for r in other]
 
 
+@pytest.mark.parametrize("mode", ["sampled", "argmax"])
+@pytest.mark.parametrize(
+    ("together", "make_envs"), [(1, make_resting_environments), (8, make_environments), (17, make_resting_environments)]
+)
+def test_episodes_do_not_depend_on_those_that_are_played_together(monkeypatch, mode, together, make_envs):
+    torch.manual_seed(0)
+    policy = ActorCritic({"game_state": (30,)}, hidden_size=8)
+    environment = EnvironmentConfig(levels=("first-steps", "jumps"), observations=("game_state",), max_frames=240)
+    expected, other = (told(evaluate(policy, environment, mode, 6, seed=seed)) for seed in (3, 4))
+    monkeypatch.setattr(module, "_TOGETHER", together)
+    assert told(evaluate(policy, environment, mode, 6, seed=3, make_envs=make_envs)) == expected
+    assert (expected == other) == (mode == "argmax")
+
+
+def told(results):
+    return [(result.level, result.mean_return, result.mean_frames, result.actions.tolist()) for result in results]
+
+
 @pytest.mark.parametrize("scale", [1.0, -1.0])
 def test_best_episode_is_a_win_if_there_is_one(scale):
     results = {
@@ -127,7 +147,7 @@ def test_random_actions_do_not_simulate_what_no_one_sees():
     made = []
 
     def make_envs(environment, num_envs):
-        made.append(environment.observations)
+        made.append((environment.observations, num_envs))
         return LineWorld(ENVIRONMENT, num_envs)
 
     plain, seeing = (
@@ -135,5 +155,6 @@ def test_random_actions_do_not_simulate_what_no_one_sees():
         for names in (("game_state",), ("game_state", "action_outcomes", "action_mask"))
     )
     evaluate(None, ENVIRONMENT.replace(observations=("action_outcomes",)), "random", 2, make_envs=make_envs)
-    assert made == [("game_state",), ("game_state",), ("action_outcomes",)]
+    state, outcomes = ("game_state",), ("action_outcomes",)
+    assert made == [(state, 1), (state, 40), (state, 1), (state, 40), (outcomes, 1), (outcomes, 4)]
     assert [result.success_rate for result in plain] == [result.success_rate for result in seeing]
