@@ -19,23 +19,21 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env._optional import optional_module
-from nclone_env.benchmark.submission import Submission, read_submission
+from nclone_env.benchmark.submission import read_submission
 from nclone_env.benchmark.track import load_track
 from nclone_env.benchmark.track_levels import track_levels
 from nclone_env.benchmark.verification import episodes as actions_of
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import ENVIRONMENT_ID, NPlusPlusVectorEnv
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, shortened
 from nclone_env.level import Level
 from nclone_env.train import Hooks, held_actions, read_demonstrations, winning_inputs
 
 _SILENT = Hooks()
-_BATCH = 256
-"""Most episodes that are played at a time."""
-_MOST_BYTES = 1 << 28
-"""Of the observations of a batch, unless a single episode has more."""
+_MOST_EPISODES, _MOST_BYTES = 256, 1 << 28
+"""Of a batch, and of its observations; but at least one episode."""
 _RANDOM_EPISODES = 100
-"""Whose mean return is the reference score of random play."""
+"""Whose mean return is the least reference score; the greatest is that of the best episode on each level."""
 
 
 class Played(NamedTuple):
@@ -68,18 +66,20 @@ def played(sources: Sequence[str | Path], config: EnvironmentConfig, packs: Mapp
         ConfigError: if submissions are of several tracks, or nothing is left.
         FormatError, UnknownLevelError: if a source cannot be read.
     """
-    files = [source for source in sources if Path(source).suffix == ".zip"]
+    submissions = [read_submission(source) for source in sources if Path(source).suffix == ".zip"]
+    names = sorted({submission.track for submission in submissions})
+    if len(names) > 1:
+        raise ConfigError(f"sources: expected submissions of one track, got {', '.join(names)}")
     levels: list[Level] = []
     found = Played(config, [], [], {})
-    submissions = [read_submission(file) for file in files]
-    if submissions:
-        levels, config = _of_track(submissions, config, packs)
+    for track in map(load_track, names):
+        config = config.replace(frame_skip=track.frame_skip, max_frames=track.max_frames)
+        levels += track_levels(track, packs)
         for run in (run for submission in submissions for run in submission.runs):
-            attempts = len(run.sampled.steps) // len(levels)
-            found.levels.extend(np.arange(len(levels)).repeat(attempts).tolist())
+            found.levels.extend(np.arange(len(levels)).repeat(track.attempts).tolist())
             found.actions.extend(np.frombuffer(one, np.uint8) for one in actions_of(run.sampled))
     numbers = {level.raw.digest: number for number, level in enumerate(levels)}
-    for one in read_demonstrations([source for source in sources if source not in files]):
+    for one in read_demonstrations([source for source in sources if Path(source).suffix != ".zip"]):
         inputs = winning_inputs(one.level.raw, one.inputs)
         actions = None if inputs is None else held_actions(one.level, inputs, config.frame_skip)
         if actions is None or len(actions) > config.max_steps:
@@ -94,22 +94,8 @@ def played(sources: Sequence[str | Path], config: EnvironmentConfig, packs: Mapp
     return found._replace(config=config.replace(levels=tuple(levels)))
 
 
-def _of_track(
-    submissions: Sequence[Submission], config: EnvironmentConfig, packs: Mapping[str, Path] | None
-) -> tuple[list[Level], EnvironmentConfig]:
-    """Return the levels of the track of submissions, and the configuration with its rules."""
-    names = {submission.track for submission in submissions}
-    if len(names) > 1:
-        raise ConfigError(f"sources: expected submissions of one track, got {', '.join(sorted(names))}")
-    track = load_track(names.pop())
-    rules = {"frame_skip": track.frame_skip, "max_frames": track.max_frames}
-    return [*track_levels(track, packs)], config.replace(**rules)
-
-
 def export_dataset(name: str, given: Played, description: str, hooks: Hooks = _SILENT) -> Any:
-    """Write a data set of Minari.
-
-    Its reference scores are the mean return of random play, and that of the best episode on each level.
+    """Write a data set of Minari, and return it, a ``minari.MinariDataset``.
 
     Args:
         name: of the data set, such as ``nplusplus/builtin-expert-v0``.
@@ -117,16 +103,17 @@ def export_dataset(name: str, given: Played, description: str, hooks: Hooks = _S
         description: of the data set.
         hooks: ``on_level`` is called after each batch of episodes.
 
-    Returns:
-        The data set, ``minari.MinariDataset``.
-
     Raises:
         MissingExtraError: if Minari is not installed.
         ConfigError: if there is such a data set, or an episode does not end with its last action.
     """
-    minari = optional_module("minari", "minari")
-    utils, collector = (optional_module(f"minari.{name}", "minari") for name in ("utils", "data_collector"))
-    if name in minari.list_local_datasets():
+    utils, collector = (optional_module(f"minari.{module}", "minari") for module in ("utils", "data_collector"))
+    try:
+        utils.parse_dataset_id(name)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"name: expected one such as nplusplus/expert-v0, got {shortened(name)}") from error
+    path = Path(utils.get_dataset_path(name))
+    if path.exists():
         raise ConfigError(f"name: expected one that is free, got {name}; 'minari delete {name}' deletes it")
     fields = {field.name: getattr(given.config, field.name) for field in dataclasses.fields(given.config)}
     best: dict[int, float] = {}
@@ -143,17 +130,12 @@ def export_dataset(name: str, given: Played, description: str, hooks: Hooks = _S
                 name, buffers(), env, eval_env=env, description=description, jpeg_encoding=False
             )
         except BaseException:
-            shutil.rmtree(Path(minari.storage.get_dataset_path(name)), ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
             raise
         env.action_space.seed(0)
         least = utils.get_average_reference_score(env, lambda _: env.action_space.sample(), _RANDOM_EPISODES)
-    made.storage.update_metadata(
-        {
-            "ref_min_score": least,
-            "ref_max_score": float(np.mean([*best.values()])),
-            "num_episodes_average_score": _RANDOM_EPISODES,
-        }
-    )
+    scores = {"ref_min_score": least, "ref_max_score": float(np.mean([*best.values()]))}
+    made.storage.update_metadata({**scores, "num_episodes_average_score": _RANDOM_EPISODES})
     return made
 
 
@@ -163,48 +145,39 @@ def observed(given: Played, hooks: Hooks = _SILENT) -> Iterator[dict[str, Any]]:
     Raises:
         ConfigError: if an episode does not end with its last action.
     """
-    with closing(_environments(given.config, 1)) as env:
+    options: dict[str, Any] = {"autoreset_mode": AutoresetMode.DISABLED, "num_threads": 1}
+    with closing(NPlusPlusVectorEnv(given.config, 1, **options)) as env:
         nbytes = sum(array.nbytes for array in env.reset(seed=0)[0].values())
     total, longest = len(given.levels), max(map(len, given.actions))
-    size = min(max(_MOST_BYTES // (nbytes * longest), 1), _BATCH)
+    size = min(max(_MOST_BYTES // (nbytes * longest), 1), _MOST_EPISODES)
     for first in range(0, total, size):
         batch = given.actions[first : first + size]
-        with closing(_environments(given.config, len(batch))) as env:
+        with closing(NPlusPlusVectorEnv(given.config, len(batch), **options)) as env:
             env.assign_levels(given.levels[first : first + size])
             yield from _play(env, batch, first)
         hooks.on_level("episodes observed", first + len(batch), total)
 
 
-def _environments(config: EnvironmentConfig, size: int) -> NPlusPlusVectorEnv:
-    return NPlusPlusVectorEnv(config, size, autoreset_mode=AutoresetMode.DISABLED, num_threads=1)
-
-
 def _play(env: NPlusPlusVectorEnv, batch: Sequence[np.ndarray], first: int) -> Iterator[dict[str, Any]]:
     """Play a batch of episodes, the first of which has a number."""
-    counts = np.array([len(actions) for actions in batch])
-    longest, size = int(counts.max()), len(batch)
-    actions = np.zeros((longest, size), np.int64)
-    for place, own in enumerate(batch):
-        actions[: len(own), place] = own
+    shape = max(map(len, batch)), len(batch)
     seen, _ = env.reset(seed=0)
-    rows = {name: np.zeros((longest + 1, *array.shape), array.dtype) for name, array in seen.items()}
-    rewards, ends = np.zeros((longest, size)), np.zeros((2, longest, size), np.bool_)
-    for step in range(longest + 1):
+    rows = {name: np.zeros((shape[0] + 1, *array.shape), array.dtype) for name, array in seen.items()}
+    dtypes = {"actions": np.int64, "rewards": np.float64, "terminations": np.bool_, "truncations": np.bool_}
+    fields: dict[str, np.ndarray] = {name: np.zeros(shape, dtype) for name, dtype in dtypes.items()}
+    for place, own in enumerate(batch):
+        fields["actions"][: len(own), place] = own
+    for step in range(shape[0] + 1):
         for name, array in seen.items():
             rows[name][step] = array
-        if step < longest:
-            seen, rewards[step], terminated, truncated, _ = env.step(actions[step])
-            ends[:, step] = terminated, truncated
-    over = ends[0] | ends[1]
-    for place, count in enumerate(counts.tolist()):
-        if over[: count - 1, place].any() or not over[count - 1, place]:
-            raise ConfigError(
-                f"sources: expected episodes that end with their last action, got another: {first + place}"
-            )
-        yield {
-            "observations": {name: array[: count + 1, place] for name, array in rows.items()},
-            "actions": actions[:count, place],
-            "rewards": rewards[:count, place],
-            "terminations": ends[0, :count, place],
-            "truncations": ends[1, :count, place],
-        }
+        if step < shape[0]:
+            seen, *ends, _ = env.step(fields["actions"][step])
+            for name, values in zip([*dtypes][1:], ends, strict=True):
+                fields[name][step] = values
+    over = fields["terminations"] | fields["truncations"]
+    for place, count in enumerate(map(len, batch)):
+        if np.flatnonzero(over[:count, place]).tolist() != [count - 1]:
+            expected = "expected episodes that end with their last action"
+            raise ConfigError(f"sources: {expected}, got another: {first + place}")
+        observations = {name: array[: count + 1, place] for name, array in rows.items()}
+        yield {"observations": observations, **{name: array[:count, place] for name, array in fields.items()}}

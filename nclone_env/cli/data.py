@@ -21,10 +21,8 @@ def export(
     sources: Positional[tuple[str, ...]],
     name: str,
     observations: tuple[ObservationName, ...] = ("game_state",),
-    frame_skip: int = 4,
     max_frames: int = 1200,
     packs: tuple[str, ...] = (),
-    description: str = "",
 ) -> int:
     """Write episodes as a data set of Minari, with observations computed from their actions.
 
@@ -33,22 +31,20 @@ def export(
             names of built-in levels or sets, whose known solutions are taken.
         name: name of the data set, such as nplusplus/builtin-expert-v0.
         observations: observations of each step.
-        frame_skip: frames that an action is held; for submissions those of the track.
         max_frames: frames after which an episode is lost; for submissions those of the track.
         packs: for a track of the game, its packs, such as SI=SI.txt.
-        description: what a reader should know about the data set.
     """
     if not sources:
         raise ConfigError("sources: expected submissions, recordings or built-in levels, got none")
     optional_module("minari", "minari")
-    config = EnvironmentConfig(observations=observations, frame_skip=frame_skip, max_frames=max_frames)
-    files = [file for source in sources for file in _files(source)]
+    config = EnvironmentConfig(observations=observations, max_frames=max_frames)
+    folders = {source: sorted(map(str, Path(source).rglob("*.replay"))) for source in sources if Path(source).is_dir()}
+    files = [file for source in sources for file in folders.get(source, [source])]
     found = played(files, config, named_packs(packs))
     for source, reason in found.skipped.items():
         sys.stderr.write(f"left out: {source}: {reason}\n")
     progress = LevelProgress()
-    text = description or f"Episodes of nclone_env from {', '.join(sources)}"
-    made = export_dataset(name, found, text, Hooks(on_level=progress.level))
+    made = export_dataset(name, found, f"Episodes of {', '.join(sources)}", Hooks(on_level=progress.level))
     progress.clear()
     scores = made.storage.metadata
     print(
@@ -57,8 +53,3 @@ def export(
         f'load it with minari.load_dataset("{name}")'
     )
     return 0
-
-
-def _files(source: str) -> list[str]:
-    """Return the recordings in a folder, or the source itself."""
-    return sorted(map(str, Path(source).rglob("*.replay"))) if Path(source).is_dir() else [source]

@@ -105,9 +105,13 @@ def test_a_name_is_used_once_and_a_failure_leaves_nothing(folder):
     with pytest.raises(ConfigError, match="expected episodes that end with their last action, got another: 5"):
         export_dataset("nplusplus/first-v0", cut, "cut short")
     assert minari.list_local_datasets() == {}
+    for name in ("..", "../minari", "nplusplus", "no version", ""):
+        with pytest.raises(ConfigError, match="name: expected one such as nplusplus/expert-v0, got"):
+            export_dataset(name, given, "malformed")
     export_dataset("nplusplus/first-v0", given, "whole")
     with pytest.raises(ConfigError, match="name: expected one that is free, got nplusplus/first-v0"):
         export_dataset("nplusplus/first-v0", given, "again")
+    assert minari.load_dataset("nplusplus/first-v0").total_episodes == 6
 
 
 @pytest.mark.parametrize("algorithm", ["cloning", "iql"])
