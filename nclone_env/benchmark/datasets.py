@@ -177,7 +177,6 @@ def _play(env: NPlusPlusVectorEnv, batch: Sequence[np.ndarray], first: int) -> I
     over = fields["terminations"] | fields["truncations"]
     for place, count in enumerate(map(len, batch)):
         if np.flatnonzero(over[:count, place]).tolist() != [count - 1]:
-            expected = "expected episodes that end with their last action"
-            raise ConfigError(f"sources: {expected}, got another: {first + place}")
+            raise ConfigError(f"sources: expected episodes that end with their last action, unlike {first + place}")
         observations = {name: array[: count + 1, place] for name, array in rows.items()}
         yield {"observations": observations, **{name: array[:count, place] for name, array in fields.items()}}

@@ -27,8 +27,6 @@ TITLES = (
     "seeds",
     "proof",
 )
-_COLOURS = 10
-"""Of matplotlib's cycle."""
 _HEAD = """---
 hide: [toc]
 ---
@@ -123,11 +121,10 @@ def write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Pat
     plots = optional_module("matplotlib.pyplot", "train")
     figure, axes = plots.subplots(figsize=(9, 4), layout="constrained")
     thresholds = np.linspace(0, 1, 201)
-    for number, (submission, _) in enumerate(sorted(entries, key=lambda entry: -entry[1].scores["speed"].iqm)):
+    for submission, _ in sorted(entries, key=lambda entry: -entry[1].scores["speed"].iqm):
         track = load_track(submission.track)
         values = np.stack([measures(track, run)["speed"] for run in submission.runs])
-        label, style = f"{submission.title}, {submission.mode}", "-" if number < _COLOURS else "--"
-        axes.plot(thresholds, performance_profile(values, thresholds), style, label=label)
+        axes.plot(thresholds, performance_profile(values, thresholds), label=f"{submission.title}, {submission.mode}")
     axes.set(
         xlabel="speed, mean of the attempts on a level",
         ylabel="share of levels and seeds above",

@@ -13,7 +13,6 @@ from nclone_env.cli.benchmark import named_packs
 from nclone_env.cli.output import counted
 from nclone_env.cli.progress import LevelProgress
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.errors import ConfigError
 from nclone_env.train import Hooks
 
 
@@ -34,8 +33,6 @@ def export(
         max_frames: frames after which an episode is lost; for submissions those of the track.
         packs: for a track of the game, its packs, such as SI=SI.txt.
     """
-    if not sources:
-        raise ConfigError("sources: expected submissions, recordings or built-in levels, got none")
     optional_module("minari", "minari")
     config = EnvironmentConfig(observations=observations, max_frames=max_frames)
     folders = {source: sorted(map(str, Path(source).rglob("*.replay"))) for source in sources if Path(source).is_dir()}

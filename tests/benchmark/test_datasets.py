@@ -64,7 +64,7 @@ def test_recordings_join_the_levels_of_a_track(tmp_path):
 def test_episodes_that_end_elsewhere_are_refused():
     found = played(["first-steps"], CONFIG)
     longer = found._replace(actions=[*found.actions[:2], np.append(found.actions[2], 0), *found.actions[3:]])
-    with pytest.raises(ConfigError, match="sources: expected episodes that end with their last action, got another: 2"):
+    with pytest.raises(ConfigError, match="sources: expected episodes that end with their last action, unlike 2"):
         list(observed(longer))
 
 

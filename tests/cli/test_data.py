@@ -10,21 +10,23 @@ import pytest
 from nclone_env.cli.app import main
 
 
-def test_sources_and_minari_are_needed(monkeypatch, capsys):
-    assert main(["data", "export", "--name", "a-v0"]) == 2
-    assert "sources: expected submissions, recordings or built-in levels, got none" in capsys.readouterr().err
+def test_minari_is_needed(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "minari", None)
     assert main(["data", "export", "first-steps", "--name", "a-v0"]) == 2
     assert 'minari is not installed; run pip install ".[minari]"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("source", "error"),
-    [("no-such-level", "no-such-level"), ("empty", "sources: expected submissions, or recordings that finish")],
+    ("sources", "error"),
+    [
+        (("no-such-level",), "no-such-level"),
+        (("empty",), "sources: expected submissions, or recordings that finish their level, got []"),
+        ((), "sources: expected submissions, or recordings that finish their level, got []"),
+    ],
 )
-def test_wrong_sources_are_named(source, error, tmp_path, monkeypatch, capsys):
+def test_wrong_sources_are_named(sources, error, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "minari", ModuleType("minari"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
-    assert main(["data", "export", source, "--name", "a-v0"]) == 2
+    assert main(["data", "export", *sources, "--name", "a-v0"]) == 2
     assert error in capsys.readouterr().err

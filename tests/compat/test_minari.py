@@ -102,7 +102,7 @@ def test_what_minari_collects_is_recovered():
 def test_a_name_is_used_once_and_a_failure_leaves_nothing(folder):
     given = played(["first-steps"], EnvironmentConfig(observations=("game_state",), max_frames=1200))
     cut = given._replace(actions=[*given.actions[:-1], given.actions[-1][:-1]])
-    with pytest.raises(ConfigError, match="expected episodes that end with their last action, got another: 5"):
+    with pytest.raises(ConfigError, match="expected episodes that end with their last action, unlike 5"):
         export_dataset("nplusplus/first-v0", cut, "cut short")
     assert minari.list_local_datasets() == {}
     for name in ("..", "../minari", "nplusplus", "no version", ""):

@@ -15,17 +15,14 @@ HUB = "hub:"
 _FILE = "checkpoint.pt"
 _CARD = """---
 library_name: nclone_env
-tags: [reinforcement-learning, nclone_env]
+tags: [reinforcement-learning]
 ---
 
 # {name}
 
 A policy for [nclone_env](https://github.com/nclone-env/nclone-env), the platformer N++.
 Trained on {levels}; {steps:,} steps, seed {seed}. Observes {observations}.
-
-```sh
-nclone-env watch {name}
-```
+`nclone-env watch {name}` shows how it plays.
 """
 
 
