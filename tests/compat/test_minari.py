@@ -75,6 +75,8 @@ def test_reference_scores_are_those_of_random_play_and_of_the_best_episodes():
     dataset = export_dataset("nplusplus/planner-v0", played(SETS, config), "known solutions")
     returns = np.array([episode.rewards.sum() for episode in dataset.iterate_episodes()])
     assert check(dataset) == len(returns) == 16
+    with pytest.raises(AssertionError):  # of other levels
+        check(dataset, options=False)
     assert dataset.storage.metadata["ref_max_score"] == pytest.approx(returns.mean())
     scores = minari.get_normalized_score(dataset, np.array([dataset.storage.metadata["ref_min_score"], returns.mean()]))
     np.testing.assert_allclose(scores, (0.0, 1.0), atol=1e-6)
