@@ -10,7 +10,7 @@ INSTALLED := .venv/.installed
 # Two processes; each runs whole modules, so what the tests of a module share is made once.
 PARALLEL := -n 2 --dist loadfile
 
-COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib compat-onnx compat-optuna compat-executors
+COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib compat-onnx compat-optuna compat-executors compat-minari
 
 .PHONY: train warmup test test-slow docs wheels wheel-test fuzz fuzz-coverage faults lint types contract cuda format clean compat
 .PHONY: compat-gymnasium $(COMPAT)

@@ -130,8 +130,8 @@ def update(agent: Agent, optimiser: torch.optim.Adam, rollout: Rollout, gain: Te
             optimiser.step()
 
 
-def train(args: Args) -> list[float]:
-    """Train an agent; return the share of recent episodes of each level that were won."""
+def train(args: Args) -> tuple[Agent, list[float]]:
+    """Train an agent; return it, and the share of recent episodes of each level that were won."""
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.num_threads or torch.get_num_threads())
     config = EnvironmentConfig.for_training(levels=args.levels)
@@ -152,7 +152,7 @@ def train(args: Args) -> list[float]:
         steps, seconds = (number + 1) * args.num_envs * args.num_steps, time.perf_counter() - started
         print(f"{steps:>10,} steps  {seconds:5.0f} s  won: mean {np.mean(success):.3f}, worst level {min(success):.3f}")
     envs.close()
-    return success
+    return agent, success
 
 
 if __name__ == "__main__":

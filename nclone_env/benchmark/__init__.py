@@ -8,6 +8,9 @@ from nclone_env._faces import face
 
 if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.benchmark.attempts import Run as Run
+    from nclone_env.benchmark.datasets import Played as Played
+    from nclone_env.benchmark.datasets import export_dataset as export_dataset
+    from nclone_env.benchmark.datasets import played as played
     from nclone_env.benchmark.evaluation import evaluate as evaluate
     from nclone_env.benchmark.scores import Score as Score
     from nclone_env.benchmark.scores import performance_profile as performance_profile

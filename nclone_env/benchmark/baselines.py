@@ -24,6 +24,8 @@ from nclone_env.train import Hooks, TrainConfig, train
 
 _AT = columns(GAME_STATE)
 _ASIDE, _UP = 0.1, -0.35
+_ROLLOUT = 256 * 128
+"""Steps of a rollout with the default settings; training takes whole ones."""
 _CLONED_LEVELS = 256
 """Of the generator; demonstrations of the planner on so many take some minutes."""
 _SHARE = 0.98
@@ -44,6 +46,8 @@ class Order:
     hooks: Hooks
     with_policy: bool = True
     """Include the policy that was trained."""
+    steps: int | None = None
+    """Environment steps of training; None: those of the budget."""
 
 
 class RandomPolicy:
@@ -93,10 +97,13 @@ def _untrained(policy: Any, order: Order, name: ObservationName) -> Run:
 
 def play_ppo(order: Order) -> Run:
     """Train the PPO of this package and play its policy."""
-    steps = order.track.budgets[order.budget].get("steps")
-    if steps is None:
+    most = order.track.budgets[order.budget].get("steps")
+    if most is None:
         raise ConfigError(f"budget: expected one in steps for the baseline ppo, got {order.budget}")
-    config = _config(order, {"total_timesteps": steps - steps % (256 * 128)})  # whole rollouts
+    steps = most if order.steps is None else order.steps
+    if not _ROLLOUT <= steps <= most:
+        raise ConfigError(f"steps: expected {_ROLLOUT:,} to {most:,} for {order.budget}, got {steps:,}")
+    config = _config(order, {"total_timesteps": steps - steps % _ROLLOUT})
     result = train(config, order.hooks)
     return of_run(result.checkpoint, order.track, order.mode, order.packs, order.with_policy, order.hooks)
 

@@ -17,18 +17,21 @@ from nclone_env.benchmark.verification import Verification
 
 TITLES = (
     "policy",
-    "mode",
-    "budget",
-    "claimed use of it",
-    "seeds",
     "success",
     "most probable",
     "any",
     "speed",
     "normalised speed",
+    "mode",
+    "budget and claimed use of it",
+    "seeds",
     "proof",
 )
-_HEAD = """# Results
+_HEAD = """---
+hide: [toc]
+---
+
+# Results
 
 Each row was replayed by the simulator from the inputs of all its episodes before it was written here; [Benchmark
 tracks](benchmark.md) explains tracks, scores and proofs. `nclone-env benchmark table` writes this page.
@@ -48,14 +51,15 @@ def row(track: Track, submission: Submission, verification: Verification) -> lis
     scaled = f"{100 * normalised(track, found, 'speed'):.1f}"
     units = track.budgets[submission.budget]
     used = ", ".join(f"{max(run.claimed[unit] for run in submission.runs):,} {unit}" for unit in units)
-    head = [_escaped(submission.title), submission.mode, submission.budget, used, str(len(submission.runs))]
-    return [*head, *cells, scaled, proof]
+    terms = [submission.mode, f"{submission.budget}: {used}", str(len(submission.runs)), proof]
+    return [_escaped(submission.title), *cells, scaled, *terms]
 
 
 def _cell(score: Score) -> str:
     if score.low is None or score.high is None:
         return f"{100 * score.iqm:.1f}"
-    return f"{100 * score.iqm:.1f} ({100 * score.low:.1f} to {100 * score.high:.1f})"
+    interval = f"({100 * score.low:.1f} to {100 * score.high:.1f})".replace(" ", "\N{NO-BREAK SPACE}")
+    return f"{100 * score.iqm:.1f} {interval}"
 
 
 def page(entries: Sequence[tuple[Submission, Verification]], picture: str | None) -> str:
@@ -69,7 +73,7 @@ def page(entries: Sequence[tuple[Submission, Verification]], picture: str | None
     for name in sorted({submission.track for submission, _ in entries}):
         track = load_track(name)
         own = [(one, found) for one, found in entries if one.track == name]
-        own.sort(key=lambda pair: (pair[0].mode, pair[0].budget, -pair[1].scores["speed"].iqm))
+        own.sort(key=lambda pair: -pair[1].scores["speed"].iqm)
         lines += [f"## {name}\n", f"{track.title}\n", _markdown(TITLES, [row(track, *pair) for pair in own])]
         lines += ["\n| policy | command |\n|---|---|"]
         lines += [f"| {_escaped(one.title)} | `{_one_line(one.command)}` |" for one, _ in own]
@@ -115,9 +119,9 @@ def write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Pat
     """
     optional_module("matplotlib", "train").use("agg")
     plots = optional_module("matplotlib.pyplot", "train")
-    figure, axes = plots.subplots(figsize=(7, 4), layout="constrained")
+    figure, axes = plots.subplots(figsize=(9, 4), layout="constrained")
     thresholds = np.linspace(0, 1, 201)
-    for submission, _ in entries:
+    for submission, _ in sorted(entries, key=lambda entry: -entry[1].scores["speed"].iqm):
         track = load_track(submission.track)
         values = np.stack([measures(track, run)["speed"] for run in submission.runs])
         axes.plot(thresholds, performance_profile(values, thresholds), label=f"{submission.title}, {submission.mode}")
@@ -128,6 +132,6 @@ def write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Pat
         ylim=(0, 1),
     )
     axes.set_title(entries[0][0].track)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     fill_file(path, lambda temporary: figure.savefig(temporary, dpi=110, format="png"))
     plots.close(figure)

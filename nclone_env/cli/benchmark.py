@@ -67,6 +67,7 @@ def run_baseline(
     seed: tuple[int, ...] = (0,),
     baseline: str = "ppo",
     packs: tuple[str, ...] = (),
+    steps: int | None = None,
     with_policy: bool = True,
     runs: Path = Path("runs"),
     output: Path | None = None,
@@ -81,6 +82,7 @@ def run_baseline(
         seed: seeds, one for each run.
         baseline: ppo, clone, random, nearest-exit or planner.
         packs: for a track of the game, its packs, such as SI=SI.txt.
+        steps: environment steps of training with ppo; by default those of the budget.
         with_policy: include policies that are trained, so that sampled actions can be reproduced.
         runs: folder of training runs.
         output: submission to write; by default named by track, mode and baseline.
@@ -94,6 +96,8 @@ def run_baseline(
     found = load_track(track)
     if baseline not in BASELINES:
         raise ConfigError(f"baseline: expected one of {', '.join(BASELINES)}, got {baseline!r}")
+    if steps is not None and baseline != "ppo":
+        raise ConfigError(f"steps: expected none for the baseline {baseline}, got {steps:,}; leave --steps out")
     chosen, own_mode = _chosen(found, budget, mode)
     if not seed:
         raise ConfigError("seed: expected at least one, got none")
@@ -102,8 +106,8 @@ def run_baseline(
     require_training_extra()
     played = []
     for one in seed:
-        hooks, progress = _hooks(found, chosen)
-        order = Order(found, own_mode, chosen, one, _packs(packs), runs, hooks, with_policy)
+        hooks, progress = _hooks(steps or found.budgets[chosen].get("steps", 1))
+        order = Order(found, own_mode, chosen, one, named_packs(packs), runs, hooks, with_policy, steps)
         played.append(BASELINES[baseline](order))
         progress.clear()
     Submission(found.name, own_mode, chosen, baseline, tuple(played), _command()).save(target)
@@ -159,7 +163,7 @@ def submit_runs(
         played = _of_recordings(runs, found, packs)
         Submission(track, own_mode, chosen, title, (played,), _command()).save(output)
         return _finish(output, packs)
-    files = {name: str(path) for name, path in _packs(packs).items()}
+    files = {name: str(path) for name, path in named_packs(packs).items()}
     command = "" if shard else _command()
     job = Evaluating(tuple(map(str, runs)), track, own_mode, chosen, title, files, with_policy, command)
     _evaluate(job, output, shard)
@@ -185,7 +189,7 @@ def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ..
     hooks = Hooks(on_level=progress.level)
     for file in files:
         check_exists("files", file, "a submission")
-        found = verify(file, _packs(packs), policies, hooks)
+        found = verify(file, named_packs(packs), policies, hooks)
         progress.clear()
         print(_report(str(file), found))
         refused += not found.accepted
@@ -221,7 +225,7 @@ def write_table(
     entries = []
     for file in files:
         check_exists("files", file, "a submission")
-        found = verify(file, _packs(packs))
+        found = verify(file, named_packs(packs))
         if found.accepted:
             entries.append((read_submission(file), found))
         else:
@@ -259,7 +263,7 @@ def _check_target(path: Path, force: bool) -> None:
     check_free(path, force)
 
 
-def _packs(given: Sequence[str]) -> dict[str, Path]:
+def named_packs(given: Sequence[str]) -> dict[str, Path]:
     """Return packs by name.
 
     Raises:
@@ -273,8 +277,8 @@ def _packs(given: Sequence[str]) -> dict[str, Path]:
     return {name: Path(path) for name, _, path in pairs}
 
 
-def _hooks(track: Track, budget: str) -> tuple[Hooks, LevelProgress]:
-    levels, training = LevelProgress(), TrainingProgress(track.budgets[budget].get("steps", 1))
+def _hooks(steps: int) -> tuple[Hooks, LevelProgress]:
+    levels, training = LevelProgress(), TrainingProgress(steps)
     return Hooks(on_stage=levels.stage, on_level=levels.level, on_update=training), levels
 
 
@@ -302,14 +306,14 @@ def _of_recordings(paths: Sequence[Path], track: Track, packs: Sequence[str]) ->
     for path in paths:
         check_exists("runs", path, "a recording")
     files = [file for path in paths for file in (sorted(path.rglob("*.replay")) if path.is_dir() else [path])]
-    return of_recordings(files, track, {"frames": 0}, _packs(packs))
+    return of_recordings(files, track, {"frames": 0}, named_packs(packs))
 
 
 def _finish(target: Path, packs: Sequence[str]) -> int:
     """Verify a submission that was saved, and print its row."""
     from nclone_env.benchmark import verify
 
-    found = verify(target, _packs(packs))
+    found = verify(target, named_packs(packs))
     print(_report(str(target), found))
     return int(not found.accepted)
 

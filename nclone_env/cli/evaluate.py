@@ -52,14 +52,14 @@ def evaluate(
         The exit status, 0.
     """
     require_training_extra()
-    from nclone_env.train import is_bundled, load_policy, policy_file
+    from nclone_env.train import is_named, load_policy, policy_file
 
     check_episodes(episodes)
     policy = load_policy(checkpoint, levels)
     environment, content = policy.environment, policy.checkpoint
     held_out = content.held_out.get("digests", [])
     file = policy_file(checkpoint)
-    folder = output or (Path("runs", f"{file.stem}-evaluation") if is_bundled(file) else file.parent)
+    folder = output or (Path("runs", f"{checkpoint.name}-evaluation") if is_named(checkpoint) else file.parent)
     timesteps = None if levels else content.counters.get("timesteps", 0)
     results = evaluate_and_report(
         policy.network, environment, folder, episodes, seed, video, attempts, held_out, timesteps

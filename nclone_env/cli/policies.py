@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tyro.conf import Positional
 
 from nclone_env._table import table
-from nclone_env.train import bundled_names, policy_card
+from nclone_env.train import bundled_names, policy_card, require_training_extra
 
 
 def list_policies() -> int:
@@ -41,6 +43,21 @@ def show_policy(policy: Positional[str]) -> int:
         for row in card["scores"]
     ]
     print("\n".join(table(("on", "levels", "sampled", "any of 16", "argmax"), rows)))
+    return 0
+
+
+def push(policy: Positional[Path], name: Positional[str]) -> int:
+    """Put a policy on the hub of Hugging Face, with a card; every command then takes its name.
+
+    Args:
+        policy: checkpoint, or the folder of a run.
+        name: hub:USER/NAME; the account is the one of 'hf auth login'.
+    """
+    require_training_extra()
+    from nclone_env.train import load_policy, policy_file, push_policy
+
+    address = push_policy(policy_file(policy), load_policy(policy, levels=("first-steps",)), name)
+    print(f"wrote {address}; watch it with: nclone-env watch {name}")
     return 0
 
 

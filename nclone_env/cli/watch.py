@@ -18,7 +18,7 @@ from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, shorte
 from nclone_env.level.formats import appearance, read_bytes
 from nclone_env.options import check_integer
 from nclone_env.replay import VIDEO_SUFFIXES, frame_rate, is_any_recording, load_any_recording, named_level, write_video
-from nclone_env.train import bundled_names, require_training_extra
+from nclone_env.train import bundled_names, is_named, require_training_extra
 
 if TYPE_CHECKING:
     from nclone_env.replay import WatchedRun
@@ -177,7 +177,7 @@ def _letters(count: int) -> list[str]:
 
 
 def _is_checkpoint(path: Path) -> bool:
-    if path.is_dir() or (str(path) in bundled_names() and not path.exists()):
+    if path.is_dir() or is_named(path):
         return True
     try:
         with path.open("rb") as file:

@@ -14,7 +14,8 @@ def test_a_title_adds_no_cells_and_no_markup():
     forged = replace(honest(), title="a | 100.0 |\n<b>[*`_", command="x `|\n\n# y")
     text = page([(forged, verify(honest()))], None)
     rows, expected = ([line for line in lines.splitlines() if line.startswith("| ")] for lines in (text, plain))
-    assert rows[2].startswith(r"| a \| 100.0 \| \<b\>\[\*\`\_ | state | 4m | ")
+    assert rows[2].startswith(r"| a \| 100.0 \| \<b\>\[\*\`\_ | ")
+    assert " | state | 4m: 1,000 steps | 2 | " in rows[2]
     assert rows[2].replace(r"\|", "").count("|") == expected[2].count("|")
     assert rows[-1].endswith(r" | `x '\| # y` |")
     assert len(text.splitlines()) == len(plain.splitlines())

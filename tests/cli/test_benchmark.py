@@ -124,6 +124,12 @@ def test_a_clone_of_the_planner_becomes_a_row(folder, monkeypatch):
             ("run", "Builtin-v1", "--mode", "pixels", "--baseline", "nearest-exit"),
             "observations: expected those of mode 'pixels' .*, got game_state",
         ),
+        (
+            ("run", "Builtin-v1", "--baseline", "random", "--steps", 5),
+            "steps: expected none for the baseline random, got 5; leave --steps out",
+        ),
+        (("run", "Builtin-v1", "--steps", 32767), "steps: expected 32,768 to 4,000,000 for 4m, got 32,767"),
+        (("run", "Builtin-v1", "--steps", 4_000_001), "steps: expected 32,768 to 4,000,000 for 4m, got 4,000,001"),
         (("run", "Builtin-v1", "--packs", "x"), "packs: expected NAME=FILE such as SI=SI.txt, got 'x'"),
         (("verify", "none.zip"), "files: expected a submission, got 'none.zip', which does not exist"),
         (("submit", "none", "--track", "Builtin-v1"), "none: expected a checkpoint file, but the file does not exist"),

@@ -261,3 +261,17 @@ def test_the_example_of_the_benchmark(tmp_path, monkeypatch):
     (run,) = read_submission("sb3.zip").runs
     assert run.claimed["steps"] == 8192
     assert len(run.probable.steps) == 16
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "dqn", "qr-dqn", "recurrent-ppo"])
+def test_the_baselines(algorithm, tmp_path, monkeypatch):
+    pytest.importorskip("sb3_contrib")
+    monkeypatch.setattr(sys, "argv", ["sb3_baselines.py"])
+    names = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "sb3_baselines.py"))
+    names["REPLAY"]["learning_starts"] = names["ALGORITHMS"]["qr-dqn"][3]["learning_starts"] = 1000
+    path = tmp_path / "sb3.zip"
+    names["main"](names["Args"](algorithm, steps=8192, seeds=(0, 1), output=path))
+    assert verify(path).accepted
+    runs = read_submission(path).runs
+    assert [(run.seed, run.claimed["steps"], len(run.probable.steps)) for run in runs] == [(0, 8192, 16), (1, 8192, 16)]
+    assert len(np.unique(runs[0].sampled.actions)) > 1

@@ -1,12 +1,14 @@
-"""``examples/ppo.py``: short, the same advantages as the trainer's, and it learns."""
+"""``examples/ppo.py``: short, the same advantages as the trainer's, and it learns; ``ppo_baseline.py`` submits it."""
 
 import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from nclone_env.benchmark import read_submission, verify
 from nclone_env.train.learn.gae import estimate_advantages
 
 PATH = Path(__file__).parents[2] / "examples" / "ppo.py"
@@ -43,13 +45,27 @@ def test_a_short_run_depends_on_the_seed_alone(example, capsys):
     printed = []
     for seed in (0, 0, 1):
         args = example["Args"](seed=seed, total_timesteps=2 * 32 * 400, num_envs=32, num_steps=400, num_threads=1)
-        success = example["train"](args)
+        _, success = example["train"](args)
         assert len(success) == 6
         printed.append([line.split("won:")[1] for line in capsys.readouterr().out.splitlines()])
     assert len(printed[0]) == 2
     assert printed[0] == printed[1] != printed[2]
 
 
+def test_it_is_submitted(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(PATH.parent), *sys.path])
+    baseline = runpy.run_path(str(PATH.parent / "ppo_baseline.py"))
+    baseline["main"](baseline["Baseline"](steps=256 * 128, seeds=(0, 1), output=Path("ppo.zip")))
+    assert verify("ppo.zip").accepted
+    submission = read_submission("ppo.zip")
+    assert [(run.seed, run.claimed["steps"], len(run.probable.steps)) for run in submission.runs] == [
+        (0, 32768, 16),
+        (1, 32768, 16),
+    ]
+    assert submission.scores["any"]["mean"] > 0
+
+
 @pytest.mark.slow
 def test_it_solves_the_first_steps(example):
-    assert min(example["train"](example["Args"]())) >= 0.95
+    assert min(example["train"](example["Args"]())[1]) >= 0.95

@@ -17,6 +17,7 @@ from typing import Any
 from nclone_env._files import FileLock, naming, remove_temporaries, temporary_beside
 from nclone_env.errors import CheckpointError, ConfigError, RunFolderError, did_you_mean, shortened
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.runs.hub import HUB, hub_file
 
 LATEST, BEST = "checkpoint.pt", "best.pt"
 _CURVE, _LEVELS, _EVENTS = "learning_curve.csv", "levels.csv", "tensorboard"
@@ -205,13 +206,15 @@ def bundled_names() -> tuple[str, ...]:
 
 
 def policy_file(path: str | Path) -> Path:
-    """Return the checkpoint that is meant by a file, the folder of a run, or the name of a bundled policy.
+    """Return the checkpoint that is meant by a file, the folder of a run, or the name of a bundled policy or ``hub:``.
 
     A checkpoint of the user has precedence over a bundled policy of the same name.
 
     Raises:
         CheckpointError: if there is no such file or policy.
     """
+    if str(path).startswith(HUB):
+        return hub_file(str(path))
     try:
         return checkpoint_file(path)
     except CheckpointError as error:
@@ -222,9 +225,9 @@ def policy_file(path: str | Path) -> Path:
         raise CheckpointError(f"{error}, or name a bundled policy: {', '.join(known)}{hint}") from error
 
 
-def is_bundled(file: Path) -> bool:
-    """Return whether a checkpoint is one of a bundled policy."""
-    return file.parent == BUNDLED
+def is_named(path: str | Path) -> bool:
+    """Return whether a policy is named, a bundled one or one on the hub, rather than a file of the user."""
+    return str(path).startswith(HUB) or (str(path) in bundled_names() and not Path(path).exists())
 
 
 def policy_card(name: str) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def load_policy(path: str | Path, levels: Sequence[str] = ()) -> Policy:
     """Read the policy of a run, or one that ships with the package.
 
     Args:
-        path: checkpoint, the folder of a run (its latest checkpoint), or the name of a bundled policy.
+        path: checkpoint, the folder of a run (its latest checkpoint), the name of a bundled policy, or hub:USER/NAME.
         levels: levels of the environments; without any those of the run, held-out ones in place of generated ones.
 
     Returns:
