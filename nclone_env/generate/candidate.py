@@ -10,7 +10,7 @@ from nclone_env.constants import DEAD
 from nclone_env.generate.course import least_clearance, play_out
 from nclone_env.generate.difficulty import EASIEST, Difficulty
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.families.table import FAMILIES, NEEDED
+from nclone_env.generate.families.table import BY_KIND, FAMILIES, NEEDED
 from nclone_env.generate.matters import Trimmed, shows, trim
 from nclone_env.generate.place import Furnished, furnish
 from nclone_env.generate.random_play import random_wins
@@ -69,7 +69,7 @@ def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> A
     shorter = shorter_solution(task, found.inputs, _SHORTER_FRAMES, seed)
     made = furnish(sketch, Furnished(level, task, found, shorter, {}), frames, seed, is_safe)
     best = edited(made.task, made.inputs, _EDIT_FRAMES, seed)
-    trimmed = trim(made.level, made.task, best, made.blocked, seed)
+    trimmed = trim(made.level, made.task, best, made.blocked, seed, family in BY_KIND)
     _demand(_has_needed(family, trimmed), "nothing matters")
     effort = (first_solution(trimmed.task, frames, seed) if trimmed.removed else made.found).simulated
     measured = _measure(trimmed, effort, seed)

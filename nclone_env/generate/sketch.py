@@ -64,6 +64,16 @@ class Proposal(NamedTuple):
     lines: str
 
 
+class Place(NamedTuple):
+    """Where an entity is, and how; as for :meth:`Sketch.put`."""
+
+    cell: Cell
+    dx: int = CENTRE
+    dy: int = CENTRE
+    facing: int = 0
+    mode: int = 0
+
+
 class Sketch:
     """A level in the making; all cells are solid to begin with.
 
@@ -139,11 +149,18 @@ class Sketch:
         self.proposals.append(Proposal(name, _line(name, _place(cell, dx, dy), facing, mode)))
         self.taken[cell[1], cell[0]] = True
 
-    def propose_door(self, cell: Cell, switch: Cell) -> None:
-        """Propose a locked door on the right side of a cell, its switch on the floor of another one."""
-        door = _line("locked_door", _place(cell, 4, CENTRE), RIGHT, 0)
-        place = _line("locked_door_switch", _place(switch, CENTRE, 3), 0, 0)
-        self.proposals.append(Proposal("locked_door", f"{door}\n{place}"))
+    def propose_all(self, name: str, places: Sequence[Place]) -> None:
+        """Propose entities of one kind that go into the level together."""
+        lines = [_line(name, _place(place.cell, place.dx, place.dy), place.facing, place.mode) for place in places]
+        self.proposals.append(Proposal(name, "\n".join(lines)))
+        for column, row in (place.cell for place in places):
+            self.taken[row, column] = True
+
+    def propose_door(self, cell: Cell, switch: Cell, name: str = "locked_door") -> None:
+        """Propose a locked or a trap door on the right side of a cell, its switch on the floor of another one."""
+        door = _line(name, _place(cell, 4, CENTRE), RIGHT, 0)
+        place = _line(f"{name}_switch", _place(switch, CENTRE, 3), 0, 0)
+        self.proposals.append(Proposal(name, f"{door}\n{place}"))
         self.taken[switch[1], switch[0]] = True
 
     def level(self, proposals: Sequence[Proposal] = ()) -> Level:

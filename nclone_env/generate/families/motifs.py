@@ -1,0 +1,78 @@
+"""Motifs: a form with two or three set pieces in a rhythm, doors across its way, and gold that leads or tempts."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
+from nclone_env.generate.canvas import tiles_of
+from nclone_env.generate.draws import Draws
+from nclone_env.generate.dress import scaled
+from nclone_env.generate.forms import draw_form
+from nclone_env.generate.gates import add_gates
+from nclone_env.generate.pieces import HAZARDS, HELPERS, MOVERS, Scene, lay
+from nclone_env.generate.route import Route, Unusable, distances, keep_largest, set_route
+from nclone_env.generate.sketch import Cell, Sketch, centre, round_corners
+from nclone_env.generate.treasure import add_treasure
+
+
+def sketch(draws: Draws, aim: int) -> Sketch:
+    """Draw a level.
+
+    Args:
+        draws: random choices.
+        aim: 0 easy to 100 hard: size of the form, length of the way, number of doors, movers and hazards.
+    """
+    made = Sketch()
+    air, symmetric = draw_form(draws, aim)
+    made.tiles[:] = tiles_of(air)
+    keep_largest(made, 24)
+    centre(made)
+    if draws.chance(30):
+        round_corners(made, draws, 100, draws.pick((0, 100)))
+    scene = Scene(made, draws, aim, _route(made, draws, aim), symmetric)
+    gates = add_gates(scene, scaled(0, 3, aim + draws.below(25)))
+    movers = draws.between(1, scaled(1, 3, aim))
+    for piece in draws.shuffled(MOVERS)[: movers + 3]:
+        lay(scene, piece, proposed=True)
+    made.wanted = gates + movers
+    for piece in draws.shuffled(HAZARDS)[: scaled(1, 3, aim + draws.below(40))]:
+        lay(scene, piece)
+    if draws.chance(35):
+        lay(scene, draws.pick(HELPERS))
+    add_treasure(scene, draws.between(2, 4))
+    return made
+
+
+def _route(made: Sketch, draws: Draws, aim: int) -> Route:
+    """Choose start, switch and exit at the ends of the form.
+
+    Raises:
+        Unusable: if no way between them is as long as the aim asks.
+    """
+    floors = made.floors()
+    corners = [
+        (column, row)
+        for column in (0, TILE_COLUMNS // 2, TILE_COLUMNS - 1)
+        for row in (0, TILE_ROWS // 2, TILE_ROWS - 1)
+    ]
+    ends = list(dict.fromkeys(_nearest(floors, corner) for corner in corners if floors))
+    least, most = scaled(8, 64, aim), scaled(36, 200, aim)
+    for start, switch, exit_ in draws.shuffled(list(permutations(ends, 3))):
+        steps = distances(made, switch)
+        there, on = (int(steps[row, column]) for column, row in (start, exit_))
+        if min(there, on) >= 4 and least <= there + on <= most:
+            return set_route(made, start, _lifted(made, draws, switch), exit_)
+    raise Unusable("too short")
+
+
+def _nearest(floors: list[Cell], corner: Cell) -> Cell:
+    return min(floors, key=lambda cell: (abs(cell[0] - corner[0]) + 2 * abs(cell[1] - corner[1]), cell))
+
+
+def _lifted(made: Sketch, draws: Draws, cell: Cell) -> Cell:
+    """Return a cell up to three rows above one, as far as it is open."""
+    for _ in range(draws.pick((0, 0, 1, 2, 3))):
+        if made.is_open(cell[0], cell[1] - 2):
+            cell = (cell[0], cell[1] - 1)
+    return cell

@@ -1,0 +1,179 @@
+"""Set pieces: what is put into a form, in lines with a rhythm, and the table of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
+from nclone_env.generate.draws import Draws
+from nclone_env.generate.dress import away_from, is_pit, scaled
+from nclone_env.generate.route import Route
+from nclone_env.generate.sketch import CENTRE, DOWN, LEFT, RIGHT, UP, Cell, Place, Sketch
+
+AIR, PIT = -1, 14
+"""Instead of the orientation of a wall: in the air, and ``UP`` on the floors of pits."""
+_STEP = {RIGHT: (1, 0), DOWN: (0, 1), LEFT: (-1, 0), UP: (0, -1), PIT: (0, -1), AIR: (0, 0)}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A level in the making, with its route.
+
+    Attributes:
+        made: the sketch.
+        draws: random choices.
+        aim: 0 easy to 100 hard.
+        route: start, switch and exit, and the way.
+        symmetric: whether the tiles are their own mirror image.
+    """
+
+    made: Sketch
+    draws: Draws
+    aim: int
+    route: Route
+    symmetric: bool
+
+    def free(self, steps: int, ends: int = 2) -> list[Cell]:
+        """Return the free cells so many steps away from the start, and a few from switch and exit."""
+        cells = [(column, row) for row in range(TILE_ROWS) for column in range(TILE_COLUMNS)]
+        cells = away_from([cell for cell in cells if self.made.is_free(*cell)], self.route.start, steps)
+        return away_from(away_from(cells, self.route.switch, ends), self.route.exit, ends)
+
+    def along(self, wall: int, room: int, steps: int, ends: int = 2) -> list[Cell]:
+        """Return free cells at walls that face one way, with so many open cells before them; or in the air.
+
+        Args:
+            wall: orientation of the wall: floors face ``UP``; or ``AIR``, then so many cells around are open.
+            room: open cells, the own one included.
+            steps: from the start.
+            ends: from the switch and the exit.
+        """
+        made, (right, down) = self.made, _STEP[wall]
+        if wall == AIR:
+            around = [(a, b) for a in range(-room, room + 1) for b in range(-room, room + 1)]
+            return [c for c in self.free(steps, ends) if all(made.is_open(c[0] + a, c[1] + b) for a, b in around)]
+        return [
+            (column, row)
+            for column, row in self.free(steps, ends)
+            if made.is_block(column - right, row - down)
+            and all(made.is_open(column + n * right, row + n * down) for n in range(1, room))
+            and (wall != PIT or is_pit(made, column, row))
+        ]
+
+    def folded(self, column: int) -> int:
+        """Return a column, or its mirror image in a symmetric level, so that both count as one."""
+        return min(column, TILE_COLUMNS - 1 - column) if self.symmetric else column
+
+
+class Piece(NamedTuple):
+    """A set piece: entities of one kind in lines along walls, or in the air.
+
+    Attributes:
+        kind: their name.
+        walls: orientations of walls, all of which get some.
+        room: open cells before them.
+        steps: cells from one to the next, to choose from; 0: two in each cell.
+        most: how many at an aim of 100.
+        inset: units of 6 pixels from the wall to the centre.
+        spin: orientation of the entity relative to its wall, clockwise in eighths.
+        modes: to choose from.
+    """
+
+    kind: str
+    walls: tuple[int, ...]
+    room: int = 2
+    steps: tuple[int, ...] = (1,)
+    most: int = 40
+    inset: int = 1
+    spin: int = 0
+    modes: tuple[int, ...] = (0,)
+
+
+_SIDES, _ALL = (RIGHT, LEFT), (DOWN, RIGHT, LEFT)
+_ROUNDS = (0, 1)
+HAZARDS = (
+    Piece("mine", (DOWN,), 3, (0, 0, 1, 2), 60),
+    Piece("mine", _ALL, 3, (0, 1), 60),
+    Piece("mine", _SIDES, 3, (0, 1), 40),
+    Piece("mine", (PIT,), 2, (0, 1), 40),
+    Piece("mine", (PIT,), 2, (0,), 60),
+    Piece("mine", (UP,), 3, (4, 5, 6), 12),
+    Piece("mine", (UP,), 5, (0, 1), 10),
+    Piece("toggle_mine", (UP,), 3, (0, 1, 2), 16),
+    Piece("toggle_mine", (DOWN, UP), 3, (1, 2, 3), 24),
+    Piece("mine", (AIR,), 1, (1, 3, 4, 5), 20),
+    Piece("toggle_mine", (AIR,), 1, (1, 3, 4), 24),
+)
+"""What hurts to touch and stays where it is."""
+
+MOVERS = (
+    Piece("thwump", (DOWN,), 4, (4, 5, 6), 5, 2),
+    Piece("thwump", _SIDES, 4, (3, 4), 4, 2),
+    Piece("floor_guard", (UP,), 2, (7, 9), 5, 1),
+    Piece("zap_drone", (UP,), 2, (6, 8, 10), 5, 2, 2, _ROUNDS),
+    Piece("zap_drone", (DOWN,), 2, (6, 8, 10), 5, 2, 2, _ROUNDS),
+    Piece("mini_drone", (UP,), 2, (5, 6), 8, 2, 2, _ROUNDS),
+    Piece("chaser_drone", (UP,), 2, (8, 12), 3, 2, 2, _ROUNDS),
+    Piece("laser_drone", (DOWN,), 2, (9,), 3, 2, 2, _ROUNDS),
+    Piece("chaingun_drone", (DOWN,), 2, (9,), 2, 2, 2, _ROUNDS),
+    Piece("gauss_turret", (AIR,), 1, (9, 12), 3),
+    Piece("rocket_turret", (DOWN,), 2, (9, 12), 2, 2),
+    Piece("laser_turret", (DOWN,), 4, (8, 10), 3, 2),
+    Piece("death_ball", (AIR,), 1, (8, 10), 4),
+    Piece("evil_ninja", (UP,), 2, (5, 6), 4, 2),
+    Piece("shove_thwump", (UP,), 2, (6, 8), 4, 2),
+)
+"""What moves or shoots: added if it is in the way of the best solution."""
+
+HELPERS = (
+    Piece("launch_pad", (UP,), 5, (5, 7), 4, 0),
+    Piece("launch_pad", (UP,), 3, (6, 8), 4, 0, 1),
+    Piece("launch_pad", _SIDES, 4, (5,), 3, 0),
+    Piece("bounce_block", (AIR,), 1, (2, 4), 6),
+    Piece("boost_pad", (AIR,), 1, (4, 5), 5),
+    Piece("one_way", (AIR,), 1, (4, 6), 6),
+)
+"""What carries the ninja."""
+
+
+def lay(scene: Scene, piece: Piece, *, proposed: bool = False) -> None:
+    """Put a set piece into a level, on one to three lines; in a symmetric level with its mirror image.
+
+    Args:
+        scene: the level.
+        piece: a row of the table.
+        proposed: whether it is added only if it is in the way of the best solution.
+    """
+    draws, step, mode = scene.draws, scene.draws.pick(piece.steps), scene.draws.pick(piece.modes)
+    phase, limit = draws.below(max(step, 1)), max(scaled(piece.most // 3, piece.most, scene.aim), 1)
+    places: dict[tuple[int, Cell, int], list[Place]] = {}
+    for wall in piece.walls:
+        lines: dict[int, list[Cell]] = {}
+        for cell in scene.along(wall, piece.room, 4 if piece.kind == "mine" else 6):
+            lines.setdefault(scene.folded(cell[0]) if wall in _SIDES else cell[1], []).append(cell)
+        for line in draws.shuffled(list(lines))[: draws.between(1, 3)]:
+            for column, row in lines[line]:
+                along = row if wall in _SIDES else scene.folded(column)
+                for shift in (0,) if step else (-1, 1):
+                    if (along + phase) % max(step, 1) == 0:
+                        place = _place(scene, piece, (column, row), wall, mode, shift)
+                        places.setdefault((wall % 4, (scene.folded(column), row), shift), []).append(place)
+    limit -= limit // 2 if scene.symmetric else 0
+    chosen = [place for several in list(places.values())[:limit] for place in several]
+    if chosen and proposed:
+        scene.made.propose_all(piece.kind, chosen)
+    for cell, dx, dy, facing, turn in () if proposed else chosen:
+        scene.made.put(piece.kind, cell, dx, dy, facing=facing, mode=turn)
+
+
+def _place(scene: Scene, piece: Piece, cell: Cell, wall: int, mode: int, shift: int) -> Place:
+    """Return where an entity of a set piece is, as the mirror image in the right half of a symmetric level."""
+    flipped = scene.symmetric and cell[0] >= TILE_COLUMNS // 2
+    facing = (max(wall, 0) + piece.spin) % 8
+    if flipped and wall not in _SIDES:
+        facing, mode = (4 - facing) % 8, mode ^ 1 if len(piece.modes) > 1 else mode
+    inset = CENTRE if wall == AIR else piece.inset if wall in (RIGHT, DOWN) else 4 - piece.inset
+    if wall in _SIDES:
+        return Place(cell, inset, CENTRE + shift, facing, mode)
+    return Place(cell, CENTRE + (-shift if flipped else shift), inset, facing, mode)
