@@ -50,12 +50,12 @@ def _nooks(air: Shape, draws: Draws) -> Shape:
 def _walk(legs: str, lengths: tuple[int, ...], draws: Draws, aim: int) -> Shape:
     """A corridor that goes leg by leg, again and again, with chambers at its ends; ``*`` draws a leg."""
     thick, wall, cut = draws.pick((2, 2, 3, 3, 4, 5)), draws.between(1, 2), draws.below(2)
-    column = draws.between(_LEFT + 2, _MIDDLE // 2)
+    column, longer = draws.between(_LEFT + 2, _MIDDLE // 2), draws.between(0, 4)
     row = draws.between(_TOP + 2, _BOTTOM - 6) if "U" in legs or "/" in legs else _TOP + 1
     air = box(column - 2, row - 1, column + 2 + thick, row + thick - 1, cut)
-    for number in range(scaled(3, 14, aim + draws.below(20))):
+    for number in range(scaled(1, 16, aim + draws.below(20))):
         right, down = _LEGS[draws.pick("RRRDDUUL") if legs == "*" else legs[number % len(legs)]]
-        length = lengths[number % len(lengths)] + draws.below(3) * (legs == "*")
+        length = lengths[number % len(lengths)] + (draws.below(3) if legs == "*" else longer)
         if legs == "RDLU":
             length -= (thick + wall) * ((number - 1) // 2)  # a spiral
         for _ in range(length):
@@ -71,7 +71,7 @@ def _walk(legs: str, lengths: tuple[int, ...], draws: Draws, aim: int) -> Shape:
 
 def _hall(draws: Draws, aim: int) -> Shape:
     """A hall with blocks in a rhythm, some of them hollow, and nooks at its sides."""
-    half, height = scaled(5, 17, aim + draws.below(40)), scaled(6, 18, aim + draws.below(30))
+    half, height = scaled(4, 19, aim + draws.below(50)), scaled(4, 19, aim + draws.below(50))
     left, top = _MIDDLE + 1 - min(half, 19), _CENTRE - min(height, 20) // 2
     bottom = top + min(height, 20) - 1
     air = box(left, top, 2 * _MIDDLE + 1 - left, bottom, draws.between(0, 4))
@@ -92,7 +92,7 @@ def _hall(draws: Draws, aim: int) -> Shape:
 
 def _ring(draws: Draws, aim: int) -> Shape:
     """A corridor around a block, in which there may be a chamber with a way to it; it may be a rhombus."""
-    half, height = min(scaled(9, 18, aim + draws.below(30)), 19), min(scaled(10, 18, aim + draws.below(30)), 20)
+    half, height = min(scaled(9, 18, aim + draws.below(50)), 19), min(scaled(10, 18, aim + draws.below(50)), 20)
     left, right, top = _MIDDLE + 1 - half, _MIDDLE + half, _CENTRE - height // 2
     bottom, cut, thick = top + height - 1, draws.pick((0, 1, 2, 4, 6, height // 2)), draws.between(2, 4)
     air, shown, inset = box(left, top, right, bottom, cut), False, 0
@@ -129,7 +129,7 @@ def _pods(draws: Draws, aim: int) -> Shape:
 
 def _profile(draws: Draws, aim: int) -> Shape:
     """A hall with a floor in parts of equal widths: stairs, pits, bumps; its ceiling may follow."""
-    half, height = min(scaled(7, 18, aim + draws.below(40)), 19), draws.between(4, 9)
+    half, height = min(scaled(5, 18, aim + draws.below(60)), 19), draws.between(3, 10)
     wide, gap = draws.between(1, 5), draws.pick((0, 0, 1, 2, 3))
     parts, deepest = max(half * 2 // (wide + gap), 2), draws.between(2, 11)
     pattern, parallel, cut = draws.below(6), draws.chance(35), draws.below(3)
@@ -188,7 +188,7 @@ FORMS = (
     _Form(partial(_walk, "RDLU", (34, 17)), (None,), 30),
     _Form(partial(_walk, "RDRU", (4, 4)), (None, mirrored)),
     _Form(partial(_walk, "RD", (5, 4)), (None, turned)),
-    _Form(partial(_walk, "\\R/R", (5, 2)), (None, mirrored)),
+    _Form(partial(_walk, "\\R/R", (3, 2)), (None, None, mirrored)),
     _Form(partial(_walk, "R\\L%", (12, 5)), (None, turned), 20),
     _Form(partial(_walk, "*", (4, 6, 8)), (None, None, turned), 10),
     _Form(partial(_walk, "*", (4, 9, 3)), (None, mirrored), 20),

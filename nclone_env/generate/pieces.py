@@ -108,21 +108,21 @@ HAZARDS = (
 """What hurts to touch and stays where it is."""
 
 MOVERS = (
-    Piece("thwump", (DOWN,), 4, (4, 5, 6), 5, 2),
-    Piece("thwump", _SIDES, 4, (3, 4), 4, 2),
-    Piece("floor_guard", (UP,), 2, (7, 9), 5, 1),
-    Piece("zap_drone", (UP,), 2, (6, 8, 10), 5, 2, 2, _ROUNDS),
-    Piece("zap_drone", (DOWN,), 2, (6, 8, 10), 5, 2, 2, _ROUNDS),
-    Piece("mini_drone", (UP,), 2, (5, 6), 8, 2, 2, _ROUNDS),
-    Piece("chaser_drone", (UP,), 2, (8, 12), 3, 2, 2, _ROUNDS),
+    Piece("thwump", (DOWN,), 4, (3, 4, 5), 9, 2),
+    Piece("thwump", _SIDES, 4, (3, 4), 6, 2),
+    Piece("floor_guard", (UP,), 2, (7, 9), 6, 1),
+    Piece("zap_drone", (UP,), 2, (4, 6, 8), 8, 2, 2, _ROUNDS),
+    Piece("zap_drone", (DOWN,), 2, (4, 6, 8), 8, 2, 2, _ROUNDS),
+    Piece("mini_drone", (UP,), 2, (3, 4, 5), 12, 2, 2, _ROUNDS),
+    Piece("chaser_drone", (UP,), 2, (8, 12), 4, 2, 2, _ROUNDS),
     Piece("laser_drone", (DOWN,), 2, (9,), 3, 2, 2, _ROUNDS),
-    Piece("chaingun_drone", (DOWN,), 2, (9,), 2, 2, 2, _ROUNDS),
-    Piece("gauss_turret", (AIR,), 1, (9, 12), 3),
-    Piece("rocket_turret", (DOWN,), 2, (9, 12), 2, 2),
-    Piece("laser_turret", (DOWN,), 4, (8, 10), 3, 2),
-    Piece("death_ball", (AIR,), 1, (8, 10), 4),
-    Piece("evil_ninja", (UP,), 2, (5, 6), 4, 2),
-    Piece("shove_thwump", (UP,), 2, (6, 8), 4, 2),
+    Piece("chaingun_drone", (DOWN,), 2, (9,), 3, 2, 2, _ROUNDS),
+    Piece("gauss_turret", (AIR,), 1, (6, 9, 12), 4),
+    Piece("rocket_turret", (DOWN,), 2, (9, 12), 3, 2),
+    Piece("laser_turret", (DOWN,), 4, (6, 8, 10), 4, 2),
+    Piece("death_ball", (AIR,), 1, (5, 8, 10), 6),
+    Piece("evil_ninja", (UP,), 2, (4, 5, 6), 6, 2),
+    Piece("shove_thwump", (UP,), 2, (4, 6, 8), 6, 2),
 )
 """What moves or shoots: added if it is in the way of the best solution."""
 

@@ -31,16 +31,16 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     if draws.chance(30):
         round_corners(made, draws, 100, draws.pick((0, 100)))
     scene = Scene(made, draws, aim, _route(made, draws, aim), symmetric)
-    gates = add_gates(scene, scaled(0, 3, aim + draws.below(25)))
-    movers = draws.between(1, scaled(1, 3, aim))
+    gates = add_gates(scene, scaled(0, 4, aim + draws.below(25)))
+    movers = draws.between(aim > 20, scaled(1, 4, aim))
     for piece in draws.shuffled(MOVERS)[: movers + 3]:
         lay(scene, piece, proposed=True)
     made.wanted = gates + movers
-    for piece in draws.shuffled(HAZARDS)[: scaled(1, 3, aim + draws.below(40))]:
+    for piece in draws.shuffled(HAZARDS)[: scaled(0, 4, aim + draws.below(50))]:
         lay(scene, piece)
     if draws.chance(35):
         lay(scene, draws.pick(HELPERS))
-    add_treasure(scene, draws.between(2, 4))
+    add_treasure(scene, 2 + draws.below(3) + len(scene.free(0)) // 120)
     return made
 
 
@@ -57,11 +57,11 @@ def _route(made: Sketch, draws: Draws, aim: int) -> Route:
         for row in (0, TILE_ROWS // 2, TILE_ROWS - 1)
     ]
     ends = list(dict.fromkeys(_nearest(floors, corner) for corner in corners if floors))
-    least, most = scaled(8, 64, aim), scaled(36, 200, aim)
+    least, most = scaled(5, 70, aim), scaled(14, 240, aim)
     for start, switch, exit_ in draws.shuffled(list(permutations(ends, 3))):
         steps = distances(made, switch)
         there, on = (int(steps[row, column]) for column, row in (start, exit_))
-        if min(there, on) >= 4 and least <= there + on <= most:
+        if min(there, on) >= 3 and least <= there + on <= most:
             return set_route(made, start, _lifted(made, draws, switch), exit_)
     raise Unusable("too short")
 

@@ -56,3 +56,5 @@ NEEDED: Mapping[str, tuple[int, ...]] = {
 """The kinds of which a level of a family must have one that matters."""
 BY_KIND = ("motifs",)
 """Families of whose levels all entities of a kind matter or do not: they are set pieces."""
+MOST_FRAMES: Mapping[str, int] = {**dict.fromkeys(FAMILIES, 150_000), "motifs": 400_000}
+"""Frames that the search for a first solution of a level may simulate at an aim of 100."""
