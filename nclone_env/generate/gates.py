@@ -7,7 +7,7 @@ from nclone_env.generate.pieces import Scene
 from nclone_env.generate.route import distances
 from nclone_env.generate.sketch import BLOCK, OPEN, Cell
 
-_TALLEST = 5
+_TALLEST = 7
 """Rows of the tallest corridor that a gate closes."""
 _KINDS = ("locked_door", "locked_door", "trap_door", "regular_door")
 
@@ -19,7 +19,7 @@ def add_gates(scene: Scene, count: int) -> int:
     """
     draws, way = scene.draws, scene.route.cells
     proposed, built = 0, 0
-    for cell in draws.shuffled(scene.route.middle):
+    for cell in draws.shuffled(way[6:-1]):
         if built >= count:
             break
         if not _is_site(scene, cell):

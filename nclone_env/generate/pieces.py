@@ -76,7 +76,7 @@ class Piece(NamedTuple):
         steps: cells from one to the next, to choose from; 0: two in each cell.
         most: how many at an aim of 100.
         inset: units of 6 pixels from the wall to the centre.
-        spin: orientation of the entity relative to its wall, clockwise in eighths.
+        spin: orientation of the entity relative to its wall, clockwise in eighths; None: it has none.
         modes: to choose from.
     """
 
@@ -86,7 +86,7 @@ class Piece(NamedTuple):
     steps: tuple[int, ...] = (1,)
     most: int = 40
     inset: int = 1
-    spin: int = 0
+    spin: int | None = None
     modes: tuple[int, ...] = (0,)
 
 
@@ -108,8 +108,8 @@ HAZARDS = (
 """What hurts to touch and stays where it is."""
 
 MOVERS = (
-    Piece("thwump", (DOWN,), 4, (3, 4, 5), 9, 2),
-    Piece("thwump", _SIDES, 4, (3, 4), 6, 2),
+    Piece("thwump", (DOWN,), 4, (3, 4, 5), 9, 2, 0),
+    Piece("thwump", _SIDES, 4, (3, 4), 6, 2, 0),
     Piece("floor_guard", (UP,), 2, (7, 9), 6, 1),
     Piece("zap_drone", (UP,), 2, (4, 6, 8), 8, 2, 2, _ROUNDS),
     Piece("zap_drone", (DOWN,), 2, (4, 6, 8), 8, 2, 2, _ROUNDS),
@@ -119,7 +119,7 @@ MOVERS = (
     Piece("chaingun_drone", (DOWN,), 2, (9,), 3, 2, 2, _ROUNDS),
     Piece("gauss_turret", (AIR,), 1, (6, 9, 12), 4),
     Piece("rocket_turret", (DOWN,), 2, (9, 12), 3, 2),
-    Piece("laser_turret", (DOWN,), 4, (6, 8, 10), 4, 2),
+    Piece("laser_turret", (DOWN,), 4, (6, 8, 10), 4, 2, 0),
     Piece("death_ball", (AIR,), 1, (5, 8, 10), 6),
     Piece("evil_ninja", (UP,), 2, (4, 5, 6), 6, 2),
     Piece("shove_thwump", (UP,), 2, (4, 6, 8), 6, 2),
@@ -127,12 +127,12 @@ MOVERS = (
 """What moves or shoots: added if it is in the way of the best solution."""
 
 HELPERS = (
-    Piece("launch_pad", (UP,), 5, (5, 7), 4, 0),
+    Piece("launch_pad", (UP,), 5, (5, 7), 4, 0, 0),
     Piece("launch_pad", (UP,), 3, (6, 8), 4, 0, 1),
-    Piece("launch_pad", _SIDES, 4, (5,), 3, 0),
+    Piece("launch_pad", _SIDES, 4, (5,), 3, 0, 0),
     Piece("bounce_block", (AIR,), 1, (2, 4), 6),
     Piece("boost_pad", (AIR,), 1, (4, 5), 5),
-    Piece("one_way", (AIR,), 1, (4, 6), 6),
+    Piece("one_way", (AIR,), 1, (2, 4, 6), 8, 2, UP),
 )
 """What carries the ninja."""
 
@@ -170,8 +170,8 @@ def lay(scene: Scene, piece: Piece, *, proposed: bool = False) -> None:
 def _place(scene: Scene, piece: Piece, cell: Cell, wall: int, mode: int, shift: int) -> Place:
     """Return where an entity of a set piece is, as the mirror image in the right half of a symmetric level."""
     flipped = scene.symmetric and cell[0] >= TILE_COLUMNS // 2
-    facing = (max(wall, 0) + piece.spin) % 8
-    if flipped and wall not in _SIDES:
+    facing = 0 if piece.spin is None else (max(wall, 0) + piece.spin) % 8
+    if flipped and piece.spin is not None and wall not in _SIDES:
         facing, mode = (4 - facing) % 8, mode ^ 1 if len(piece.modes) > 1 else mode
     inset = CENTRE if wall == AIR else piece.inset if wall in (RIGHT, DOWN) else 4 - piece.inset
     if wall in _SIDES:

@@ -31,11 +31,11 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     if draws.chance(30):
         round_corners(made, draws, 100, draws.pick((0, 100)))
     scene = Scene(made, draws, aim, _route(made, draws, aim), symmetric)
-    gates = add_gates(scene, scaled(0, 4, aim + draws.below(25)))
-    movers = draws.between(aim > 20, scaled(1, 4, aim))
-    for piece in draws.shuffled(MOVERS)[: movers + 3]:
+    gates = add_gates(scene, scaled(0, 5, aim + draws.below(40)))
+    for piece in draws.shuffled(MOVERS)[: scaled(2, 6, aim)]:
         lay(scene, piece, proposed=True)
-    made.wanted = gates + movers
+    made.wanted = len(made.proposals)
+    made.proposals = made.proposals[gates:] + made.proposals[:gates]
     for piece in draws.shuffled(HAZARDS)[: scaled(0, 4, aim + draws.below(50))]:
         lay(scene, piece)
     if draws.chance(35):
