@@ -22,7 +22,7 @@ from nclone_env.plan import make_task
 
 _FEWEST_FRAMES = 30_000
 """Frames that the search for a first solution may simulate at an aim of 0; at 100 ``MOST_FRAMES`` of the family."""
-_SHORTER_FRAMES, _EDIT_FRAMES = 40_000, 20_000
+_PROPOSAL_FRAMES, _SHORTER_FRAMES, _EDIT_FRAMES = 200_000, 40_000, 20_000
 _RANDOM_RUNS, _MORE_RANDOM_RUNS = 64, 192
 _REST = 60
 """Frames that the ninja must survive at the start without input."""
@@ -67,7 +67,7 @@ def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> A
     found = first_solution(task, frames, seed)
     _demand(len(found.inputs) > 0, "no solution found")
     shorter = shorter_solution(task, found.inputs, _SHORTER_FRAMES, seed)
-    made = furnish(sketch, Furnished(level, task, found, shorter, {}), frames, seed, is_safe)
+    made = furnish(sketch, Furnished(level, task, found, shorter, {}), min(frames, _PROPOSAL_FRAMES), seed, is_safe)
     best = edited(made.task, made.inputs, _EDIT_FRAMES, seed)
     trimmed = trim(made.level, made.task, best, made.blocked, seed, family in BY_KIND)
     _demand(_has_needed(family, trimmed), "nothing matters")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
+import numpy as np
+
+from nclone_env.constants import TILE_COLUMNS
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.dress import away_from, is_pit, scaled
+from nclone_env.generate.dress import is_pit, scaled
 from nclone_env.generate.route import Route
-from nclone_env.generate.sketch import CENTRE, DOWN, LEFT, RIGHT, UP, Cell, Place, Sketch
+from nclone_env.generate.sketch import BLOCK, CENTRE, DOWN, LEFT, OPEN, RIGHT, UP, Cell, Place, Sketch
 
 AIR, PIT = -1, 14
 """Instead of the orientation of a wall: in the air, and ``UP`` on the floors of pits."""
@@ -34,32 +36,32 @@ class Scene:
     route: Route
     symmetric: bool
 
-    def free(self, steps: int, ends: int = 2) -> list[Cell]:
-        """Return the free cells so many steps away from the start, and a few from switch and exit."""
-        cells = [(column, row) for row in range(TILE_ROWS) for column in range(TILE_COLUMNS)]
-        cells = away_from([cell for cell in cells if self.made.is_free(*cell)], self.route.start, steps)
-        return away_from(away_from(cells, self.route.switch, ends), self.route.exit, ends)
-
     def along(self, wall: int, room: int, steps: int, ends: int = 2) -> list[Cell]:
         """Return free cells at walls that face one way, with so many open cells before them; or in the air.
 
         Args:
-            wall: orientation of the wall: floors face ``UP``; or ``AIR``, then so many cells around are open.
+            wall: orientation of the wall: floors face ``UP``; ``PIT``; or ``AIR``, so many cells from all walls.
             room: open cells, the own one included.
-            steps: from the start.
-            ends: from the switch and the exit.
+            steps: from the start, at least.
+            ends: from the switch and the exit, at least.
         """
-        made, (right, down) = self.made, _STEP[wall]
+        free = (self.made.tiles == OPEN) & ~self.made.taken
+        near = ((self.route.start, steps), (self.route.switch, ends), (self.route.exit, ends))
+        for (column, row), reach in near:
+            free[max(row - reach + 1, 0) : row + reach, max(column - reach + 1, 0) : column + reach] = False
         if wall == AIR:
-            around = [(a, b) for a in range(-room, room + 1) for b in range(-room, room + 1)]
-            return [c for c in self.free(steps, ends) if all(made.is_open(c[0] + a, c[1] + b) for a, b in around)]
-        return [
-            (column, row)
-            for column, row in self.free(steps, ends)
-            if made.is_block(column - right, row - down)
-            and all(made.is_open(column + n * right, row + n * down) for n in range(1, room))
-            and (wall != PIT or is_pit(made, column, row))
-        ]
+            around = range(-room, room + 1)
+            free &= np.all([self._beside(a, b, OPEN) for a in around for b in around], axis=0)
+        else:
+            right, down = _STEP[wall]
+            free &= self._beside(-right, -down, BLOCK)
+            free &= np.all([self._beside(n * right, n * down, OPEN) for n in range(room)], axis=0)
+        cells = [(column, row) for row, column in np.argwhere(free).tolist()]
+        return cells if wall != PIT else [cell for cell in cells if is_pit(self.made, *cell)]
+
+    def _beside(self, right: int, down: int, tile: int) -> np.ndarray:
+        """Return (23, 42) bool: whether the cell so far away has a tile; the outermost cells are solid."""
+        return np.roll(self.made.tiles == tile, (-down, -right), (0, 1))
 
     def folded(self, column: int) -> int:
         """Return a column, or its mirror image in a symmetric level, so that both count as one."""
@@ -146,7 +148,7 @@ def lay(scene: Scene, piece: Piece, *, proposed: bool = False) -> None:
         proposed: whether it is added only if it is in the way of the best solution.
     """
     draws, step, mode = scene.draws, scene.draws.pick(piece.steps), scene.draws.pick(piece.modes)
-    phase, limit = draws.below(max(step, 1)), max(scaled(piece.most // 3, piece.most, scene.aim), 1)
+    phase, limit = draws.below(max(step, 1)), max(scaled(piece.most // 2, piece.most, scene.aim), 1)
     places: dict[tuple[int, Cell, int], list[Place]] = {}
     for wall in piece.walls:
         lines: dict[int, list[Cell]] = {}

@@ -32,7 +32,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
         round_corners(made, draws, 100, draws.pick((0, 100)))
     scene = Scene(made, draws, aim, _route(made, draws, aim), symmetric)
     gates = add_gates(scene, scaled(0, 5, aim + draws.below(40)))
-    for piece in draws.shuffled(MOVERS)[: scaled(2, 6, aim)]:
+    for piece in draws.shuffled(MOVERS)[: scaled(3, 6, aim)]:
         lay(scene, piece, proposed=True)
     made.wanted = len(made.proposals)
     made.proposals = made.proposals[gates:] + made.proposals[:gates]
@@ -40,7 +40,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
         lay(scene, piece)
     if draws.chance(35):
         lay(scene, draws.pick(HELPERS))
-    add_treasure(scene, 2 + draws.below(3) + len(scene.free(0)) // 120)
+    add_treasure(scene, 2 + draws.below(3) + len(made.floors()) // 30)
     return made
 
 
