@@ -22,7 +22,7 @@ from nclone_env.plan import make_task
 
 _FEWEST_FRAMES = 30_000
 """Frames that the search for a first solution may simulate at an aim of 0; at 100 ``MOST_FRAMES`` of the family."""
-_PROPOSAL_FRAMES, _SHORTER_FRAMES, _EDIT_FRAMES = 200_000, 40_000, 20_000
+_PROPOSAL_FRAMES, _SHORTER_FRAMES, _EDIT_FRAMES = 150_000, 40_000, 20_000
 _RANDOM_RUNS, _MORE_RANDOM_RUNS = 64, 192
 _REST = 60
 """Frames that the ninja must survive at the start without input."""

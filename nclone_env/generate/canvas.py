@@ -31,12 +31,13 @@ def box(left: int, top: int, right: int, bottom: int, cut: int = 0) -> Shape:
     return inside & (np.minimum(x, width - x) + np.minimum(y, height - y) > _UNIT * cut)
 
 
-def slanted(column: int, row: int, size: int, right: int, down: int) -> Shape:
-    """Return what a square of some cells sweeps on its way to the next cell diagonally: 1 or -1 right and down."""
-    x, y = (_x - _UNIT * column) * right, (_y - _UNIT * row) * down
-    x, y = x + _UNIT * size * (right < 0), y + _UNIT * size * (down < 0)
-    far = _UNIT * (size + 1)
-    return (x > 0) & (x < far) & (y > 0) & (y < far) & (abs(x - y) < _UNIT * size)
+def swept(column: int, row: int, size: int, right: int, down: int) -> Shape:
+    """Return what a square of some cells sweeps on its way to a neighbouring cell: 1, 0 or -1 right and down."""
+    left, top = min(column, column + right), min(row, row + down)
+    both = box(left, top, left + size - 1 + abs(right), top + size - 1 + abs(down))
+    half = _UNIT * size // 2
+    aside = (_x - _UNIT * column - half) * down - (_y - _UNIT * row - half) * right
+    return both & (abs(aside) < half * (abs(right) + abs(down)))
 
 
 def mirrored(shape: Shape) -> Shape:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.generate.canvas import Shape, box, mirrored, slanted, turned
+from nclone_env.generate.canvas import Shape, box, mirrored, swept, turned
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.dress import scaled
 
@@ -17,19 +16,19 @@ _LEFT, _MIDDLE, _RIGHT, _TOP, _CENTRE, _BOTTOM = 1, 20, 40, 1, 11, 21
 _LEGS = {"R": (1, 0), "L": (-1, 0), "D": (0, 1), "U": (0, -1), "/": (1, -1), "\\": (1, 1), "%": (-1, 1)}
 
 
-def draw_form(draws: Draws, aim: int) -> tuple[Shape, bool]:
-    """Return a form for an aim, 0 easy to 100 hard, and whether it is its own mirror image."""
-    form = draws.pick([form for form in FORMS if form.least <= aim <= form.most])
-    air, symmetry = form.draw(draws, aim), draws.pick(form.symmetries)
+def draw_form(draws: Draws, aim: int) -> Shape:
+    """Return a form for an aim, 0 easy to 100 hard."""
+    draw, symmetries, _ = draws.pick([row for row in FORMS if row[2] <= aim])
+    air, symmetry = draw(draws, aim), draws.pick(symmetries)
     if aim >= 30 and draws.chance(30):
-        air |= draws.pick(FORMS).draw(draws, aim // 2)
+        air |= draws.pick(FORMS)[0](draws, aim // 2)
     if draws.chance(40):
         air |= _nooks(air, draws)
     if symmetry is not None:
         air[:, _MIDDLE + 1 :] = symmetry(air)[:, _MIDDLE + 1 :]
     elif draws.chance(50):
         air = mirrored(air)
-    return air, symmetry is mirrored
+    return air
 
 
 def _nooks(air: Shape, draws: Draws) -> Shape:
@@ -41,14 +40,13 @@ def _nooks(air: Shape, draws: Draws) -> Shape:
             inside = slice(column - 1, column + wide + 1)
             rows = slice(row, row + deep + 1) if side > 0 else slice(row - deep, row + 1)
             if solid[rows, inside].all() and free[row - side, inside].all():
-                nooks |= box(
-                    column, min(row, row + side * (deep - 1)), column + wide - 1, max(row, row + side * (deep - 1))
-                )
+                first = min(row, row + side * (deep - 1))
+                nooks |= box(column, first, column + wide - 1, first + deep - 1)
     return nooks
 
 
 def _walk(legs: str, lengths: tuple[int, ...], draws: Draws, aim: int) -> Shape:
-    """A corridor that goes leg by leg, again and again, with chambers at its ends; ``*`` draws a leg."""
+    """A corridor that goes leg by leg (``_LEGS``), again and again, with chambers at its ends; ``*`` draws a leg."""
     thick, wall, cut = draws.pick((2, 2, 3, 3, 4, 5)), draws.between(1, 2), draws.below(2)
     column, longer = draws.between(_LEFT + 2, _MIDDLE // 2), draws.between(0, 4)
     row = draws.between(_TOP + 2, _BOTTOM - 6) if "U" in legs or "/" in legs else _TOP + 1
@@ -62,9 +60,7 @@ def _walk(legs: str, lengths: tuple[int, ...], draws: Draws, aim: int) -> Shape:
             x, y = column + right, row + down
             if x < _LEFT or x + thick - 1 > _RIGHT or y < _TOP or y + thick - 1 > _BOTTOM:
                 break
-            air |= (
-                slanted(column, row, thick, right, down) if right and down else box(x, y, x + thick - 1, y + thick - 1)
-            )
+            air |= swept(column, row, thick, right, down)
             column, row = x, y
     return air | box(column - 2, row - 1, column + thick + 1, row + thick - 1, cut)
 
@@ -167,30 +163,21 @@ def _branches(draws: Draws, aim: int) -> Shape:
     return air
 
 
-class _Form(NamedTuple):
-    """A row of the table: what draws, which symmetries complete it (None: as it is), and for which aims."""
-
-    draw: Callable[[Draws, int], Shape]
-    symmetries: tuple[Callable[[Shape], Shape] | None, ...]
-    least: int = 0
-    most: int = 100
-
-
-FORMS = (
-    _Form(_hall, (None, mirrored, mirrored, turned)),
-    _Form(_hall, (None, mirrored, turned)),
-    _Form(_ring, (None, mirrored, turned), 15),
-    _Form(_pods, (None, None, mirrored, turned), 10),
-    _Form(_profile, (None, mirrored)),
-    _Form(_profile, (None, mirrored)),
-    _Form(_branches, (None, mirrored, turned), 10),
-    _Form(partial(_walk, "RDLD", (34, 4)), (None,), 20),
-    _Form(partial(_walk, "RDLU", (34, 17)), (None,), 30),
-    _Form(partial(_walk, "RDRU", (4, 4)), (None, mirrored)),
-    _Form(partial(_walk, "RD", (5, 4)), (None, turned)),
-    _Form(partial(_walk, "\\R/R", (3, 2)), (None, None, mirrored)),
-    _Form(partial(_walk, "R\\L%", (12, 5)), (None, turned), 20),
-    _Form(partial(_walk, "*", (4, 6, 8)), (None, None, turned), 10),
-    _Form(partial(_walk, "*", (4, 9, 3)), (None, mirrored), 20),
+FORMS: tuple[tuple[Callable[[Draws, int], Shape], tuple[Callable[[Shape], Shape] | None, ...], int], ...] = (
+    (_hall, (None, mirrored, mirrored, turned), 0),
+    (_hall, (None, mirrored, turned), 0),
+    (_ring, (None, mirrored, turned), 15),
+    (_pods, (None, None, mirrored, turned), 10),
+    (_profile, (None, mirrored), 0),
+    (_profile, (None, mirrored), 0),
+    (_branches, (None, mirrored, turned), 10),
+    (partial(_walk, "RDLD", (34, 4)), (None,), 20),
+    (partial(_walk, "RDLU", (34, 17)), (None,), 30),
+    (partial(_walk, "RDRU", (4, 4)), (None, mirrored), 0),
+    (partial(_walk, "RD", (5, 4)), (None, turned), 0),
+    (partial(_walk, "\\R/R", (3, 2)), (None, None, mirrored), 0),
+    (partial(_walk, "R\\L%", (12, 5)), (None, turned), 20),
+    (partial(_walk, "*", (4, 6, 8)), (None, None, turned), 10),
+    (partial(_walk, "*", (4, 9, 3)), (None, mirrored), 20),
 )
-"""Forms that take turns at random; the legs of a walk are right, left, down, up and diagonal, with their lengths."""
+"""What draws a form, the symmetries that may complete it (None: as it is), and the least aim."""

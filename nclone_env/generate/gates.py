@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from nclone_env.constants import TILE_COLUMNS
 from nclone_env.generate.pieces import Scene
 from nclone_env.generate.route import distances
 from nclone_env.generate.sketch import BLOCK, OPEN, Cell
@@ -13,74 +12,51 @@ _KINDS = ("locked_door", "locked_door", "trap_door", "regular_door")
 
 
 def add_gates(scene: Scene, count: int) -> int:
-    """Build gates across the way and propose their doors; return how many were proposed.
+    """Build gates across the way and propose their doors; return how many doors were proposed.
 
     The switch of a locked door is off the way, on this side of the door; that of a trap door on the way before it.
     """
-    draws, way = scene.draws, scene.route.cells
-    proposed, built = 0, 0
+    draws, made, way = scene.draws, scene.made, scene.route.cells
     for cell in draws.shuffled(way[6:-1]):
-        if built >= count:
-            break
-        if not _is_site(scene, cell):
+        walls = _walls(scene, cell) if count else None
+        if walls is None:
             continue
-        kind = draws.pick(_KINDS)
-        before = way[4 : way.index(cell) - 2]
-        switches = _behind_nothing(scene, cell) if kind == "locked_door" else before
-        switches = [place for place in switches if scene.made.is_free(*place) and scene.made.is_floor(*place)]
-        if kind != "regular_door" and not switches:
-            continue
-        _build(scene, cell)
-        built += 1
+        count, kind = count - 1, draws.pick(_KINDS)
+        for column, row in walls:
+            made.tiles[row, column] = BLOCK
+        switches = _this_side(scene, cell) if kind == "locked_door" else way[4 : way.index(cell) - 2]
+        switches = [place for place in switches if made.is_free(*place) and made.is_floor(*place)]
         if kind == "regular_door":
-            scene.made.put(kind, cell, dx=4)
-        else:
-            scene.made.propose_door(cell, draws.pick(switches), kind)
-            proposed += 1
-    return proposed
+            made.put(kind, cell, dx=4)
+        elif switches:
+            made.propose_door(cell, draws.pick(switches), kind)
+        for column in scene.images(cell[0]):
+            made.taken[cell[1], column] = True
+    return len(made.proposals)
 
 
-def _is_site(scene: Scene, cell: Cell) -> bool:
-    """Return whether a corridor can be closed at a cell: a floor with floors beside it, under a low ceiling."""
-    made, (column, row) = scene.made, cell
-    columns = (column, TILE_COLUMNS - 1 - column) if scene.symmetric else (column,)
-    if scene.symmetric and abs(columns[0] - columns[1]) < 6:
-        return False
-    top = row - _height(scene, cell)
-    around = [(place + side, row) for place in columns for side in (-1, 0, 1)]
-    inside = [(place, above) for place in columns for above in range(top + 1, row + 1)]
-    return (
-        _height(scene, cell) <= _TALLEST
-        and all(made.is_free(*place) and made.is_floor(*place) for place in around)
-        and all(made.is_free(*place) for place in inside)
-    )
+def _walls(scene: Scene, cell: Cell) -> list[Cell] | None:
+    """Return the cells above a doorway, with their mirror image; None where no gate can be.
+
+    A gate needs floors on both sides and a ceiling that is not too high.
+    """
+    made, (column, row), top = scene.made, cell, cell[1]
+    while made.is_open(column, top - 1):
+        top -= 1
+    columns = scene.images(column)
+    beside = [(place + side, row) for place in columns for side in (-1, 0, 1)]
+    inside = [(place, above) for place in columns for above in range(top, row)]
+    fits = row - top < _TALLEST and (len(columns) == 1 or abs(columns[0] - columns[1]) > 4)
+    free = all(made.is_free(*place) for place in (*beside, *inside)) and all(made.is_floor(*place) for place in beside)
+    return inside if fits and free else None
 
 
-def _height(scene: Scene, cell: Cell) -> int:
-    """Return how many cells are open from a floor up."""
-    height = 1
-    while scene.made.is_open(cell[0], cell[1] - height):
-        height += 1
-    return height
-
-
-def _build(scene: Scene, cell: Cell) -> None:
-    """Wall up a corridor but for the cell on its floor, also at its mirror image."""
-    column, row = cell
-    for place in (column, TILE_COLUMNS - 1 - column) if scene.symmetric else (column,):
-        top = row - _height(scene, (place, row)) + 1
-        if top < row:
-            scene.made.fill((place, place), (top, row - 1))
-        scene.made.taken[row, place] = True
-
-
-def _behind_nothing(scene: Scene, cell: Cell) -> list[Cell]:
-    """Return the floors off the way that can be reached while a gate is closed, the far half of them."""
-    tiles, (column, row), way = scene.made.tiles, cell, set(scene.route.cells)
-    top = row - _height(scene, cell) + 1
-    tiles[top : row + 1, column] = BLOCK
+def _this_side(scene: Scene, cell: Cell) -> list[Cell]:
+    """Return the floors off the way that can be reached while a doorway is closed, the far half of them."""
+    tiles, (column, row) = scene.made.tiles, cell
+    tiles[row, column] = BLOCK
     steps = distances(scene.made, scene.route.start)
-    tiles[top : row + 1, column] = OPEN
-    places = [place for place in scene.made.floors() if steps[place[1], place[0]] >= 6 and place not in way]
-    places.sort(key=lambda place: -int(steps[place[1], place[0]]))
+    tiles[row, column] = OPEN
+    off = [place for place in scene.made.floors() if place not in scene.route.cells]
+    places = sorted((place for place in off if steps[place[1], place[0]] >= 6), key=lambda c: -int(steps[c[1], c[0]]))
     return places[: (len(places) + 1) // 2]

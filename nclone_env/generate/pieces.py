@@ -46,8 +46,7 @@ class Scene:
             ends: from the switch and the exit, at least.
         """
         free = (self.made.tiles == OPEN) & ~self.made.taken
-        near = ((self.route.start, steps), (self.route.switch, ends), (self.route.exit, ends))
-        for (column, row), reach in near:
+        for (column, row), reach in zip((self.route.start, self.route.switch, self.route.exit), (steps, ends, ends)):
             free[max(row - reach + 1, 0) : row + reach, max(column - reach + 1, 0) : column + reach] = False
         if wall == AIR:
             around = range(-room, room + 1)
@@ -63,9 +62,10 @@ class Scene:
         """Return (23, 42) bool: whether the cell so far away has a tile; the outermost cells are solid."""
         return np.roll(self.made.tiles == tile, (-down, -right), (0, 1))
 
-    def folded(self, column: int) -> int:
-        """Return a column, or its mirror image in a symmetric level, so that both count as one."""
-        return min(column, TILE_COLUMNS - 1 - column) if self.symmetric else column
+    def images(self, column: int) -> tuple[int, ...]:
+        """Return a column, in a symmetric level with its mirror image, the left one first."""
+        other = TILE_COLUMNS - 1 - column
+        return (min(column, other), max(column, other)) if self.symmetric else (column,)
 
 
 class Piece(NamedTuple):
@@ -153,14 +153,14 @@ def lay(scene: Scene, piece: Piece, *, proposed: bool = False) -> None:
     for wall in piece.walls:
         lines: dict[int, list[Cell]] = {}
         for cell in scene.along(wall, piece.room, 4 if piece.kind == "mine" else 6):
-            lines.setdefault(scene.folded(cell[0]) if wall in _SIDES else cell[1], []).append(cell)
+            lines.setdefault(scene.images(cell[0])[0] if wall in _SIDES else cell[1], []).append(cell)
         for line in draws.shuffled(list(lines))[: draws.between(1, 3)]:
             for column, row in lines[line]:
-                along = row if wall in _SIDES else scene.folded(column)
+                along = row if wall in _SIDES else scene.images(column)[0]
                 for shift in (0,) if step else (-1, 1):
                     if (along + phase) % max(step, 1) == 0:
                         place = _place(scene, piece, (column, row), wall, mode, shift)
-                        places.setdefault((wall % 4, (scene.folded(column), row), shift), []).append(place)
+                        places.setdefault((wall % 4, (scene.images(column)[0], row), shift), []).append(place)
     limit -= limit // 2 if scene.symmetric else 0
     chosen = [place for several in list(places.values())[:limit] for place in several]
     if chosen and proposed:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from nclone_env.constants import TILE_COLUMNS
 from nclone_env.generate.pieces import Scene
-from nclone_env.generate.sketch import UP, Cell
+from nclone_env.generate.sketch import UP
 
 
 class Pattern(NamedTuple):
@@ -26,43 +28,28 @@ PATTERNS = (
 
 
 def add_treasure(scene: Scene, groups: int) -> None:
-    """Put gold of a few patterns on floors, in the middle of each, and into the air."""
+    """Put gold on floors, or some way above: a pattern in the middle of each floor of a row, several on long ones."""
     draws = scene.draws
     for _ in range(groups):
-        pattern = draws.pick(PATTERNS)
-        lines: dict[int, list[Cell]] = {}
-        for cell in scene.along(UP, 2, 3, 1):
-            lines.setdefault(cell[1], []).append(cell)
-        if not lines:
+        cells = scene.along(UP, 2, 3, 1)
+        if not cells:
             return
-        row = draws.pick(list(lines))
-        lift = draws.pick((0, 0, 0, 4, 8))
-        for left, right in _runs([column for column, _ in lines[row]]):
-            pieces = max((right - left + 1) // draws.pick((8, 12)), 1)
+        row, pattern, lift, share = draws.pick(cells)[1], draws.pick(PATTERNS), draws.pick((0, 0, 0, 4, 8)), (8, 12)
+        columns = [column for column, other in cells if other == row]
+        for run in np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1):
+            pieces = max(len(run) // draws.pick(share), 1)
             for number in range(pieces):
-                middle = 2 * left + 2 + (2 * number + 1) * (right - left + 1) // pieces  # half cells
-                _put(scene, pattern, 2 * middle, 4 * (row + 2) - 1 - lift)
-
-
-def _runs(columns: list[int]) -> list[tuple[int, int]]:
-    """Return the first and last columns of those next to each other."""
-    runs: list[tuple[int, int]] = []
-    for column in sorted(columns):
-        if runs and runs[-1][1] == column - 1:
-            runs[-1] = (runs[-1][0], column)
-        else:
-            runs.append((column, column))
-    return runs
+                halves = 2 * int(run[0]) + 2 + (2 * number + 1) * len(run) // pieces
+                _put(scene, pattern, 2 * halves, 4 * (row + 2) - 1 - lift)
 
 
 def _put(scene: Scene, pattern: Pattern, x: int, bottom: int) -> None:
     """Put a pattern around a column, units of 6 pixels, if all its cells are free."""
-    width = (pattern.across - 1) * pattern.gap
-    mirror = -1 if scene.symmetric and x > 2 * (TILE_COLUMNS + 2) else 1
+    side = -1 if scene.symmetric and x > 2 * (TILE_COLUMNS + 2) else 1
+    left = x - side * ((pattern.across - 1) * pattern.gap // 2)
     places = [
-        (x + mirror * (number * pattern.gap - width // 2), bottom - line * pattern.gap - number * pattern.rise)
-        for number in range(pattern.across)
-        for line in range(pattern.down)
+        (left + side * across * pattern.gap, bottom - down * pattern.gap - across * pattern.rise)
+        for across, down in np.ndindex(pattern.across, pattern.down)
     ]
     if all(scene.made.is_free(a // 4 - 1, b // 4 - 1) for a, b in places):
         for a, b in places:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
+
+import numpy as np
 
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.canvas import tiles_of
@@ -14,6 +16,7 @@ from nclone_env.generate.pieces import HAZARDS, HELPERS, MOVERS, Scene, lay
 from nclone_env.generate.route import Route, Unusable, distances, keep_largest, set_route
 from nclone_env.generate.sketch import Cell, Sketch, centre, round_corners
 from nclone_env.generate.treasure import add_treasure
+from nclone_env.level import mirrored_tiles
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
@@ -24,15 +27,15 @@ def sketch(draws: Draws, aim: int) -> Sketch:
         aim: 0 easy to 100 hard: size of the form, length of the way, number of doors, movers and hazards.
     """
     made = Sketch()
-    air, symmetric = draw_form(draws, aim)
-    made.tiles[:] = tiles_of(air)
+    made.tiles[:] = tiles_of(draw_form(draws, aim))
     keep_largest(made, 24)
     centre(made)
     if draws.chance(30):
         round_corners(made, draws, 100, draws.pick((0, 100)))
+    symmetric = np.array_equal(made.tiles, mirrored_tiles(made.tiles))
     scene = Scene(made, draws, aim, _route(made, draws, aim), symmetric)
     gates = add_gates(scene, scaled(0, 5, aim + draws.below(40)))
-    for piece in draws.shuffled(MOVERS)[: scaled(3, 6, aim)]:
+    for piece in draws.shuffled(MOVERS)[: scaled(3, 5, aim)]:
         lay(scene, piece, proposed=True)
     made.wanted = len(made.proposals)
     made.proposals = made.proposals[gates:] + made.proposals[:gates]
@@ -51,12 +54,8 @@ def _route(made: Sketch, draws: Draws, aim: int) -> Route:
         Unusable: if no way between them is as long as the aim asks.
     """
     floors = made.floors()
-    corners = [
-        (column, row)
-        for column in (0, TILE_COLUMNS // 2, TILE_COLUMNS - 1)
-        for row in (0, TILE_ROWS // 2, TILE_ROWS - 1)
-    ]
-    ends = list(dict.fromkeys(_nearest(floors, corner) for corner in corners if floors))
+    corners = product((0, TILE_COLUMNS // 2, TILE_COLUMNS - 1), (0, TILE_ROWS // 2, TILE_ROWS - 1))
+    ends = list(dict.fromkeys(_nearest(floors, *corner) for corner in corners if floors))
     least, most = scaled(5, 70, aim), scaled(14, 240, aim)
     for start, switch, exit_ in draws.shuffled(list(permutations(ends, 3))):
         steps = distances(made, switch)
@@ -66,8 +65,8 @@ def _route(made: Sketch, draws: Draws, aim: int) -> Route:
     raise Unusable("too short")
 
 
-def _nearest(floors: list[Cell], corner: Cell) -> Cell:
-    return min(floors, key=lambda cell: (abs(cell[0] - corner[0]) + 2 * abs(cell[1] - corner[1]), cell))
+def _nearest(floors: list[Cell], column: int, row: int) -> Cell:
+    return min(floors, key=lambda cell: (abs(cell[0] - column) + 2 * abs(cell[1] - row), cell))
 
 
 def _lifted(made: Sketch, draws: Draws, cell: Cell) -> Cell:
