@@ -38,9 +38,11 @@ def _nooks(air: Shape, draws: Draws) -> Shape:
     for row in range(_TOP + 3, _BOTTOM - 2):
         for column in range(_LEFT + draws.below(2), _RIGHT - wide, period):
             inside = slice(column - 1, column + wide + 1)
-            rows = slice(row, row + deep + 1) if side > 0 else slice(row - deep, row + 1)
-            if solid[rows, inside].all() and free[row - side, inside].all():
-                first = min(row, row + side * (deep - 1))
+            first = row if side > 0 else row - deep + 1
+            if (
+                solid[first - 1 + (side > 0) : first + deep + (side > 0), inside].all()
+                and free[row - side, inside].all()
+            ):
                 nooks |= box(column, first, column + wide - 1, first + deep - 1)
     return nooks
 

@@ -36,10 +36,7 @@ def add_gates(scene: Scene, count: int) -> int:
 
 
 def _walls(scene: Scene, cell: Cell) -> list[Cell] | None:
-    """Return the cells above a doorway, with their mirror image; None where no gate can be.
-
-    A gate needs floors on both sides and a ceiling that is not too high.
-    """
+    """Return the cells above a doorway, with their image; None if it lacks floors at its sides or a low ceiling."""
     made, (column, row), top = scene.made, cell, cell[1]
     while made.is_open(column, top - 1):
         top -= 1

@@ -120,12 +120,7 @@ def shows(level: Level, levels: LevelSet, group: RecordGroup, inputs: np.ndarray
 
 
 def groups_of(level: Level, by_kind: bool = False) -> list[RecordGroup]:
-    """Return the records to check, grouped where several count as one.
-
-    Args:
-        level: the level.
-        by_kind: whether all of a kind count as one, except doors with switches.
-    """
+    """Return the records to check, grouped where several count as one: ``by_kind`` all but doors with switches."""
     records = [tuple(record) for record in level.raw.records.tolist()]
     groups: list[list[tuple[int, ...]]] = []
     for place, record in enumerate(records):

@@ -1,4 +1,4 @@
-"""Set pieces: what is put into a form, in lines with a rhythm, and the table of them."""
+"""Set pieces and gold: what is put into a form, in lines with a rhythm, and the tables of them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,7 @@ _STEP = {RIGHT: (1, 0), DOWN: (0, 1), LEFT: (-1, 0), UP: (0, -1), PIT: (0, -1), 
 
 @dataclass(frozen=True)
 class Scene:
-    """A level in the making, with its route.
-
-    Attributes:
-        made: the sketch.
-        draws: random choices.
-        aim: 0 easy to 100 hard.
-        route: start, switch and exit, and the way.
-        symmetric: whether the tiles are their own mirror image.
-    """
+    """A level in the making, its aim, 0 easy to 100 hard, its route, and whether its tiles are their mirror image."""
 
     made: Sketch
     draws: Draws
@@ -37,13 +29,9 @@ class Scene:
     symmetric: bool
 
     def along(self, wall: int, room: int, steps: int, ends: int = 2) -> list[Cell]:
-        """Return free cells at walls that face one way, with so many open cells before them; or in the air.
+        """Return free cells at walls that face one way, with so many open cells before them, the own one included.
 
-        Args:
-            wall: orientation of the wall: floors face ``UP``; ``PIT``; or ``AIR``, so many cells from all walls.
-            room: open cells, the own one included.
-            steps: from the start, at least.
-            ends: from the switch and the exit, at least.
+        In the ``AIR``, so many cells around are open. ``steps`` and ``ends`` keep away from start, switch and exit.
         """
         free = (self.made.tiles == OPEN) & ~self.made.taken
         for (column, row), reach in zip((self.route.start, self.route.switch, self.route.exit), (steps, ends, ends)):
@@ -79,7 +67,6 @@ class Piece(NamedTuple):
         most: how many at an aim of 100.
         inset: units of 6 pixels from the wall to the centre.
         spin: orientation of the entity relative to its wall, clockwise in eighths; None: it has none.
-        modes: to choose from.
     """
 
     kind: str
@@ -89,11 +76,9 @@ class Piece(NamedTuple):
     most: int = 40
     inset: int = 1
     spin: int | None = None
-    modes: tuple[int, ...] = (0,)
 
 
 _SIDES, _ALL = (RIGHT, LEFT), (DOWN, RIGHT, LEFT)
-_ROUNDS = (0, 1)
 HAZARDS = (
     Piece("mine", (DOWN,), 3, (0, 0, 1, 2), 60),
     Piece("mine", _ALL, 3, (0, 1), 60),
@@ -113,12 +98,12 @@ MOVERS = (
     Piece("thwump", (DOWN,), 4, (3, 4, 5), 9, 2, 0),
     Piece("thwump", _SIDES, 4, (3, 4), 6, 2, 0),
     Piece("floor_guard", (UP,), 2, (7, 9), 6, 1),
-    Piece("zap_drone", (UP,), 2, (4, 6, 8), 8, 2, 2, _ROUNDS),
-    Piece("zap_drone", (DOWN,), 2, (4, 6, 8), 8, 2, 2, _ROUNDS),
-    Piece("mini_drone", (UP,), 2, (3, 4, 5), 12, 2, 2, _ROUNDS),
-    Piece("chaser_drone", (UP,), 2, (8, 12), 4, 2, 2, _ROUNDS),
-    Piece("laser_drone", (DOWN,), 2, (9,), 3, 2, 2, _ROUNDS),
-    Piece("chaingun_drone", (DOWN,), 2, (9,), 3, 2, 2, _ROUNDS),
+    Piece("zap_drone", (UP,), 2, (4, 6, 8), 8, 2, 2),
+    Piece("zap_drone", (DOWN,), 2, (4, 6, 8), 8, 2, 2),
+    Piece("mini_drone", (UP,), 2, (3, 4, 5), 12, 2, 2),
+    Piece("chaser_drone", (UP,), 2, (8, 12), 4, 2, 2),
+    Piece("laser_drone", (DOWN,), 2, (9,), 3, 2, 2),
+    Piece("chaingun_drone", (DOWN,), 2, (9,), 3, 2, 2),
     Piece("gauss_turret", (AIR,), 1, (6, 9, 12), 4),
     Piece("rocket_turret", (DOWN,), 2, (9, 12), 3, 2),
     Piece("laser_turret", (DOWN,), 4, (6, 8, 10), 4, 2, 0),
@@ -140,14 +125,8 @@ HELPERS = (
 
 
 def lay(scene: Scene, piece: Piece, *, proposed: bool = False) -> None:
-    """Put a set piece into a level, on one to three lines; in a symmetric level with its mirror image.
-
-    Args:
-        scene: the level.
-        piece: a row of the table.
-        proposed: whether it is added only if it is in the way of the best solution.
-    """
-    draws, step, mode = scene.draws, scene.draws.pick(piece.steps), scene.draws.pick(piece.modes)
+    """Put a set piece into a level, or propose it, on one to three lines; in a symmetric level with its image."""
+    draws, step, mode = scene.draws, scene.draws.pick(piece.steps), scene.draws.below(2) * ("drone" in piece.kind)
     phase, limit = draws.below(max(step, 1)), max(scaled(piece.most // 2, piece.most, scene.aim), 1)
     places: dict[tuple[int, Cell, int], list[Place]] = {}
     for wall in piece.walls:
@@ -174,8 +153,53 @@ def _place(scene: Scene, piece: Piece, cell: Cell, wall: int, mode: int, shift: 
     flipped = scene.symmetric and cell[0] >= TILE_COLUMNS // 2
     facing = 0 if piece.spin is None else (max(wall, 0) + piece.spin) % 8
     if flipped and piece.spin is not None and wall not in _SIDES:
-        facing, mode = (4 - facing) % 8, mode ^ 1 if len(piece.modes) > 1 else mode
+        facing, mode = (4 - facing) % 8, mode ^ ("drone" in piece.kind)
     inset = CENTRE if wall == AIR else piece.inset if wall in (RIGHT, DOWN) else 4 - piece.inset
     if wall in _SIDES:
-        return Place(cell, inset, CENTRE + shift, facing, mode)
-    return Place(cell, CENTRE + (-shift if flipped else shift), inset, facing, mode)
+        return cell, inset, CENTRE + shift, facing, mode
+    return cell, CENTRE + (-shift if flipped else shift), inset, facing, mode
+
+
+class Pattern(NamedTuple):
+    """Pieces of gold across and down, units of 6 pixels apart, and by how many each column is above the one before."""
+
+    across: int
+    down: int
+    gap: int = 2
+    rise: int = 0
+
+
+PATTERNS = (
+    *(Pattern(3, 1), Pattern(4, 1), Pattern(3, 3), Pattern(2, 2), Pattern(4, 2), Pattern(6, 3)),
+    *(Pattern(1, 5), Pattern(2, 4), Pattern(3, 3, 4), Pattern(5, 1, 4), Pattern(8, 1, 4), Pattern(6, 4, 4)),
+    *(Pattern(5, 2, 4), Pattern(4, 1, 4, 4), Pattern(6, 1, 2, 2), Pattern(6, 1, 4, 2)),
+)
+
+
+def add_gold(scene: Scene, groups: int) -> None:
+    """Put gold on floors, or some way above: a pattern in the middle of each floor of a row, several on long ones."""
+    draws = scene.draws
+    for _ in range(groups):
+        cells = scene.along(UP, 2, 3, 1)
+        if not cells:
+            return
+        row, pattern, lift, share = draws.pick(cells)[1], draws.pick(PATTERNS), draws.pick((0, 0, 0, 4, 8)), (8, 12)
+        columns = [column for column, other in cells if other == row]
+        for run in np.split(columns, np.flatnonzero(np.diff(columns) > 1) + 1):
+            pieces = max(len(run) // draws.pick(share), 1)
+            for number in range(pieces):
+                halves = 2 * int(run[0]) + 2 + (2 * number + 1) * len(run) // pieces
+                _put(scene, pattern, 2 * halves, 4 * (row + 2) - 1 - lift)
+
+
+def _put(scene: Scene, pattern: Pattern, x: int, bottom: int) -> None:
+    """Put a pattern around a column, units of 6 pixels, if all its cells are free."""
+    side = -1 if scene.symmetric and x > 2 * (TILE_COLUMNS + 2) else 1
+    left = x - side * ((pattern.across - 1) * pattern.gap // 2)
+    places = [
+        (left + side * across * pattern.gap, bottom - down * pattern.gap - across * pattern.rise)
+        for across, down in np.ndindex(pattern.across, pattern.down)
+    ]
+    if all(scene.made.is_free(a // 4 - 1, b // 4 - 1) for a, b in places):
+        for a, b in places:
+            scene.made.put("gold", (a // 4 - 1, b // 4 - 1), a % 4, b % 4)

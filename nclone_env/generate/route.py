@@ -50,11 +50,7 @@ def distances(sketch: Sketch, source: Cell) -> np.ndarray:
 
 
 def keep_largest(sketch: Sketch, least: int) -> None:
-    """Fill all hollows but the largest.
-
-    Raises:
-        Unusable: if it has fewer cells than ``least``.
-    """
+    """Fill all hollows but the largest; a level whose largest has fewer cells than ``least`` is ``Unusable``."""
     left = {(column, row) for row, column in np.argwhere(sketch.tiles == OPEN).tolist()}
     largest = np.zeros(sketch.tiles.shape, np.bool_)
     while left:

@@ -21,6 +21,8 @@ UP, RIGHT, DOWN, LEFT = 6, 0, 2, 4
 """Orientations."""
 Cell = tuple[int, int]
 """Column and row."""
+Place = tuple[Cell, int, int, int, int]
+"""A cell, the place in it, orientation and mode: as for :meth:`Sketch.put`."""
 
 _CORNERS = ((-1, 1), (1, 1), (-1, -1), (1, -1))  # sides on which a corner is solid: column, row
 _SLOPES = {(-1, -1): 6, (1, -1): 7, (1, 1): 8, (-1, 1): 9}
@@ -62,16 +64,6 @@ class Proposal(NamedTuple):
 
     name: str
     lines: str
-
-
-class Place(NamedTuple):
-    """Where an entity is, and how; as for :meth:`Sketch.put`."""
-
-    cell: Cell
-    dx: int = CENTRE
-    dy: int = CENTRE
-    facing: int = 0
-    mode: int = 0
 
 
 class Sketch:
@@ -146,14 +138,13 @@ class Sketch:
         self, name: str, cell: Cell, dx: int = CENTRE, dy: int = CENTRE, *, facing: int = 0, mode: int = 0
     ) -> None:
         """Propose an entity; arguments as for :meth:`put`."""
-        self.proposals.append(Proposal(name, _line(name, _place(cell, dx, dy), facing, mode)))
-        self.taken[cell[1], cell[0]] = True
+        self.propose_all(name, [(cell, dx, dy, facing, mode)])
 
     def propose_all(self, name: str, places: Sequence[Place]) -> None:
         """Propose entities of one kind that go into the level together."""
-        lines = [_line(name, _place(place.cell, place.dx, place.dy), place.facing, place.mode) for place in places]
+        lines = [_line(name, _place(cell, dx, dy), facing, mode) for cell, dx, dy, facing, mode in places]
         self.proposals.append(Proposal(name, "\n".join(lines)))
-        for column, row in (place.cell for place in places):
+        for (column, row), *_ in places:
             self.taken[row, column] = True
 
     def propose_door(self, cell: Cell, switch: Cell, name: str = "locked_door") -> None:

@@ -12,10 +12,9 @@ from nclone_env.generate.draws import Draws
 from nclone_env.generate.dress import scaled
 from nclone_env.generate.forms import draw_form
 from nclone_env.generate.gates import add_gates
-from nclone_env.generate.pieces import HAZARDS, HELPERS, MOVERS, Scene, lay
+from nclone_env.generate.pieces import HAZARDS, HELPERS, MOVERS, Scene, add_gold, lay
 from nclone_env.generate.route import Route, Unusable, distances, keep_largest, set_route
 from nclone_env.generate.sketch import Cell, Sketch, centre, round_corners
-from nclone_env.generate.treasure import add_treasure
 from nclone_env.level import mirrored_tiles
 
 
@@ -43,16 +42,12 @@ def sketch(draws: Draws, aim: int) -> Sketch:
         lay(scene, piece)
     if draws.chance(35):
         lay(scene, draws.pick(HELPERS))
-    add_treasure(scene, 2 + draws.below(3) + len(made.floors()) // 30)
+    add_gold(scene, 2 + draws.below(3) + len(made.floors()) // 30)
     return made
 
 
 def _route(made: Sketch, draws: Draws, aim: int) -> Route:
-    """Choose start, switch and exit at the ends of the form.
-
-    Raises:
-        Unusable: if no way between them is as long as the aim asks.
-    """
+    """Choose start, switch and exit at the ends of the form, so far apart as the aim asks."""
     floors = made.floors()
     corners = product((0, TILE_COLUMNS // 2, TILE_COLUMNS - 1), (0, TILE_ROWS // 2, TILE_ROWS - 1))
     ends = list(dict.fromkeys(_nearest(floors, *corner) for corner in corners if floors))
