@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.generate.difficulty import LEAST_DIFFICULTY as LEAST_DIFFICULTY
     from nclone_env.generate.difficulty import MOST_DIFFICULTY as MOST_DIFFICULTY
     from nclone_env.generate.difficulty import read_range as read_range
+    from nclone_env.generate.families import DEFAULT_FAMILIES as DEFAULT_FAMILIES
     from nclone_env.generate.families import FAMILY_NAMES as FAMILY_NAMES
     from nclone_env.generate.families.table import FAMILIES as FAMILIES
     from nclone_env.generate.levels import ATTEMPTS as ATTEMPTS
