@@ -11,13 +11,11 @@ import numpy as np
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.sketch import BLOCK, OPEN
 
-_UNIT = 6
-"""Parts of a cell, so that the middles of quarters are integers."""
+_UNIT = 6  # parts of a cell, so that the middles of quarters are integers
 _rows, _columns = np.indices((TILE_ROWS, TILE_COLUMNS))
 _x = _UNIT * _columns[..., None] + np.array((3, 5, 3, 1))
 _y = _UNIT * _rows[..., None] + np.array((1, 3, 5, 3))
-_SOLID = {(0, 3): 6, (0, 1): 7, (1, 2): 8, (2, 3): 9}
-"""Slopes by their solid quarters."""
+_SOLID = {(0, 3): 6, (0, 1): 7, (1, 2): 8, (2, 3): 9}  # slopes by their solid quarters
 
 Shape = np.ndarray
 """(23, 42, 4) bool: quarters of cells."""

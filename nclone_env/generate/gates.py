@@ -6,8 +6,7 @@ from nclone_env.generate.pieces import Scene
 from nclone_env.generate.route import distances
 from nclone_env.generate.sketch import BLOCK, OPEN, Cell
 
-_TALLEST = 7
-"""Rows of the tallest corridor that a gate closes."""
+_TALLEST = 7  # rows of the tallest corridor that a gate closes
 _KINDS = ("locked_door", "locked_door", "trap_door", "regular_door")
 
 

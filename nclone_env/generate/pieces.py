@@ -13,6 +13,7 @@ from nclone_env.generate.dress import is_pit, scaled
 from nclone_env.generate.route import Route
 from nclone_env.generate.sketch import BLOCK, CENTRE, DOWN, LEFT, OPEN, RIGHT, UP, Cell, Place, Sketch
 
+_AXIS = 2 * (TILE_COLUMNS + 2)  # of mirror images, units of 6 pixels
 AIR, PIT = -1, 14
 """Instead of the orientation of a wall: in the air, and ``UP`` on the floors of pits."""
 _STEP = {RIGHT: (1, 0), DOWN: (0, 1), LEFT: (-1, 0), UP: (0, -1), PIT: (0, -1), AIR: (0, 0)}
@@ -57,16 +58,11 @@ class Scene:
 
 
 class Piece(NamedTuple):
-    """A set piece: entities of one kind in lines along walls, or in the air.
+    """A set piece: entities of one kind in lines along walls that face one way, or in the air.
 
-    Attributes:
-        kind: their name.
-        walls: orientations of walls, all of which get some.
-        room: open cells before them.
-        steps: cells from one to the next, to choose from; 0: two in each cell.
-        most: how many at an aim of 100.
-        inset: units of 6 pixels from the wall to the centre.
-        spin: orientation of the entity relative to its wall, clockwise in eighths; None: it has none.
+    ``room`` cells before them are open; ``steps`` are cells from one to the next, to choose from, 0 for two in each
+    cell; ``most`` is their number at an aim of 100; ``inset`` is their distance from the wall, units of 6 pixels;
+    ``spin`` turns them from the orientation of the wall, clockwise in eighths, and is None if they have none.
     """
 
     kind: str
@@ -83,8 +79,7 @@ HAZARDS = (
     Piece("mine", (DOWN,), 3, (0, 0, 1, 2), 60),
     Piece("mine", _ALL, 3, (0, 1), 60),
     Piece("mine", _SIDES, 3, (0, 1), 40),
-    Piece("mine", (PIT,), 2, (0, 1), 40),
-    Piece("mine", (PIT,), 2, (0,), 60),
+    Piece("mine", (PIT,), 2, (0, 0, 1), 60),
     Piece("mine", (UP,), 3, (4, 5, 6), 12),
     Piece("mine", (UP,), 5, (0, 1), 10),
     Piece("toggle_mine", (UP,), 3, (0, 1, 2), 16),
@@ -108,7 +103,7 @@ MOVERS = (
     Piece("rocket_turret", (DOWN,), 2, (9, 12), 3, 2),
     Piece("laser_turret", (DOWN,), 4, (6, 8, 10), 4, 2, 0),
     Piece("death_ball", (AIR,), 1, (5, 8, 10), 6),
-    Piece("evil_ninja", (UP,), 2, (4, 5, 6), 6, 2),
+    Piece("evil_ninja", (UP,), 2, (1, 2, 3), 14, 2),
     Piece("shove_thwump", (UP,), 2, (4, 6, 8), 6, 2),
 )
 """What moves or shoots: added if it is in the way of the best solution."""
@@ -116,7 +111,6 @@ MOVERS = (
 HELPERS = (
     Piece("launch_pad", (UP,), 5, (5, 7), 4, 0, 0),
     Piece("launch_pad", (UP,), 3, (6, 8), 4, 0, 1),
-    Piece("launch_pad", _SIDES, 4, (5,), 3, 0, 0),
     Piece("bounce_block", (AIR,), 1, (2, 4), 6),
     Piece("boost_pad", (AIR,), 1, (4, 5), 5),
     Piece("one_way", (AIR,), 1, (2, 4, 6), 8, 2, UP),
@@ -127,53 +121,55 @@ HELPERS = (
 def lay(scene: Scene, piece: Piece, *, proposed: bool = False) -> None:
     """Put a set piece into a level, or propose it, on one to three lines; in a symmetric level with its image."""
     draws, step, mode = scene.draws, scene.draws.pick(piece.steps), scene.draws.below(2) * ("drone" in piece.kind)
-    phase, limit = draws.below(max(step, 1)), max(scaled(piece.most // 2, piece.most, scene.aim), 1)
-    places: dict[tuple[int, Cell, int], list[Place]] = {}
+    limit, places = max(scaled(piece.most // 2, piece.most, scene.aim), 1), list[Place]()
     for wall in piece.walls:
         lines: dict[int, list[Cell]] = {}
-        for cell in scene.along(wall, piece.room, 4 if piece.kind == "mine" else 6):
-            lines.setdefault(scene.images(cell[0])[0] if wall in _SIDES else cell[1], []).append(cell)
+        for cell in _own_half(scene, piece, wall):
+            lines.setdefault(cell[0] if wall in _SIDES else cell[1], []).append(cell)
+        first = draws.pick(lines[draws.pick(list(lines))])[wall in _SIDES] if lines else 0
         for line in draws.shuffled(list(lines))[: draws.between(1, 3)]:
-            for column, row in lines[line]:
-                along = row if wall in _SIDES else scene.images(column)[0]
-                for shift in (0,) if step else (-1, 1):
-                    if (along + phase) % max(step, 1) == 0:
-                        place = _place(scene, piece, (column, row), wall, mode, shift)
-                        places.setdefault((wall % 4, (scene.images(column)[0], row), shift), []).append(place)
-    limit -= limit // 2 if scene.symmetric else 0
-    chosen = [place for several in list(places.values())[:limit] for place in several]
-    if chosen and proposed:
-        scene.made.propose_all(piece.kind, chosen)
-    for cell, dx, dy, facing, turn in () if proposed else chosen:
+            cells = [cell for cell in lines[line] if (cell[wall in _SIDES] - first) % max(step, 1) == 0]
+            places += [
+                _place(piece, cell, wall, mode, shift) for cell in cells for shift in ((0,) if step else (-1, 1))
+            ]
+    places = places[: limit - limit // 2] if scene.symmetric else places[:limit]
+    places += [_image(piece, place) for place in places if scene.symmetric]
+    if places and proposed:
+        scene.made.propose_all(piece.kind, places)
+    for cell, dx, dy, facing, turn in () if proposed else places:
         scene.made.put(piece.kind, cell, dx, dy, facing=facing, mode=turn)
 
 
-def _place(scene: Scene, piece: Piece, cell: Cell, wall: int, mode: int, shift: int) -> Place:
-    """Return where an entity of a set piece is, as the mirror image in the right half of a symmetric level."""
-    flipped = scene.symmetric and cell[0] >= TILE_COLUMNS // 2
+def _own_half(scene: Scene, piece: Piece, wall: int) -> list[Cell]:
+    """Return the cells for a piece; in a symmetric level those of the left half whose images are free too."""
+    steps = 4 if piece.kind == "mine" else 6
+    cells = scene.along(wall, piece.room, steps)
+    if not scene.symmetric:
+        return cells
+    images = set(scene.along((4 - wall) % 8 if wall in _SIDES else wall, piece.room, steps))
+    return [cell for cell in cells if cell[0] < TILE_COLUMNS // 2 and (TILE_COLUMNS - 1 - cell[0], cell[1]) in images]
+
+
+def _place(piece: Piece, cell: Cell, wall: int, mode: int, shift: int) -> Place:
+    """Return where an entity of a set piece is, so many units of 6 pixels aside."""
     facing = 0 if piece.spin is None else (max(wall, 0) + piece.spin) % 8
-    if flipped and piece.spin is not None and wall not in _SIDES:
-        facing, mode = (4 - facing) % 8, mode ^ ("drone" in piece.kind)
     inset = CENTRE if wall == AIR else piece.inset if wall in (RIGHT, DOWN) else 4 - piece.inset
-    if wall in _SIDES:
-        return cell, inset, CENTRE + shift, facing, mode
-    return cell, CENTRE + (-shift if flipped else shift), inset, facing, mode
+    dx, dy = (inset, CENTRE + shift) if wall in _SIDES else (CENTRE + shift, inset)
+    return cell, dx, dy, facing, mode
 
 
-class Pattern(NamedTuple):
-    """Pieces of gold across and down, units of 6 pixels apart, and by how many each column is above the one before."""
-
-    across: int
-    down: int
-    gap: int = 2
-    rise: int = 0
+def _image(piece: Piece, place: Place) -> Place:
+    """Return the place of an entity in the mirror image of its level."""
+    (column, row), dx, dy, facing, mode = place
+    turning = "drone" in piece.kind or piece.kind == "laser_turret"
+    return (TILE_COLUMNS - 1 - column, row), 4 - dx, dy, 0 if piece.spin is None else (4 - facing) % 8, mode ^ turning
 
 
 PATTERNS = (
-    *(Pattern(3, 1), Pattern(4, 1), Pattern(3, 3), Pattern(2, 2), Pattern(4, 2), Pattern(6, 3)),
-    *(Pattern(1, 5), Pattern(2, 4), Pattern(3, 3, 4), Pattern(5, 1, 4), Pattern(8, 1, 4), Pattern(6, 4, 4)),
-    *(Pattern(5, 2, 4), Pattern(4, 1, 4, 4), Pattern(6, 1, 2, 2), Pattern(6, 1, 4, 2)),
+    *((3, 1, 2, 0), (4, 1, 2, 0), (3, 3, 2, 0), (2, 2, 2, 0), (4, 2, 2, 0), (6, 3, 2, 0), (1, 5, 2, 0), (2, 4, 2, 0)),
+    *((3, 3, 4, 0), (5, 1, 4, 0), (8, 1, 4, 0), (6, 4, 4, 0), (5, 2, 4, 0), (4, 1, 4, 4), (6, 1, 2, 2), (6, 1, 4, 2)),
 )
+"""Gold across and down, units of 6 pixels between them, and by how many each column is above the one before."""
 
 
 def add_gold(scene: Scene, groups: int) -> None:
@@ -192,14 +188,15 @@ def add_gold(scene: Scene, groups: int) -> None:
                 _put(scene, pattern, 2 * halves, 4 * (row + 2) - 1 - lift)
 
 
-def _put(scene: Scene, pattern: Pattern, x: int, bottom: int) -> None:
-    """Put a pattern around a column, units of 6 pixels, if all its cells are free."""
-    side = -1 if scene.symmetric and x > 2 * (TILE_COLUMNS + 2) else 1
-    left = x - side * ((pattern.across - 1) * pattern.gap // 2)
-    places = [
-        (left + side * across * pattern.gap, bottom - down * pattern.gap - across * pattern.rise)
-        for across, down in np.ndindex(pattern.across, pattern.down)
-    ]
+def _put(scene: Scene, pattern: tuple[int, int, int, int], x: int, bottom: int) -> None:
+    """Put a pattern around a column, units of 6 pixels, if all its cells are free; with its image where symmetric."""
+    across, down, gap, rise = pattern
+    left = x - (across - 1) * gap // 2
+    places = {(left + a * gap, bottom - b * gap - a * rise) for a, b in np.ndindex(across, down)}
+    if scene.symmetric:
+        if x < _AXIS <= left + (across - 1) * gap or x > _AXIS:
+            return
+        places |= {(2 * _AXIS - a, b) for a, b in places}
     if all(scene.made.is_free(a // 4 - 1, b // 4 - 1) for a, b in places):
-        for a, b in places:
+        for a, b in sorted(places):
             scene.made.put("gold", (a // 4 - 1, b // 4 - 1), a % 4, b % 4)

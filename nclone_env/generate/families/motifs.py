@@ -25,7 +25,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
         draws: random choices.
         aim: 0 easy to 100 hard: size of the form, length of the way, number of doors, movers and hazards.
     """
-    made = Sketch()
+    made, aim = Sketch(), aim * (aim + 60) // 140  # so that difficulties spread evenly
     made.tiles[:] = tiles_of(draw_form(draws, aim))
     keep_largest(made, 24)
     centre(made)
