@@ -33,7 +33,8 @@ def draw_form(draws: Draws, aim: int) -> Shape:
 
 def _nooks(air: Shape, draws: Draws) -> Shape:
     """Small pits in floors, or niches in ceilings, in a rhythm."""
-    solid, free, nooks = ~air.any(axis=2), air.all(axis=2), np.zeros_like(air)
+    quarters, nooks = air.sum(axis=2), np.zeros_like(air)
+    solid, free = quarters == 0, quarters == 4
     period, deep, wide, side = draws.between(4, 8), draws.between(1, 2), draws.between(1, 3), draws.pick((1, -1))
     for row in range(_TOP + 3, _BOTTOM - 2):
         for column in range(_LEFT + draws.below(2), _RIGHT - wide, period):
