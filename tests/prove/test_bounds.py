@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from nclone_env.level.build import build_level, hall_tiles
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.prove.bounds import LEAST, _Frontier, distances, falls, frames_to_fall, hall_of, lower_bound
 from nclone_env.sim.session import Session
 
-BUILT_IN = [name for names in level_sets().values() for name in names]
+BUILT_IN = [name for names in basic_sets().values() for name in names]
 TILES = hall_tiles((4, 38), (12, 16))
 
 
