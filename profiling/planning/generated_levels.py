@@ -16,7 +16,7 @@ import numpy as np
 import tyro
 
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY
-from nclone_env.generate.families.table import FAMILIES
+from nclone_env.generate.families import DEFAULT_FAMILIES
 from nclone_env.generate.levels import GeneratedLevel, generate_level
 from nclone_env.generate.splits import TRAIN_SPLIT
 from nclone_env.generate.variants import make_variant
@@ -131,7 +131,7 @@ def plot(made: Made, path: Path) -> None:
 
 
 def main(
-    families: tuple[str, ...] = tuple(FAMILIES),
+    families: tuple[str, ...] = DEFAULT_FAMILIES,
     count: int = 20,
     seed: int = 0,
     split: str = TRAIN_SPLIT,
