@@ -15,7 +15,7 @@ from nclone_env.cli.output import check_all_free, check_folder, counted
 from nclone_env.cli.progress import LiveLine, left_text
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.generate import (
-    FAMILIES,
+    DEFAULT_FAMILIES,
     LEAST_DIFFICULTY,
     MOST_DIFFICULTY,
     TRAIN_SPLIT,
@@ -34,7 +34,7 @@ def generate_levels(
     output: Path,
     count: int = 100,
     seed: int = 0,
-    family: tuple[str, ...] = tuple(FAMILIES),
+    family: tuple[str, ...] = DEFAULT_FAMILIES,
     difficulty: str = f"{LEAST_DIFFICULTY}..{MOST_DIFFICULTY}",
     split: str = TRAIN_SPLIT,
     processes: int = 1,
@@ -51,7 +51,8 @@ def generate_levels(
         output: pack to write, such as pack.txt.
         count: number of levels.
         seed: seed of the collection; level n of a seed is always the same.
-        family: families that take turns: rooms, caves, shafts, mazes, minefields, patrols, turrets, pads, slopes.
+        family: families that take turns: rooms, caves, shafts, mazes, minefields, patrols, turrets, pads, slopes,
+            motifs; all but the last if none is named.
         difficulty: least and greatest measured difficulty, 0..100.
         split: train or held-out; no level is ever in both.
         processes: number of levels made at once, each in a process of its own.

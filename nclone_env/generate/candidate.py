@@ -10,7 +10,7 @@ from nclone_env.constants import DEAD
 from nclone_env.generate.course import least_clearance, play_out
 from nclone_env.generate.difficulty import EASIEST, Difficulty
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.families.table import FAMILIES, NEEDED
+from nclone_env.generate.families.table import BY_KIND, FAMILIES, MOST_FRAMES, NEEDED
 from nclone_env.generate.matters import Trimmed, shows, trim
 from nclone_env.generate.place import Furnished, furnish
 from nclone_env.generate.random_play import random_wins
@@ -20,9 +20,9 @@ from nclone_env.generate.splits import split_of
 from nclone_env.level import LevelSet, pack, validate
 from nclone_env.plan import make_task
 
-_FEWEST_FRAMES, _MOST_FRAMES = 30_000, 150_000
-"""Frames that the search for a first solution may simulate, at an aim of 0 and of 100."""
-_SHORTER_FRAMES, _EDIT_FRAMES = 40_000, 20_000
+_FEWEST_FRAMES = 30_000
+"""Frames that the search for a first solution may simulate at an aim of 0; at 100 ``MOST_FRAMES`` of the family."""
+_PROPOSAL_FRAMES, _SHORTER_FRAMES, _EDIT_FRAMES = 150_000, 40_000, 20_000
 _RANDOM_RUNS, _MORE_RANDOM_RUNS = 64, 192
 _REST = 60
 """Frames that the ninja must survive at the start without input."""
@@ -63,13 +63,13 @@ def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> A
     _demand(not validate(level.raw), "not valid")
     _demand(is_safe(pack([level])), "start not safe")
     task = make_task(level)
-    frames = _FEWEST_FRAMES + (_MOST_FRAMES - _FEWEST_FRAMES) * aim // 100
+    frames = _FEWEST_FRAMES + (MOST_FRAMES[family] - _FEWEST_FRAMES) * aim // 100
     found = first_solution(task, frames, seed)
     _demand(len(found.inputs) > 0, "no solution found")
     shorter = shorter_solution(task, found.inputs, _SHORTER_FRAMES, seed)
-    made = furnish(sketch, Furnished(level, task, found, shorter, {}), frames, seed, is_safe)
+    made = furnish(sketch, Furnished(level, task, found, shorter, {}), min(frames, _PROPOSAL_FRAMES), seed, is_safe)
     best = edited(made.task, made.inputs, _EDIT_FRAMES, seed)
-    trimmed = trim(made.level, made.task, best, made.blocked, seed)
+    trimmed = trim(made.level, made.task, best, made.blocked, seed, family in BY_KIND)
     _demand(_has_needed(family, trimmed), "nothing matters")
     effort = (first_solution(trimmed.task, frames, seed) if trimmed.removed else made.found).simulated
     measured = _measure(trimmed, effort, seed)

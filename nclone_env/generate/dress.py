@@ -67,3 +67,14 @@ def free_near(sketch: Sketch, cells: Iterable[Cell], reach: int) -> list[Cell]:
         for right in range(-reach, reach + 1)
     }
     return [cell for cell in found if sketch.is_free(*cell)]
+
+
+def is_pit(sketch: Sketch, column: int, row: int) -> bool:
+    """Return whether a floor lies between walls of two cells or more on both sides."""
+    for step in (-1, 1):
+        place = column
+        while sketch.is_floor(place + step, row):
+            place += step
+        if not (sketch.is_block(place + step, row) and sketch.is_block(place + step, row - 1)):
+            return False
+    return True

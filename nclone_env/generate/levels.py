@@ -22,6 +22,7 @@ from nclone_env.errors import ConfigError, did_you_mean, shortened
 from nclone_env.generate.candidate import Accepted, try_sketch
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, Difficulty, check_range
 from nclone_env.generate.draws import seed_of
+from nclone_env.generate.families import DEFAULT_FAMILIES
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.matters import RecordGroup
 from nclone_env.generate.route import Unusable
@@ -127,7 +128,7 @@ def generate_level(
 
 
 def generated_levels(
-    families: Sequence[str] = tuple(FAMILIES),
+    families: Sequence[str] = DEFAULT_FAMILIES,
     seed: int = 0,
     *,
     split: str = TRAIN_SPLIT,

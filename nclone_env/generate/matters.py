@@ -69,7 +69,14 @@ class Trimmed:
     witnesses: tuple[tuple[RecordGroup, np.ndarray], ...]
 
 
-def trim(level: Level, task: Task, inputs: np.ndarray, blocked: Mapping[RecordGroup, np.ndarray], seed: int) -> Trimmed:
+def trim(
+    level: Level,
+    task: Task,
+    inputs: np.ndarray,
+    blocked: Mapping[RecordGroup, np.ndarray],
+    seed: int,
+    by_kind: bool = False,
+) -> Trimmed:
     """Remove from a level what does not matter.
 
     Args:
@@ -78,10 +85,11 @@ def trim(level: Level, task: Task, inputs: np.ndarray, blocked: Mapping[RecordGr
         inputs: (T,) uint8, a solution.
         blocked: runs that probably show that some of the records matter.
         seed: of the random choices.
+        by_kind: as for :func:`groups_of`.
     """
     removed: list[tuple[int, ...]] = []
     witnesses: list[tuple[RecordGroup, np.ndarray]] = []
-    for number, group in enumerate(groups_of(level)):
+    for number, group in enumerate(groups_of(level, by_kind)):
         if group in blocked and shows(level, task.level_set, group, blocked[group]):
             witnesses.append((group, blocked[group]))
             continue
@@ -111,8 +119,8 @@ def shows(level: Level, levels: LevelSet, group: RecordGroup, inputs: np.ndarray
     return (wins_at_end(with_it) or wins_at_end(without)) and not same_course(with_it, without)
 
 
-def groups_of(level: Level) -> list[RecordGroup]:
-    """Return the records to check, grouped where several count as one."""
+def groups_of(level: Level, by_kind: bool = False) -> list[RecordGroup]:
+    """Return the records to check, grouped where several count as one: ``by_kind`` all but doors with switches."""
     records = [tuple(record) for record in level.raw.records.tolist()]
     groups: list[list[tuple[int, ...]]] = []
     for place, record in enumerate(records):
@@ -121,7 +129,7 @@ def groups_of(level: Level) -> list[RecordGroup]:
         last = groups[-1][-1] if groups else None
         if record[0] in DOOR_SWITCHES:
             groups.append([record, records[place + 1]])
-        elif last is not None and record[0] == last[0] and record[0] in _ROWS and _adjoin(record, last):
+        elif last is not None and record[0] == last[0] and (by_kind or (record[0] in _ROWS and _adjoin(record, last))):
             groups[-1].append(record)
         else:
             groups.append([record])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.sketch import OPEN, Cell, Sketch
+from nclone_env.generate.sketch import BLOCK, OPEN, Cell, Sketch
 from nclone_env.jit import kernel
 
 _SLOPES = 6
@@ -47,6 +47,19 @@ def distances(sketch: Sketch, source: Cell) -> np.ndarray:
     steps = np.full(sketch.tiles.shape, -1, np.int32)
     _spread(sketch.tiles, steps, source[0], source[1], np.empty(steps.size, np.int32))
     return steps
+
+
+def keep_largest(sketch: Sketch, least: int) -> None:
+    """Fill all hollows but the largest; a level whose largest has fewer cells than ``least`` is ``Unusable``."""
+    left = {(column, row) for row, column in np.argwhere(sketch.tiles == OPEN).tolist()}
+    largest = np.zeros(sketch.tiles.shape, np.bool_)
+    while left:
+        part = distances(sketch, min(left)) >= 0
+        left -= {(column, row) for row, column in np.argwhere(part).tolist()}
+        largest = max(largest, part, key=np.count_nonzero)
+    if np.count_nonzero(largest) < least:
+        raise Unusable("too small")
+    sketch.tiles[~largest] = BLOCK
 
 
 @kernel

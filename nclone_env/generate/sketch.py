@@ -21,6 +21,8 @@ UP, RIGHT, DOWN, LEFT = 6, 0, 2, 4
 """Orientations."""
 Cell = tuple[int, int]
 """Column and row."""
+Place = tuple[Cell, int, int, int, int]
+"""A cell, the place in it, orientation and mode: as for :meth:`Sketch.put`."""
 
 _CORNERS = ((-1, 1), (1, 1), (-1, -1), (1, -1))  # sides on which a corner is solid: column, row
 _SLOPES = {(-1, -1): 6, (1, -1): 7, (1, 1): 8, (-1, 1): 9}
@@ -136,14 +138,20 @@ class Sketch:
         self, name: str, cell: Cell, dx: int = CENTRE, dy: int = CENTRE, *, facing: int = 0, mode: int = 0
     ) -> None:
         """Propose an entity; arguments as for :meth:`put`."""
-        self.proposals.append(Proposal(name, _line(name, _place(cell, dx, dy), facing, mode)))
-        self.taken[cell[1], cell[0]] = True
+        self.propose_all(name, [(cell, dx, dy, facing, mode)])
 
-    def propose_door(self, cell: Cell, switch: Cell) -> None:
-        """Propose a locked door on the right side of a cell, its switch on the floor of another one."""
-        door = _line("locked_door", _place(cell, 4, CENTRE), RIGHT, 0)
-        place = _line("locked_door_switch", _place(switch, CENTRE, 3), 0, 0)
-        self.proposals.append(Proposal("locked_door", f"{door}\n{place}"))
+    def propose_all(self, name: str, places: Sequence[Place]) -> None:
+        """Propose entities of one kind that go into the level together."""
+        lines = [_line(name, _place(cell, dx, dy), facing, mode) for cell, dx, dy, facing, mode in places]
+        self.proposals.append(Proposal(name, "\n".join(lines)))
+        for (column, row), *_ in places:
+            self.taken[row, column] = True
+
+    def propose_door(self, cell: Cell, switch: Cell, name: str = "locked_door") -> None:
+        """Propose a locked or a trap door on the right side of a cell, its switch on the floor of another one."""
+        door = _line(name, _place(cell, 4, CENTRE), RIGHT, 0)
+        place = _line(f"{name}_switch", _place(switch, CENTRE, 3), 0, 0)
+        self.proposals.append(Proposal(name, f"{door}\n{place}"))
         self.taken[switch[1], switch[0]] = True
 
     def level(self, proposals: Sequence[Proposal] = ()) -> Level:

@@ -10,6 +10,7 @@ from typing import Any
 
 from nclone_env.errors import ConfigError
 from nclone_env.generate import (
+    DEFAULT_FAMILIES,
     FAMILIES,
     TABLE_SUFFIX,
     CollectionFiles,
@@ -42,7 +43,7 @@ class Generating(Job):
     count: int = 100
     first: int = 0
     seed: int = 0
-    families: tuple[str, ...] = tuple(FAMILIES)
+    families: tuple[str, ...] = DEFAULT_FAMILIES
     difficulty: tuple[int, int] = (0, 100)
     split: str = "train"
 

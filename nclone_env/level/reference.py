@@ -204,10 +204,9 @@ def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
     if suffix and suffix in _LEVEL_SUFFIXES and not close:
         return f"level: expected a level file, got {shortened(name, 200)}, which does not exist"
     hint = f"; did you mean {close[0]!r}?" if close else "."
-    listed = "; ".join(
-        f"{key}: {', '.join(level.partition('/')[2] for level in levels)}" for key, levels in sets.items()
-    )
+    listed = ", ".join(f"{key} ({len(levels)})" for key, levels in sets.items())
     return (
         f"level: expected a built-in set or level, a file or a folder, got {shortened(name, 200)}{hint}"
-        f" Built-in sets and their levels: {listed or _NOT_INSTALLED}"
+        f" Built-in sets with their numbers of levels: {listed or _NOT_INSTALLED}"
+        f"{'; nclone-env levels list names all' if listed else ''}"
     )

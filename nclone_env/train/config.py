@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, plain, shortened
-from nclone_env.generate import FAMILY_NAMES, LEAST_DIFFICULTY, MOST_DIFFICULTY, read_range
+from nclone_env.generate import DEFAULT_FAMILIES, FAMILY_NAMES, LEAST_DIFFICULTY, MOST_DIFFICULTY, read_range
 from nclone_env.options import Within, check, check_value, from_flat, group, option
 
 CurriculumName = Literal["even", "progress"]
@@ -55,8 +55,8 @@ class GeneratedConfig:
     """Generated levels and variants that are trained on at a time."""
     interval: _Interval = option(50, key="generated_interval")
     """Updates after which the next ones take their place."""
-    families: tuple[str, ...] = option(FAMILY_NAMES, key="generated_families")
-    """Families that take turns: rooms, caves, shafts, mazes, minefields, patrols, turrets, pads, slopes."""
+    families: tuple[str, ...] = option(DEFAULT_FAMILIES, key="generated_families")
+    """Families that take turns: rooms, caves, shafts, mazes, minefields, patrols, turrets, pads, slopes, motifs."""
     difficulty: str = option(f"{LEAST_DIFFICULTY}..{MOST_DIFFICULTY}", key="generated_difficulty")
     """Least and greatest measured difficulty, 0..100."""
 

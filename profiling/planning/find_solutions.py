@@ -14,7 +14,7 @@ from tyro.conf import Positional
 from nclone_env._files import write_file
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING
-from nclone_env.level.catalog import level_sets, levels_folder
+from nclone_env.level.catalog import basic_sets, levels_folder
 from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions
 from nclone_env.sim.simulate import simulate
 from nclone_env.train import load_policy
@@ -36,7 +36,7 @@ def winning_inputs(level: str, actions: list[int], frame_skip: int) -> bytes | N
 
 def improve(solutions: dict[str, bytes], checkpoint: Path) -> None:
     """Replace solutions by shorter ones that the policy of a checkpoint finds."""
-    policy = load_policy(checkpoint, tuple(level_sets()))
+    policy = load_policy(checkpoint, tuple(basic_sets()))
     modes: tuple[Mode, ...] = ("sampled", "argmax")
     for mode in modes:
         for result in evaluate(policy.network, policy.environment, mode, EPISODES if mode == "sampled" else 1):

@@ -16,10 +16,11 @@ import numpy as np
 import tyro
 
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY
-from nclone_env.generate.families.table import FAMILIES
+from nclone_env.generate.families import DEFAULT_FAMILIES
 from nclone_env.generate.levels import GeneratedLevel, generate_level
 from nclone_env.generate.splits import TRAIN_SPLIT
 from nclone_env.generate.variants import make_variant
+from nclone_env.kinds import BOOST_PAD, BOUNCE_BLOCK, LAUNCH_PAD, ONE_WAY
 from nclone_env.level.load import load_levels
 from nclone_env.render.picture import level_picture
 from profiling.measure import describe
@@ -73,11 +74,16 @@ def report(made: Made, seconds: Mapping[str, float]) -> None:
             f"{family:<12} {speed:8.1f}  {len(levels) / drawn:8.1%}  {solved:6.1%}  {low:5.0f} {middle:5.0f}"
             f" {high:5.0f}      {shortest / 60:11.1f}  {wins:11.2%}  {kept:4}  {removed:7}"
         )
+        tens = np.histogram([each.number for each in hardness], range(0, 101, 10))[0].tolist()
+        kinds = [{group[0][0] for group, _ in level.witnesses} for level in levels]
+        acting = np.mean([bool(each - _CARRIERS) for each in kinds])
+        print(f"             difficulties by tens: {tens}; with a door or mover that matters: {acting:.0%}")
         print("             rejected: " + ", ".join(f"{reason} {times}" for reason, times in rejected.most_common()))
     total = sum(map(len, made.values()))
     print(f"all: {total} levels in {sum(seconds.values()):.1f} s, {total / sum(seconds.values()):.1f} levels/s")
 
 
+_CARRIERS = {LAUNCH_PAD, BOOST_PAD, BOUNCE_BLOCK, ONE_WAY}
 _AFTER_SKETCH = ("no solution found", "nothing matters", "random play", "other difficulty", "witness lost")
 
 
@@ -125,7 +131,7 @@ def plot(made: Made, path: Path) -> None:
 
 
 def main(
-    families: tuple[str, ...] = tuple(FAMILIES),
+    families: tuple[str, ...] = DEFAULT_FAMILIES,
     count: int = 20,
     seed: int = 0,
     split: str = TRAIN_SPLIT,

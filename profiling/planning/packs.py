@@ -17,7 +17,7 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.jit import kernel
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.reference import LevelRef, resolve
@@ -146,7 +146,7 @@ def main(
     """Print a row for each level, and a summary.
 
     Args:
-        levels: built-in sets, level files, packs or folders; the built-in sets by default.
+        levels: built-in sets, level files, packs or folders; the basic sets by default.
         count: number of levels, evenly spaced over all.
         offset: place of the first one.
         seconds: seconds of processor time for each level.
@@ -157,7 +157,7 @@ def main(
         each: print the rows.
     """
     print(describe())
-    refs = [ref for name in levels or level_sets() for ref in resolve(name)]
+    refs = [ref for name in levels or basic_sets() for ref in resolve(name)]
     refs = [refs[int(place)] for place in np.linspace(offset, len(refs) - 1, min(count, len(refs)))]
     solve(load_level("first-steps/06-hop"), frames=50_000)  # compile or load the kernels
     frames_per_second(pack([load_level("first-steps/06-hop")]))

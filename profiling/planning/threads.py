@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.reference import resolve
 from nclone_env.plan import solve
 from profiling.measure import describe
@@ -22,13 +22,13 @@ def main(levels: Positional[tuple[str, ...]] = (), threads: int = 2, frames: int
     """Print the ratio of the wall times of each level, and their median.
 
     Args:
-        levels: built-in sets, level files, packs or folders; the built-in sets by default.
+        levels: built-in sets, level files, packs or folders; the basic sets by default.
         threads: threads to compare with one.
         frames: frames of each search.
         repeats: pairs of searches on each level.
     """
     print(describe())
-    refs = [ref for name in levels or level_sets() for ref in resolve(name)]
+    refs = [ref for name in levels or basic_sets() for ref in resolve(name)]
     solve(refs[0].load(), frames=400_000)  # compile or load the kernels
     ratios, costs = [], []
     for ref in refs:

@@ -14,7 +14,7 @@ import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import compile_level
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelSet, pack
@@ -97,14 +97,14 @@ def main(levels: Positional[tuple[str, ...]] = (), each: bool = False) -> None:
     """Print a block for each argument, and one for all.
 
     Args:
-        levels: built-in sets, level files, packs or folders; the built-in sets by default.
+        levels: built-in sets, level files, packs or folders; the basic sets by default.
         each: list every level, not only the slowest.
     """
     print(describe())
-    first = pack([load_level(next(iter(level_sets().values()))[0])])
+    first = pack([load_level(next(iter(basic_sets().values()))[0])])
     run(first.arrays, make_worlds(1, first), 1, 0)  # compile or load the kernels
     everything: list[Row] = []
-    for source in levels or level_sets():
+    for source in levels or basic_sets():
         rows = [measure(ref) for ref in resolve(source)]
         report(source, rows, each)
         everything += rows

@@ -15,7 +15,7 @@ from tyro.conf import Positional
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel, local_f64
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.contacts import CONTACT_SLOTS
@@ -159,10 +159,10 @@ def main(levels: Positional[tuple[str, ...]] = ()) -> None:
     """Print a row for each level.
 
     Args:
-        levels: level names or files; the built-in levels by default.
+        levels: level names or files; those of the basic sets by default.
     """
     print(describe())
-    sources = levels or [path for paths in level_sets().values() for path in paths]
+    sources = levels or [path for paths in basic_sets().values() for path in paths]
     first = pack([load_level(sources[0])])
     _, seconds = timed(lambda: run(first.arrays, make_worlds(1, first), 1, 0))
     print(f"loading or compiling kernels: {seconds:.1f} s (not counted below)")

@@ -13,7 +13,7 @@ from tyro.conf import Positional
 
 from nclone_env import NPlusPlusEnv
 from nclone_env.jit import kernel
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_levels
 from nclone_env.level.records import count_exits
@@ -94,11 +94,11 @@ def main(levels: Positional[tuple[str, ...]] = ()) -> None:
     """Print a row for each argument.
 
     Args:
-        levels: built-in sets, level files, packs or folders; the built-in sets by default.
+        levels: built-in sets, level files, packs or folders; the basic sets by default.
     """
     print(describe())
     print(f"{'median / worst':<28}{'levels':>7}" + "".join(f"{name:>16}" for name in COLUMNS) + "  largest world")
-    for source in levels or level_sets():
+    for source in levels or basic_sets():
         loaded = load_levels([source])
         rows = np.array([measure(level) for level in loaded])
         cells = (f"{np.nanmedian(column):.4g} / {np.nanmax(column):.4g}" for column in rows.T)

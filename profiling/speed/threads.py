@@ -18,7 +18,7 @@ from tyro.conf import Positional
 
 from nclone_env import EnvironmentConfig
 from nclone_env.config import DEFAULT_OBSERVATIONS
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.state import make_worlds
@@ -65,7 +65,7 @@ def main(levels: Positional[tuple[str, ...]] = ()) -> None:
     """
     print(describe())
     print("simulator, million frames/s of one thread and of two, ratio")
-    for source in levels or [next(iter(level_sets().values()))[0]]:
+    for source in levels or [next(iter(basic_sets().values()))[0]]:
         print(simulator_row(source))
     for observations, sizes in SIZES:
         config = EnvironmentConfig(levels=LEVELS, observations=observations)

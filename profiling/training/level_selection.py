@@ -26,12 +26,12 @@ _GOLD = 2
 
 def write_levels(folder: Path, count: int) -> Path:
     """Write ``count`` different levels to a new folder and return it."""
-    from nclone_env.level.catalog import level_sets
+    from nclone_env.level.catalog import basic_sets
     from nclone_env.level.formats.map_bytes import write_map
     from nclone_env.level.load import load_level
 
     folder.mkdir()
-    names = [name for names in level_sets().values() for name in names]
+    names = [name for names in basic_sets().values() for name in names]
     bases = [load_level(name).raw for name in names]
     for number in range(count):
         base, place = bases[number % len(bases)], number // len(bases)

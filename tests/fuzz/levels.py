@@ -12,7 +12,7 @@ import numpy as np
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import kind_name
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import LAYOUTS, read_pack
@@ -41,7 +41,7 @@ _TEXT_VALUES = (
 @lru_cache(maxsize=1)
 def raw_levels() -> tuple[RawLevel, ...]:
     """Return the built-in levels, and one with every tile and some of every kind of record."""
-    return (*(level.raw for level in load_levels(level_sets())), make_level(author="me", level_id=7))
+    return (*(level.raw for level in load_levels(basic_sets())), make_level(author="me", level_id=7))
 
 
 # Well-formed nonsense: tiles and records that no editor would make

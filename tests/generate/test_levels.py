@@ -13,12 +13,14 @@ from nclone_env.errors import ConfigError
 from nclone_env.generate import levels
 from nclone_env.generate.course import least_clearance
 from nclone_env.generate.difficulty import EASIEST
-from nclone_env.generate.families.table import FAMILIES, NEEDED
+from nclone_env.generate.families import DEFAULT_FAMILIES
+from nclone_env.generate.families.table import BY_KIND, FAMILIES, NEEDED
 from nclone_env.generate.levels import generate_level, generated_levels
 from nclone_env.generate.matters import groups_of, shows
 from nclone_env.generate.random_play import random_wins
 from nclone_env.generate.splits import split_of
 from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD
+from nclone_env.level.formats.pack_text import read_pack, write_pack
 from nclone_env.level.level_set import pack
 from nclone_env.level.validation import validate
 from nclone_env.sim.simulate import simulate
@@ -27,10 +29,19 @@ from .bases import CASES, made
 
 GOLDEN = {
     "rooms": "4dc4da22a2966030",
+    "caves": "abf7ef1f1a5ac5e4",
+    "shafts": "a9213b9992553a31",
     "mazes": "d473f65771e85b64",
+    "minefields": "2f9321105fc0703c",
+    "patrols": "c6648c4016a0aab9",
     "turrets": "5f18ab218a8c22c7",
+    "pads": "4d94fa3a26a8fd2f",
+    "slopes": "418bd316f6448697",
+    "motifs": "b92983acbfb48a8d",
 }
-"""The first 16 digits of SHA-256 over the digest of level 0 of seed 3 and its solution."""
+"""The first 16 digits of SHA-256 over the digest of level 0 of seed 3 and its solution: they never change."""
+MORE_MOTIFS = ("5a7901cddad1ee73", "fd538ed511dff82b", "495644ca472cf3b5")
+"""Those of the next levels of that family."""
 
 
 def fingerprint(level) -> str:
@@ -76,7 +87,7 @@ class TestEveryLevel:
     def test_what_it_contains_matters(self, family, number):
         level = made(family, number)
         levels = pack([level.level])
-        assert [group for group, _ in level.witnesses] == groups_of(level.level)
+        assert [group for group, _ in level.witnesses] == groups_of(level.level, family in BY_KIND)
         assert all(shows(level.level, levels, group, inputs) for group, inputs in level.witnesses)
         needed = NEEDED.get(family)
         assert needed is None or any(group[0][0] in needed for group, _ in level.witnesses)
@@ -88,14 +99,27 @@ class TestEveryLevel:
         assert level.difficulty.effort > 0
 
 
-@pytest.mark.parametrize("family", GOLDEN)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_the_same_seed_gives_the_same_bytes(family):
-    level = made(family, 0)
-    assert fingerprint(level) == GOLDEN[family]
-    assert fingerprint(generate_level(family, 3, 0)) == GOLDEN[family]
+    assert fingerprint(made(family, 0)) == GOLDEN[family]
 
 
-@pytest.mark.parametrize("family", GOLDEN)
+def test_the_next_motifs_are_the_same_too():
+    assert tuple(fingerprint(made("motifs", number)) for number in (1, 2, 3)) == MORE_MOTIFS
+
+
+def test_a_level_can_be_written_as_a_pack():
+    for family in FAMILIES:
+        level = made(family, 0).level
+        assert read_pack(write_pack([level.raw]), "pack")[0].digest == level.raw.digest
+
+
+@pytest.mark.parametrize("family", ["rooms", "mazes", "turrets"])
+def test_levels_made_twice_are_equal(family):
+    assert fingerprint(generate_level(family, 3, 0)) == fingerprint(made(family, 0))
+
+
+@pytest.mark.parametrize("family", ["rooms", "mazes", "turrets"])
 def test_another_seed_number_or_split_gives_other_bytes(family):
     others = [made(family, 0, seed=4), made(family, 1), made(family, 0, split="held-out")]
     assert len({fingerprint(level) for level in (made(family, 0), *others)}) == 4
@@ -145,6 +169,11 @@ def test_bad_arguments_are_named(arguments, message):
         generate_level(**arguments)
 
 
+def test_a_collection_without_named_families_has_the_first_nine():
+    assert tuple(FAMILIES)[:9] == DEFAULT_FAMILIES
+    assert [made.family for made in islice(generated_levels(seed=3), 2)] == ["rooms", "caves"]
+
+
 def test_no_families_are_an_error():
     with pytest.raises(ConfigError, match="families: expected at least one of rooms, "):
         next(generated_levels(()))
@@ -152,7 +181,8 @@ def test_no_families_are_an_error():
 
 @pytest.mark.slow
 def test_a_sweep_of_levels_has_these_properties_and_no_duplicates():
-    levels = {split: list(islice(generated_levels(seed=8, split=split), 90)) for split in ("train", "held-out")}
+    every = {split: generated_levels(tuple(FAMILIES), seed=8, split=split) for split in ("train", "held-out")}
+    levels = {split: list(islice(several, 90)) for split, several in every.items()}
     digests = Counter(level.level.raw.digest for made in levels.values() for level in made)
     assert max(digests.values()) == 1
     for split, several in levels.items():

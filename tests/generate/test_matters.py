@@ -60,6 +60,12 @@ def test_a_drone_far_from_the_way_is_removed():
     assert result.witnesses == ()
 
 
+def test_entities_of_a_kind_may_count_as_one():
+    level = corridor("zap_drone 40 42", "zap_drone 80 42", LOCK, "locked_door 70 42\nlocked_door_switch 16 43")
+    assert [len(group) for group in groups_of(level)] == [1, 1, 2, 2]
+    assert [len(group) for group in groups_of(level, by_kind=True)] == [2, 2, 2]
+
+
 def test_a_bounce_block_that_pushes_the_ninja_is_kept():
     result = trimmed(corridor("bounce_block 70 42", tiles=hall_tiles((2, 30), (7, 10))))
     assert result.removed == () or len(result.witnesses) == 0

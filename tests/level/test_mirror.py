@@ -8,7 +8,7 @@ import pytest
 from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.kinds import KINDS
 from nclone_env.level.build import build_level, build_room, hall_tiles
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import compile_level
 from nclone_env.level.load import load_levels
 from nclone_env.level.mirror import mirrored
@@ -18,7 +18,7 @@ from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 
 WIDTH = 1056
-BUILT_IN = load_levels(level_sets())
+BUILT_IN = load_levels(basic_sets())
 SWAPPED = np.array(
     [
         code & INPUT_JUMP | (code & INPUT_LEFT and INPUT_RIGHT) | (code & INPUT_RIGHT and INPUT_LEFT)

@@ -95,7 +95,9 @@ def test_unknown_names_list_what_exists(builtin, tmp_path, monkeypatch, name, hi
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UnknownLevelError, match=hint) as error:
         resolve(name)
-    assert "Built-in sets and their levels: jumps: gap; walks: a, b" in str(error.value)
+    assert "Built-in sets with their numbers of levels: jumps (1), walks (2); nclone-env levels list names" in str(
+        error.value
+    )
 
 
 def test_listed_names_are_cut():

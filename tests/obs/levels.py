@@ -8,12 +8,12 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env import Level, NPlusPlusVectorEnv
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import CompiledLevel, compile_level
 
 from ..env.bases import choices
 
-BUILT_IN = tuple(level_sets())
+BUILT_IN = tuple(basic_sets())
 
 
 @lru_cache

@@ -5,13 +5,13 @@ import pytest
 
 from nclone_env.errors import ConfigError, UnsupportedLevelError
 from nclone_env.level.build import build_level, build_room, hall_tiles
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan import searches
 from nclone_env.plan.solver import solve
 from nclone_env.sim.simulate import simulate
 
-BUILT_IN = [name for names in level_sets().values() for name in names]
+BUILT_IN = [name for names in basic_sets().values() for name in names]
 LEVEL = "jumps/01-stairs"
 WALLED_IN = build_level("exit 150 66", "exit_switch 140 66", tiles=hall_tiles((2, 6), (5, 16)), spawn=(20, 60))
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.load import load_level
 from nclone_env.render.figures import LOOKS
 from nclone_env.render.text import bar_height
@@ -63,7 +63,7 @@ def test_views_are_as_large_as_fit():
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", [name for set_name in level_sets() for name in level_sets()[set_name]])
+@pytest.mark.parametrize("name", [name for set_name in basic_sets() for name in basic_sets()[set_name]])
 def test_the_open_area_covers_a_third_of_every_picture(name, theme):
     level = load_level(name)
     picture = next(run_pictures(WatchedRun(level, []), theme=theme))

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, RenderConfig, errors
-from nclone_env.level.catalog import level_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level_set import pack
 from nclone_env.obs.spec import observation_specs
 from nclone_env.render.pictures import picture_arrays
 
 from ..env.bases import WALK, choices
 
-BUILT_IN = tuple(level_sets())
+BUILT_IN = tuple(basic_sets())
 SIZES = [
     RenderConfig(84),
     RenderConfig(64),

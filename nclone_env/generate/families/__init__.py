@@ -1,4 +1,6 @@
 """Families of generated levels, one a file: each module's ``sketch`` draws the level of a seed."""
 
-FAMILY_NAMES = ("rooms", "caves", "shafts", "mazes", "minefields", "patrols", "turrets", "pads", "slopes")
+DEFAULT_FAMILIES = ("rooms", "caves", "shafts", "mazes", "minefields", "patrols", "turrets", "pads", "slopes")
+"""The families of a collection that names none, in their order. They stay: level n of a seed belongs to one of them."""
+FAMILY_NAMES = (*DEFAULT_FAMILIES, "motifs")
 """The names of all families, without what draws them (:mod:`nclone_env.generate.families.table`)."""

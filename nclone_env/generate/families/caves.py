@@ -7,8 +7,8 @@ import numpy as np
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.dress import add_gold, add_wall_mines, away_from, scaled
-from nclone_env.generate.route import Unusable, distances, plan_route
-from nclone_env.generate.sketch import BLOCK, OPEN, Sketch, centre, mirror, round_corners
+from nclone_env.generate.route import keep_largest, plan_route
+from nclone_env.generate.sketch import Sketch, centre, mirror, round_corners
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
@@ -22,7 +22,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     _hollow(made, draws, draws.between(44, 49))
     if draws.chance(25):
         mirror(made)
-    _keep_largest(made)
+    keep_largest(made, 200)
     centre(made)
     round_corners(made, draws, 100, draws.pick((60, 100)))
     least = scaled(16, 46, aim)
@@ -45,23 +45,3 @@ def _hollow(made: Sketch, draws: Draws, percent: int) -> None:
         solid = np.where(np.sum(nine, axis=0) >= 5, 1, 0)
     solid[[0, -1]] = solid[:, [0, -1]] = 1
     made.tiles[:] = solid
-
-
-def _keep_largest(made: Sketch) -> None:
-    """Fill all hollows but the largest, and narrow gaps.
-
-    Raises:
-        Unusable: if it is small.
-    """
-    left = {(column, row) for row, column in np.argwhere(made.tiles == OPEN).tolist()}
-    largest: set[tuple[int, int]] = set()
-    while left:
-        steps = distances(made, min(left))
-        part = {(column, row) for row, column in np.argwhere(steps >= 0).tolist()}
-        left -= part
-        largest = max(largest, part, key=len)
-    if len(largest) < 200:
-        raise Unusable("too small")
-    made.tiles[:] = BLOCK
-    for column, row in largest:
-        made.tiles[row, column] = OPEN

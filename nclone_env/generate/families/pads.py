@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.dress import add_gold, away_from, free_near, scaled
+from nclone_env.generate.dress import add_gold, away_from, free_near, is_pit, scaled
 from nclone_env.generate.route import Route, plan_route
 from nclone_env.generate.sketch import UP, Cell, Sketch, round_corners
 
@@ -71,21 +71,10 @@ def _pads(made: Sketch, draws: Draws, route: Route, ends: list[Cell]) -> None:
 
 def _mine_pits(made: Sketch, draws: Draws, route: Route, percent: int) -> None:
     """Put mines on the floors of pits that the way can do without."""
-    pits = [(column, row) for column, row in made.floors() if _is_pit(made, column, row) and made.is_free(column, row)]
+    pits = [(column, row) for column, row in made.floors() if is_pit(made, column, row) and made.is_free(column, row)]
     for cell in away_from(away_from(away_from(pits, route.start, 4), route.switch, 2), route.exit, 2):
         if draws.chance(percent):
             made.put("mine", cell, dy=3)
-
-
-def _is_pit(made: Sketch, column: int, row: int) -> bool:
-    """Return whether a floor lies between walls of two cells or more on both sides."""
-    for step in (-1, 1):
-        place = column
-        while made.is_floor(place + step, row):
-            place += step
-        if not (made.is_block(place + step, row) and made.is_block(place + step, row - 1)):
-            return False
-    return True
 
 
 def _helper(made: Sketch, draws: Draws, route: Route) -> None:
