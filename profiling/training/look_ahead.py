@@ -98,9 +98,9 @@ def collect(policy: Policy, levels: tuple[str, ...], steps: int, seed: int) -> S
     observations, _ = envs.reset(seed=seed)
     random = np.random.default_rng(seed)
     kept: list[dict[str, np.ndarray]] = []
-    for _ in range(-(-steps // count)):
+    for number in range(-(-steps // count)):
         kept.append({name: array.copy() for name, array in observations.items()})
-        chosen, others = policy.act(observations), random.integers(NUM_ACTIONS, size=count)
+        chosen, others = policy.act(observations, seed=number + 10**6 * seed), random.integers(NUM_ACTIONS, size=count)
         observations, *_ = envs.step(np.where(random.random(count) < _RANDOM, others, chosen))
     envs.close()
     return {name: torch.from_numpy(np.concatenate([each[name] for each in kept])[:steps]) for name in kept[0]}

@@ -32,7 +32,7 @@ def test_training_on_a_device(capsys):
 
 def test_outcomes_that_a_network_predicts(capsys):
     """Displacements are learned within a hundred batches; with simulated outcomes the policy wins."""
-    look_ahead.main(("first-steps",), others=("first-steps",), steps=3000, epochs=10, points=(4,))
+    look_ahead.main(("first-steps",), others=("first-steps",), steps=3000, epochs=20, points=(4,))
     header, explained, between, *played, seconds = lines(capsys)
     assert header.split() == list(look_ahead.NAMES)
     assert float(explained.split()[3 + 2]) > 0.5
