@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profiling.training import device, mask_share
+from profiling.training import device, look_ahead, mask_share
 
 from ..output import lines
 
@@ -28,3 +28,15 @@ def test_training_on_a_device(capsys):
         ["19", "28", "-"],
     ]
     assert all(float(row.split()[1].replace(",", "")) > 0 for row in rows)
+
+
+def test_outcomes_that_a_network_predicts(capsys):
+    """Displacements are learned within a hundred batches; with simulated outcomes the policy wins."""
+    look_ahead.main(("first-steps",), others=("first-steps",), steps=3000, epochs=20, points=(4,))
+    header, explained, between, *played, seconds = lines(capsys)
+    assert header.split() == list(look_ahead.NAMES)
+    assert float(explained.split()[3 + 2]) > 0.5
+    assert float(between.split()[4 + 2]) > 0.2
+    assert [row.partition(", ")[2].split("  ")[0] for row in played] == list(look_ahead.PLAYED)
+    assert "won 100.0%, died 0.0%" in played[0]
+    assert seconds.startswith("learned in")
