@@ -148,8 +148,9 @@ def choose(tube):
 def play_run(levels, tube, guide, parts, rules, number, steps):
     """Play held inputs from a cell and keep the states on the way; return whether a solution was found.
 
-    Inputs are random, or those of the solution from where it has as short a remaining path as the cell. A state that is earlier than the solution in one of its cells goes on with the inputs of the solution. If the tube
-    is not laid yet, the run follows the solution from its beginning.
+    Inputs are random, or those of the solution from where its remaining path is as short as that of the cell. A state
+    that is earlier than the solution in one of its cells goes on with the inputs of the solution. If the tube is not
+    laid yet, the run follows the solution from its beginning.
     """
     archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
     worlds, scratch, laying = archive.worlds, archive.cells.shape[0], state["laid"] == 0

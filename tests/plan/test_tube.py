@@ -63,7 +63,7 @@ def test_the_tube_lies_along_the_solution():
 
 def test_cells_that_are_behind_are_not_chosen():
     """Cells of a time when the solution was longer stay, and cost nothing."""
-    search, found = searched()
+    search, _ = searched()
     tube = search._tube
     cells = tube.archive.cells[: tube.archive.search[0]["cells"]]
     late = cells["frame"] - tube.due[cells["place"]]
