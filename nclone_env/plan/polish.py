@@ -41,9 +41,9 @@ POLISH = np.dtype(
     align=True,
 )
 """State of a search: random numbers drawn, frames simulated, seed, what the solution costs, frames that a piece of
-gold left behind costs, least cost so far; frames of the solution and of the best one; how much more than the best one
-the solution may cost; inputs change only in frames that are multiples of ``hold``; frames of a
-trial after which its inputs are those of the solution, and frames by which they come earlier."""
+gold left behind costs, what the best solution costs; frames of the solution and of the best one; how much more than the
+best one the solution may cost; inputs change only in frames that are multiples of ``hold``; frames of a trial after
+which its inputs are those of the solution, and frames by which they come earlier."""
 
 
 class Polisher(NamedTuple):

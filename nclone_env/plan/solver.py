@@ -49,7 +49,7 @@ _ALONE = 4
 """Rounds in which only the first of them plays."""
 _SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
 _NEXT_RULES = ((Rules(period=240, greed=0.0, slowness=_SLOWNESS), 1),)
-"""The same of the searches for better solutions, which do not prefer places near the exit."""
+"""The same of the search for better solutions, which does not prefer places near the exit."""
 _GOLD_RULES = ((Rules(slowness=_SLOWNESS), 2), (Rules(22.0, 3.5, slowness=_SLOWNESS), 1))
 """The same if gold counts: cells are larger, as the number of pieces multiplies them; less gold left is preferred."""
 _TUBES = ((Rules(20.0, 2.0), 150), (Rules(12.0, 1.0), 40), (Rules(6.0, 0.5), 15))

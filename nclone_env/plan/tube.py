@@ -4,8 +4,9 @@ The archive is laid along the solution: all its states are put in, one for each 
 if it is at most some frames behind: later than the last frame in which the solution has as long a remaining path. So
 cells can be much smaller than those of a search of the whole level, and inputs change in any frame. The last frame is
 taken, not the first: where the solution leads away from the exit before it leads there, because of gravity or on a
-detour, nothing is behind. A state that reaches a cell of the solution earlier than the solution does is continued with
-the inputs of the solution from there; what wins earlier becomes the solution, and the tube is laid along it.
+detour, nothing is behind. Half of the held inputs are those of the solution: random ones alone seldom pass what is
+difficult. A state that reaches a cell of the solution earlier than the solution does is continued with the inputs of
+the solution from there; what wins earlier becomes the solution, and the tube is laid along it.
 """
 
 from __future__ import annotations
