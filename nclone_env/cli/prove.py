@@ -30,7 +30,7 @@ SUFFIX = ".proof.json"
 def prove_levels(
     levels: Positional[tuple[str, ...]],
     recording: Path | None = None,
-    frames: int = 4_000_000,
+    frames: int = 12_000_000,
     memory: int = PROOF_MEMORY,
     output: Path = Path("proofs"),
     force: bool = False,
@@ -43,7 +43,7 @@ def prove_levels(
         levels: built-in sets or levels by name, level files, folders or packs (pack.txt, pack.txt#12) by path.
         recording: recording of a solution of the only level, or an attract file; without one, a solution is searched
             for.
-        frames: frames to simulate in that search; each two million have another seed.
+        frames: frames to simulate in that search; each four million have another seed.
         memory: bytes of the exhaustive search, at most.
         output: folder for the certificates.
         force: replace certificates of the same levels in the output folder.

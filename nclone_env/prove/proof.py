@@ -37,7 +37,7 @@ from nclone_env.prove.exhaustive import make_reach, search, search_bytes, states
 FORMAT = 1
 PROOF_MEMORY = 1_000_000_000
 _LEAST_STATES = 10
-_SEARCH_FRAMES = 2_000_000
+_SEARCH_FRAMES = 4_000_000
 """Frames of a search for a solution; further frames go to another one."""
 _WIDTHS = (1e-2, 3e-3, 1e-3, 2e-4)
 """Widths of the intervals of a bound, in the order they are tried; each takes several times as long as the last."""
@@ -96,7 +96,7 @@ def prove(
     level: LevelSource,
     inputs: np.ndarray | None = None,
     *,
-    frames: int = 4_000_000,
+    frames: int = 12_000_000,
     memory: int = PROOF_MEMORY,
 ) -> Proof:
     """Search for the fastest solution of a level and a proof that it is the fastest.
