@@ -2,8 +2,8 @@
 
 A trial edits the inputs near a random frame: frames are removed, an input is held longer, or replaced for some frames.
 It is played from the last kept world before that frame, and ends when it falls behind the solution, or when it comes to
-a state of the solution after its last edit: what follows is known then. What wins earlier, or as early by other inputs,
-becomes the solution, so that the search drifts among equals.
+a state of the solution after its last edit: what follows is known then. What wins earlier or as early by other inputs
+becomes the solution, and what wins a few frames later than the best one if the search is allowed to: so it drifts.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ _INPUTS = tuple(INPUT_OF_ACTION)
 _REMOVE, _LENGTHEN, _REPLACE, _KINDS = 0, 1, 2, 4  # 3: the input before goes on
 
 POLISH = np.dtype(
-    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("cost", "i8"), ("price", "i8")]
-    + [("length", "i4"), ("hold", "i4"), ("edited", "i4"), ("gain", "i4")],
+    [("random", "i8"), ("frames", "i8"), ("seed", "u8"), ("cost", "i8"), ("price", "i8"), ("least", "i8")]
+    + [(name, "i4") for name in ("length", "best_length", "worse", "hold", "edited", "gain")],
     align=True,
 )
 """State of a search: random numbers drawn, frames simulated, seed, what the solution costs, frames that a piece of
-gold left behind costs, frames of the solution; inputs change only in frames that are multiples of ``hold``; frames of a
-trial after which its inputs are those of the solution, and frames by which they come earlier."""
+gold left behind costs, what the best solution costs; frames of the solution and of the best one; how much more than the
+best one the solution may cost; inputs change only in frames that are multiples of ``hold``; frames of a trial after
+which its inputs are those of the solution, and frames by which they come earlier."""
 
 
 class Polisher(NamedTuple):
@@ -52,6 +53,7 @@ class Polisher(NamedTuple):
         worlds: ``WorldArrays``; the worlds of the solution every ``_SPACING`` frames, beginning with the one in which
             it begins; the last one is played.
         inputs: (T,) uint8; the solution.
+        best: (T,) uint8; the solution of least cost.
         edited: uint8, longer than the solution; the inputs of a trial.
         ways: (T + 1,) float32; length of the remaining path after each frame of the solution, pixels.
         search: (1,) ``POLISH``.
@@ -59,12 +61,13 @@ class Polisher(NamedTuple):
 
     worlds: WorldArrays
     inputs: np.ndarray
+    best: np.ndarray
     edited: np.ndarray
     ways: np.ndarray
     search: np.ndarray
 
 
-def make_polisher(levels: LevelSet, max_frames: int, origin: WorldArrays, hold: int = 1) -> Polisher:
+def make_polisher(levels: LevelSet, max_frames: int, origin: WorldArrays, hold: int = 1, worse: int = 0) -> Polisher:
     """Return the memory for solutions of at most so many frames.
 
     Args:
@@ -72,13 +75,15 @@ def make_polisher(levels: LevelSet, max_frames: int, origin: WorldArrays, hold: 
         max_frames: longest solution.
         origin: the world in which solutions begin, see ``origin_of``.
         hold: inputs change only in frames that are multiples of it.
+        worse: frames that the solution may cost more than the best one.
     """
     worlds = make_worlds(max_frames // _SPACING + 2, levels)
     copy_world(origin, 0, worlds, 0)
     search = np.zeros(1, POLISH)
-    search["hold"] = hold
+    search["hold"], search["worse"] = hold, worse
     return Polisher(
         worlds,
+        np.zeros(max_frames, np.uint8),
         np.zeros(max_frames, np.uint8),
         np.zeros(max_frames + _MOST_EDITS * (_LONGER + hold), np.uint8),
         np.zeros(max_frames + 1, np.float32),
@@ -96,6 +101,16 @@ def take(levels, polisher, guide, inputs):
     copy_world(polisher.worlds, 0, polisher.worlds, played)
     retrace(levels, polisher, guide, 0, search["length"])
     search["cost"] = search["length"] + gold_price(levels, polisher.worlds, played, search["price"])
+    keep_best(polisher)
+
+
+@kernel
+def keep_best(polisher):
+    """Make the solution the best one."""
+    search = polisher.search[0]
+    search["least"], search["best_length"] = search["cost"], search["length"]
+    for frame in range(search["length"]):
+        polisher.best[frame] = polisher.inputs[frame]
 
 
 @kernel
@@ -113,7 +128,7 @@ def retrace(levels, polisher, guide, first, last):
 
 @kernel
 def polish(levels, polisher, guide, until):
-    """Search until so many frames are simulated, or the solution costs less; return whether it does.
+    """Search until so many frames are simulated, or a better solution is found; return whether it is.
 
     Args:
         levels: ``LevelArrays``.
@@ -125,11 +140,11 @@ def polish(levels, polisher, guide, until):
     while search["frames"] < until:
         first, size = edit(polisher)
         length, cost, last = play_trial(levels, polisher, guide, first, size)
-        if length > 0 and cost <= search["cost"]:
-            better = cost < search["cost"]
+        if length > 0 and cost <= search["least"] + search["worse"]:
             search["cost"] = cost
             accept(levels, polisher, guide, first, length, last)
-            if better:
+            if cost < search["least"]:
+                keep_best(polisher)
                 return True
     return False
 
@@ -159,7 +174,9 @@ def edit(polisher):
             hold(edited, place, count, code)
             latest = max(latest, place + count)
     search["edited"], search["gain"] = latest, search["length"] - size
-    longest = polisher.inputs.shape[0] if search["price"] > 0 else int(search["length"])
+    longest = polisher.inputs.shape[0]
+    if search["price"] == 0:
+        longest = min(longest, search["least"] + search["worse"])
     return earliest, min(size, longest)
 
 
@@ -198,8 +215,8 @@ def play_trial(levels, polisher, guide, first, size):
     """Play a trial.
 
     Returns:
-        The frame after which it wins, 0 if it does not; its cost; the frames after which it is the solution, if it is
-        as long.
+        The frame after which it wins, 0 if it does not in time; its cost; the frames after which it is the solution, if
+        it is as long.
     """
     worlds, played, search = polisher.worlds, polisher.worlds.ninjas.shape[0] - 1, polisher.search[0]
     begin = first // _SPACING * _SPACING
@@ -213,9 +230,10 @@ def play_trial(levels, polisher, guide, first, size):
         if state >= DEAD or lost or joined:
             search["frames"] += frame + 1 - begin
             gain = search["gain"]
-            if joined and gain >= 0:
+            if joined:
                 length = search["length"] - gain
-                return length, search["cost"] - gain, length if gain > 0 else frame + 1
+                known = frame + 1 if gain == 0 else length
+                return length if length <= polisher.inputs.shape[0] else 0, search["cost"] - gain, known
             won = state == CELEBRATING
             return frame + 1 if won else 0, frame + 1 + gold_price(levels, worlds, played, search["price"]), frame + 1
     search["frames"] += max(size - begin, 0)

@@ -265,13 +265,13 @@ class PolishSearch(Search):
         longest: frames of its longest solution.
         seed: of its random numbers.
         best: the solution to begin with.
+        worse: frames that the solution it edits may cost more than the best one.
         stage: name of the stage.
-        weight: its share of a round.
     """
 
-    def __init__(self, task: Task, longest: int, seed: int, best: Replayed, stage: str = "", weight: int = 1):
-        self._polisher = polisher = make_polisher(task.level_set, longest, task.origin, task.hold)
-        super().__init__(task, polisher.search, best.cost, stage, weight)
+    def __init__(self, task: Task, longest: int, seed: int, best: Replayed, worse: int = 0, stage: str = ""):
+        self._polisher = polisher = make_polisher(task.level_set, longest, task.origin, task.hold, worse)
+        super().__init__(task, polisher.search, best.cost, stage, 1)
         polisher.search["seed"], polisher.search["price"] = seed, task.price
         take(task.levels, polisher, task.guide, best.inputs)
 
@@ -281,16 +281,16 @@ class PolishSearch(Search):
     def found(self) -> np.ndarray | None:
         """Return the best new solution; see :class:`Search`."""
         search = self._polisher.search[0]
-        return self._polisher.inputs[: search["length"]].copy() if search["cost"] < self._known[0] else None
+        return self._polisher.best[: search["best_length"]].copy() if search["least"] < self._known[0] else None
 
     def learn(self, best: Replayed) -> None:
         """Take note of the best solution, unless the own one is as good; see :class:`Search`."""
         self._known[0] = best.cost
-        if self._polisher.search[0]["cost"] > best.cost:
+        if self._polisher.search[0]["least"] > best.cost:
             take(self._task.levels, self._polisher, self._task.guide, best.inputs)
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        rest = {name: getattr(self._polisher, name) for name in ("inputs", "ways", "search")}
+        rest = {name: getattr(self._polisher, name) for name in ("inputs", "best", "ways", "search")}
         return _named(self._polisher.worlds) | rest | {"known": self._known}
 
 

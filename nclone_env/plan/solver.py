@@ -48,17 +48,14 @@ and join it when the easy levels are done."""
 _ALONE = 4
 """Rounds in which only the first of them plays."""
 _SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
-_NEXT_RULES = (
-    (Rules(16.0, 1.5, greed=0.0, slowness=_SLOWNESS), 2),
-    (Rules(period=240, greed=0.0, slowness=_SLOWNESS), 1),
-)
-"""The same of the searches for better solutions, which do not prefer places near the exit."""
+_NEXT_RULES = ((Rules(period=240, greed=0.0, slowness=_SLOWNESS), 1),)
+"""The same of the search for better solutions, which does not prefer places near the exit."""
 _GOLD_RULES = ((Rules(slowness=_SLOWNESS), 2), (Rules(22.0, 3.5, slowness=_SLOWNESS), 1))
 """The same if gold counts: cells are larger, as the number of pieces multiplies them; less gold left is preferred."""
-_TUBES = ((Rules(12.0, 1.0), 40), (Rules(6.0, 0.5), 15))
+_TUBES = ((Rules(20.0, 2.0), 150), (Rules(12.0, 1.0), 40), (Rules(6.0, 0.5), 15))
 """Cells of the searches around the best solution, and the frames that a state may be behind it; weight 1 each."""
-_POLISHERS = 2
-"""Searches that edit the best solution, with weight 1 each."""
+_WORSE = (0, 3)
+"""Frames by which the solution that a search edits may be worse than the best one; weight 1 each."""
 FIRST, SHORTER, TUBE, POLISHED = "first", "shorter", "tube", "polished"
 """Stages of a search."""
 
@@ -378,7 +375,7 @@ class _Solver:
                 TubeSearch(task, archive, rule, lag, longest, next(seeds), best.run, TUBE)
                 for archive, (rule, lag) in zip(self._archives[len(searches) :], _TUBES)
             ]
-            searches += [PolishSearch(task, longest, next(seeds), best.run, POLISHED) for _ in range(_POLISHERS)]
+            searches += [PolishSearch(task, longest, next(seeds), best.run, worse, POLISHED) for worse in _WORSE]
         return Rounds(searches, self._threads, alone=_ALONE if best is None else 0)
 
 

@@ -4,8 +4,9 @@ The archive is laid along the solution: all its states are put in, one for each 
 if it is at most some frames behind: later than the last frame in which the solution has as long a remaining path. So
 cells can be much smaller than those of a search of the whole level, and inputs change in any frame. The last frame is
 taken, not the first: where the solution leads away from the exit before it leads there, because of gravity or on a
-detour, nothing is behind. A state that reaches a cell of the solution earlier than the solution does is continued with
-the inputs of the solution from there; what wins earlier becomes the solution, and the tube is laid along it.
+detour, nothing is behind. Half of the held inputs are those of the solution: random ones alone seldom pass what is
+difficult. A state that reaches a cell of the solution earlier than the solution does is continued with the inputs of
+the solution from there; what wins earlier becomes the solution, and the tube is laid along it.
 """
 
 from __future__ import annotations
@@ -34,20 +35,22 @@ _HOLDS = 4
 """Number of limits of how often an input is held: 2, 4, ..."""
 _KEPT = 2  # one state in so many is kept
 _INPUTS = tuple(INPUT_OF_ACTION)
-_NO_FRAME, _ALONE = -1, -1
+_COPIED = -1  # in place of an input: those of the solution
+_NO_FRAME = -1
+_TO_THE_END = 1 << 30
 
-TUBE = np.dtype([(name, "i4") for name in ("length", "laid", "lag", "ahead", "code", "left")], align=True)
+TUBE = np.dtype([(name, "i4") for name in ("length", "laid", "lag", "joined", "ahead", "code", "left")], align=True)
 """State of a tube: frames of the solution, whether the tube is laid along it, frames that a state may be behind it; of
-the run that is played the frames that it is ahead of the solution whose inputs it plays, or ``_ALONE``, the input that
-is held, and how often it is held still."""
+the run that is played whether it follows the solution to its end, the frames that it is ahead of the solution, the
+input that is held, and how often it is held still."""
 
 
 class Tube(NamedTuple):
     """The memory of a search around a solution of at most T frames.
 
     Attributes:
-        archive: ``Archive``; ``way`` of a cell is the number of frames that it is behind the solution, ``step`` the
-            first frame in which the solution is in it, -1 if it is not.
+        archive: ``Archive``; ``place`` of a cell is that of its remaining path in ``due``, ``step`` the first frame in
+            which the solution is in it, -1 if it is not.
         due: (B,) int32; for each length of the remaining path the last frame of the solution in which it is as long.
         inputs: (T,) uint8; the solution.
         state: (1,) ``TUBE``.
@@ -79,7 +82,7 @@ def lay(tube):
     tube.due[:] = 0
     for number in range(tube.archive.search[0]["cells"]):
         tube.archive.cells[number]["step"] = _NO_FRAME
-    tube.archive.cells[0]["way"] = 0.0  # where the search began
+    tube.archive.cells[0]["place"] = tube.due.shape[0] - 1  # where the search began
     tube.state[0]["laid"] = 0
 
 
@@ -134,8 +137,9 @@ def choose(tube):
     for _ in range(_DRAWN):
         number = draw(search, search["cells"])
         cell = archive.cells[number]
-        score = cell["visits"] + _LAG_WEIGHT * max(cell["way"], 0.0)
-        if score < least and cell["frame"] + search["hold"] < last_frame(search):
+        late = cell["frame"] - tube.due[cell["place"]]
+        score = cell["visits"] + _LAG_WEIGHT * max(late, 0)
+        if score < least and late <= tube.state[0]["lag"] and cell["frame"] + search["hold"] < last_frame(search):
             best, least = number, score
     archive.cells[best]["visits"] += 1
     return best
@@ -143,18 +147,22 @@ def choose(tube):
 
 @kernel
 def play_run(levels, tube, guide, parts, rules, number, steps):
-    """Play random held inputs from a cell and keep the states on the way; return whether a solution was found.
+    """Play held inputs from a cell and keep the states on the way; return whether a solution was found.
 
-    A state that is earlier than the solution in one of its cells goes on with the inputs of the solution. If the tube
-    is not laid yet, the run follows the solution from its beginning.
+    Inputs are random, or those of the solution from where its remaining path is as short as that of the cell. A state
+    that is earlier than the solution in one of its cells goes on with the inputs of the solution. If the tube is not
+    laid yet, the run follows the solution from its beginning.
     """
     archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
     worlds, scratch, laying = archive.worlds, archive.cells.shape[0], state["laid"] == 0
     node, frame, used = archive.cells[number]["node"], archive.cells[number]["frame"], search["nodes"]
     copy_world(worlds, scratch + 1 if laying else number, worlds, scratch)
-    state["ahead"], state["left"] = 0 if laying else _ALONE, 0
+    state["joined"], state["left"] = 0, 0
+    state["ahead"] = min(tube.due[archive.cells[number]["place"]] - frame, 0)
+    if laying:
+        join(state, 0)
     step = 0
-    while state["ahead"] != _ALONE or step < steps:
+    while state["joined"] or step < steps:
         step += 1
         code = next_input(tube, frame)
         played = play(levels, worlds, scratch, code, search["hold"])
@@ -166,10 +174,10 @@ def play_run(levels, tube, guide, parts, rules, number, steps):
         node = search["nodes"]
         search["nodes"] += 1
         if laying or step % _KEPT == 0:
-            lag = frames_behind(tube, guide, frame, laying)
-            if lag > state["lag"]:
+            place = due_place(tube, guide, frame, laying)
+            if frame - tube.due[place] > state["lag"]:
                 break
-            if keep(tube, parts, rules, node, frame, lag, laying):
+            if keep(tube, parts, rules, node, frame, place, laying):
                 used = search["nodes"]
     search["nodes"] = used
     if laying:
@@ -178,15 +186,22 @@ def play_run(levels, tube, guide, parts, rules, number, steps):
 
 
 @kernel
+def join(state, ahead):
+    """Let the run follow the solution, so many frames ahead of it, to its end."""
+    state["joined"], state["ahead"], state["code"], state["left"] = 1, ahead, _COPIED, _TO_THE_END
+
+
+@kernel
 def next_input(tube, frame):
-    """Return the input for a frame: that of the solution if the run has joined it, or a random one."""
+    """Return the input for a frame."""
     search, state = tube.archive.search[0], tube.state[0]
-    if state["ahead"] != _ALONE:
-        return tube.inputs[min(frame + state["ahead"], state["length"] - 1)]
     if state["left"] == 0:
-        state["code"] = _INPUTS[draw(search, len(_INPUTS))]
+        drawn = draw(search, 2 * len(_INPUTS))
+        state["code"] = _INPUTS[drawn] if drawn < len(_INPUTS) else _COPIED
         state["left"] = 1 + draw(search, 2 << draw(search, _HOLDS))
     state["left"] -= 1
+    if state["code"] == _COPIED:
+        return tube.inputs[min(max(frame + state["ahead"], 0), state["length"] - 1)]
     return state["code"]
 
 
@@ -220,13 +235,13 @@ def take_run(tube, node, frame, code):
 
 
 @kernel
-def frames_behind(tube, guide, frame, laying):
-    """Return the frames by which the world just played is behind the solution; the solution itself is not."""
+def due_place(tube, guide, frame, laying):
+    """Return the place of the remaining path of the world just played in ``due``."""
     way = path_remaining(guide, tube.archive.worlds, tube.archive.cells.shape[0])
     place = min(int(way / _BIN), tube.due.shape[0] - 1)
     if laying:
         tube.due[place] = frame
-    return frame - tube.due[place]
+    return place
 
 
 @kernel
@@ -238,7 +253,7 @@ def lengthen_due(tube):
 
 
 @kernel
-def keep(tube, parts, rules, node, frame, lag, laying):
+def keep(tube, parts, rules, node, frame, due, laying):
     """Keep the world just played if its cell is new or was reached later before; return whether it was kept.
 
     If the solution is in the cell later, the run goes on with its inputs.
@@ -262,7 +277,7 @@ def keep(tube, parts, rules, node, frame, lag, laying):
     if cell["frame"] <= frame:
         return False
     copy_world(worlds, scratch, worlds, number)
-    cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, lag
-    if state["ahead"] == _ALONE and cell["step"] > frame:
-        state["ahead"] = cell["step"] - frame
+    cell["frame"], cell["node"], cell["visits"], cell["place"] = frame, node, 0, due
+    if not state["joined"] and cell["step"] > frame:
+        join(state, cell["step"] - frame)
     return True

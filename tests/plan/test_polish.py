@@ -22,15 +22,16 @@ KNOWN = np.frombuffer(known_solutions()[NAME], np.uint8)
 AT_ONCE = build_level("exit 22 60", "exit_switch 21 60", tiles=hall_tiles((2, 20), (12, 16)), spawn=(20, 60))
 
 
-def polished(level=LEVEL, inputs=KNOWN, seed=1, frames=100_000):
+def polished(level=LEVEL, inputs=KNOWN, seed=1, frames=100_000, worse=0):
     """Return the polisher and all solutions that it found."""
     levels = pack([level])
-    guide, polisher, found = make_guide(levels), make_polisher(levels, len(inputs), origin_of(levels)), []
+    guide, found = make_guide(levels), []
+    polisher = make_polisher(levels, len(inputs), origin_of(levels), worse=worse)
     polisher.search["seed"] = seed
     take(levels.arrays, polisher, guide, inputs)
     while polisher.search[0]["frames"] < frames:
         if polish(levels.arrays, polisher, guide, frames):
-            found.append(polisher.inputs[: polisher.search[0]["length"]].copy())
+            found.append(polisher.best[: polisher.search[0]["best_length"]].copy())
     return polisher, found
 
 
@@ -41,6 +42,21 @@ def test_solutions_become_shorter_and_win():
     assert lengths[-1] < len(KNOWN) - 10
     assert polisher.search[0]["length"] == lengths[-1]
     assert all(wins(LEVEL, inputs) for inputs in found)
+
+
+def test_a_search_drifts_among_solutions_that_are_a_little_worse():
+    drifting, found = polished(worse=3)
+    lengths = [len(KNOWN), *map(len, found)]
+    assert lengths == sorted(set(lengths), reverse=True)
+    assert all(wins(LEVEL, inputs) for inputs in found)
+    state, seen = drifting.search[0], set()
+    levels = pack([LEVEL])
+    for frames in range(state["frames"], state["frames"] + 20_000, 1000):
+        polish(levels.arrays, drifting, make_guide(levels), frames)
+        seen.add(int(state["cost"] - state["least"]))
+        assert wins(LEVEL, drifting.inputs[: state["length"]])
+    assert max(seen) in (1, 2, 3)
+    assert min(seen) >= 0
 
 
 def test_the_kept_worlds_are_those_of_the_solution():

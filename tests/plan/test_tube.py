@@ -8,7 +8,7 @@ from nclone_env.plan.archive import Rules, make_archive
 from nclone_env.plan.objective import replay
 from nclone_env.plan.searches import TubeSearch, make_task
 from nclone_env.plan.solver import solve
-from nclone_env.plan.tube import _BIN, clear
+from nclone_env.plan.tube import _BIN, choose, clear
 from nclone_env.sim.copy import hash_world
 from nclone_env.sim.session import Session
 
@@ -57,8 +57,18 @@ def test_the_tube_lies_along_the_solution():
     visited = cells["step"] >= 0
     assert visited.sum() > 50
     assert (cells["frame"][visited] <= cells["step"][visited]).all()
-    assert (cells["way"] <= LAG).all()
+    assert (cells["frame"][visited] <= tube.due[cells["place"][visited]] + LAG).all()
     assert len(tube.due) > search._task.guide.longest.max() / _BIN
+
+
+def test_cells_that_are_behind_are_not_chosen():
+    """Cells of a time when the solution was longer stay, and cost nothing."""
+    search, _ = searched()
+    tube = search._tube
+    cells = tube.archive.cells[: tube.archive.search[0]["cells"]]
+    late = cells["frame"] - tube.due[cells["place"]]
+    assert (late > LAG).sum() > 50
+    assert all(late[choose(tube)] <= LAG for _ in range(500))
 
 
 def test_each_cell_holds_the_world_its_way_leads_to():
