@@ -24,10 +24,10 @@ def make_vector(num_envs=2, **options) -> NPlusPlusVectorEnv:
     return NPlusPlusVectorEnv(None, num_envs, observations="game_state", **options)
 
 
-def test_an_unknown_level_is_answered_by_the_nearest_and_all_names():
+def test_an_unknown_level_is_answered_by_the_nearest_and_all_sets():
     with pytest.raises(errors.UnknownLevelError, match=r"got 'first-step'; did you mean 'first-steps'\?") as caught:
         make(levels="first-step")
-    assert "hazards: 01-mind-the-mine, " in str(caught.value)
+    assert "hazards (5), jumps (5)" in str(caught.value)
     with pytest.raises(errors.UnknownLevelError, match=r"did you mean 'first-steps/01-walk'\?"):
         make(levels="walk")
 
