@@ -155,6 +155,8 @@ def test_resume_names_what_is_missing(tmp_path, monkeypatch, capsys):
     assert "runs/none: expected a checkpoint file, but the file does not exist; pass the folder" in (
         capsys.readouterr().err
     )
+    assert main(["train", "--resume", "builtin"]) == 2
+    assert "to begin a new run with this policy pass --init builtin" in capsys.readouterr().err
 
 
 def test_evaluate_names_a_bad_file(tmp_path):

@@ -159,9 +159,10 @@ def checkpoint_file(path: str | Path) -> Path:
     path = Path(path)
     file = path / LATEST if path.is_dir() else path
     if not file.is_file():
+        hint = f"; to begin a new run with this policy pass --init {path}" if is_named(path) else ""
         raise CheckpointError(
             f"{file}: expected a checkpoint file, but the file does not exist; "
-            "pass the folder of a run or a checkpoint in it"
+            f"pass the folder of a run or a checkpoint in it{hint}"
         )
     return file
 
