@@ -21,11 +21,11 @@ def won(level, mode="sampled", waiting=0):
     inputs = np.concatenate([np.zeros(waiting, np.uint8), np.frombuffer(known_solutions()[level], np.uint8)])
     actions = np.searchsorted(INPUT_OF_ACTION, inputs, sorter=np.argsort(INPUT_OF_ACTION))
     actions = np.argsort(INPUT_OF_ACTION)[actions].astype(np.int8)
-    return LevelResult(level, mode, 10, 0.5, 1.0, 100.0, len(inputs), True, actions)
+    return LevelResult(level, mode, 10, 0.5, 0.5, 1.0, 100.0, len(inputs), True, actions)
 
 
 def lost(level, mode="argmax"):
-    return LevelResult(level, mode, 10, 0.0, 0.0, 50.0, None, False, np.zeros(9, np.int8))
+    return LevelResult(level, mode, 10, 0.0, 1.0, 0.0, 50.0, None, False, np.zeros(9, np.int8))
 
 
 def test_the_fastest_win_of_each_level_is_recorded(tmp_path):

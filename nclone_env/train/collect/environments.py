@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env import WON, NPlusPlusVectorEnv
+from nclone_env.env import DIED, WON, NPlusPlusVectorEnv
 from nclone_env.memory_tree import MemoryNode
 
 
@@ -106,8 +106,8 @@ def observation_arrays(envs: VectorEnvironment) -> dict[str, np.ndarray]:
     return {name: np.zeros((envs.num_envs, *box.shape), box.dtype) for name, box in space.items()}
 
 
-PLAYED = np.dtype([("success", "?"), ("total", "f8"), ("frames", "i8"), ("steps", "i8")])
-"""An episode: whether it reached the exit, its undiscounted return, its simulated frames and its steps."""
+PLAYED = np.dtype([("success", "?"), ("died", "?"), ("total", "f8"), ("frames", "i8"), ("steps", "i8")])
+"""An episode: whether it reached the exit or ended in a death, undiscounted return, simulated frames and steps."""
 
 Choose = Callable[[Any, np.ndarray, int], np.ndarray]
 """Returns actions (n,) for observations, environments whose episode goes on, (n,) bool, and the number of the step."""
@@ -136,6 +136,7 @@ def play_episodes(
             continue
         final = info.get("final_info", info)
         played["success"][ended] = final["outcome"][ended] == WON
+        played["died"][ended] = final["outcome"][ended] == DIED
         played["total"][ended] = final["episode_return"][ended]
         played["frames"][ended] = final["episode_frames"][ended]
         played["steps"][ended] = step + 1

@@ -39,6 +39,8 @@ class LevelResult:
     """Episodes played."""
     success_rate: float
     """Fraction of episodes that reached the exit."""
+    death_rate: float
+    """Fraction of episodes that ended in a death; the others ran out of time."""
     mean_return: float
     """Mean undiscounted return."""
     mean_frames: float
@@ -194,6 +196,7 @@ def _result(level: str, mode: Mode, played: np.ndarray, actions: np.ndarray) -> 
         mode=mode,
         episodes=len(played),
         success_rate=float(success.mean()),
+        death_rate=float(played["died"].mean()),
         mean_return=float(played["total"].mean()),
         mean_frames=float(frames.mean()),
         best_frames=int(wins.min()) if len(wins) else None,

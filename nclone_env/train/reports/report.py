@@ -14,7 +14,10 @@ from nclone_env._table import table
 from nclone_env.train.collect.evaluate import LevelResult
 from nclone_env.train.runs.warm_start import WarmStart
 
-RESULT_COLUMNS = ("timesteps", "level", "mode", "episodes", "success_rate", "mean_return", "mean_frames", "best_frames")
+RESULT_COLUMNS = (
+    *("timesteps", "level", "mode", "episodes"),
+    *("success_rate", "death_rate", "mean_return", "mean_frames", "best_frames"),
+)
 """Columns of ``evaluation.csv``: timesteps of training, then fields of a :class:`LevelResult`."""
 
 
@@ -26,8 +29,8 @@ def success_table(
 ) -> str:
     """Format success rates as a text table: one row per level and their mean, one column per mode.
 
-    Further columns are the probability that any of several attempts in the first mode succeeds, the mean frames of an
-    episode in that mode, the frames of the fastest win, and the frames of the shortest known solution.
+    Further columns are the probability that any of several attempts in the first mode succeeds, the share of its
+    episodes that end in a death, their mean frames, and the frames of the fastest win and the shortest known solution.
 
     Args:
         results: mode to the results of all levels, in the same order for every mode.
@@ -51,16 +54,17 @@ def success_table(
     for name, members in groups.items():
         chosen = [list(itertools.compress(each, members)) for each in results.values()]
         rows.append((name, *_rates(chosen, attempts)))
-    numbers = (f"{title:>8}" for title in (*results, *any_of, "frames", "best win", "known"))
+    numbers = (f"{title:>8}" for title in (*results, *any_of, "deaths", "frames", "best win", "known"))
     lines = table(("level", *numbers, ""), rows)
-    return "\n".join((*lines, f"{first[0].episodes} episodes per level; frames: mean of {first[0].mode} episodes"))
+    return "\n".join((*lines, f"{first[0].episodes} episodes per level; deaths and frames of {first[0].mode} ones"))
 
 
 def _rates(results: Sequence[Sequence[LevelResult]], attempts: int) -> list[str]:
-    """Return the cells of the success rate of each mode, then of any attempt in the first mode."""
+    """Return the cells of the success rate of each mode, then of any attempt and of deaths in the first mode."""
     rates = [mean_success(each) for each in results]
     if attempts > 1:
         rates.append(float(np.mean([result.any_of(attempts) for result in results[0]])))
+    rates.append(float(np.mean([result.death_rate for result in results[0]])))
     return [f"{rate:.1%}" for rate in rates]
 
 

@@ -87,7 +87,7 @@ def test_actions_replay_a_win():
 
 def test_inputs_end_with_the_win_or_at_the_limit_of_frames():
     environment = ENVIRONMENT.replace(max_frames=10)  # of 3 actions, held for 4 frames
-    won = LevelResult("east", "argmax", 1, 1.0, 1.0, 9.0, 9, True, np.array([2, 5, 0], np.int8))
+    won = LevelResult("east", "argmax", 1, 1.0, 0.0, 1.0, 9.0, 9, True, np.array([2, 5, 0], np.int8))
     assert won.inputs(environment).tolist() == [2, 2, 2, 2, 3, 3, 3, 3, 0]
     lost = replace(won, won=False, best_frames=None)
     assert lost.inputs(environment).tolist() == [2, 2, 2, 2, 3, 3, 3, 3, 0, 0]
