@@ -29,11 +29,11 @@ class Args:
     seed: int = 0
     total_timesteps: int = 2_000_000
     num_envs: int = 256
-    num_steps: int = 128
+    num_steps: int = 64
     epochs: int = 4
     num_minibatches: int = 8
     hidden_size: int = 64
-    learning_rate: float = 1e-3
+    learning_rate: float = 1.5e-3
     entropy_coef: float = 0.02
     value_coef: float = 0.5
     clip_coef: float = 0.2

@@ -24,8 +24,6 @@ from nclone_env.train import Hooks, TrainConfig, train
 
 _AT = columns(GAME_STATE)
 _ASIDE, _UP = 0.1, -0.35
-_ROLLOUT = 256 * 128
-"""Steps of a rollout with the default settings; training takes whole ones."""
 _CLONED_LEVELS = 256
 """Of the generator; demonstrations of the planner on so many take some minutes."""
 _SHARE = 0.98
@@ -101,10 +99,10 @@ def play_ppo(order: Order) -> Run:
     if most is None:
         raise ConfigError(f"budget: expected one in steps for the baseline ppo, got {order.budget}")
     steps = most if order.steps is None else order.steps
-    if not _ROLLOUT <= steps <= most:
-        raise ConfigError(f"steps: expected {_ROLLOUT:,} to {most:,} for {order.budget}, got {steps:,}")
-    config = _config(order, {"total_timesteps": steps - steps % _ROLLOUT})
-    result = train(config, order.hooks)
+    config = _config(order, {})
+    if not config.batch_size <= steps <= most:
+        raise ConfigError(f"steps: expected {config.batch_size:,} to {most:,} for {order.budget}, got {steps:,}")
+    result = train(config.replace(total_timesteps=steps - steps % config.batch_size), order.hooks)
     return of_run(result.checkpoint, order.track, order.mode, order.packs, order.with_policy, order.hooks)
 
 

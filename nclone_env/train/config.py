@@ -37,7 +37,7 @@ class EvaluationConfig:
     """Share of the levels to hold out: they are not trained on, and success on them is measured; 0: none."""
     split_seed: _Seed = option(0, fixed="run")
     """Seed that selects the held-out levels."""
-    interval: Annotated[int, Within(0, 10**9)] = option(100, key="evaluation_interval")
+    interval: Annotated[int, Within(0, 10**9)] = option(200, key="evaluation_interval")
     """Updates between evaluations on the held-out levels, besides the last update; 0: no evaluations."""
     attempts: Annotated[int, Within(1, 10**6)] = option(16, key="evaluation_attempts")
     """Episodes of each held-out level in an evaluation."""
@@ -78,7 +78,7 @@ class PPOConfig:
     """Epochs over the rollout per update."""
     num_minibatches: _Count = 8
     """Minibatches per epoch; must divide num_envs * num_steps."""
-    learning_rate: Annotated[float, Within(0, 1)] = 1e-3
+    learning_rate: Annotated[float, Within(0, 1)] = 1.5e-3
     """Initial learning rate of the Adam optimiser."""
     entropy_coef: Annotated[float, Within(0, 10)] = 0.02
     """Initial coefficient of the entropy bonus."""
@@ -138,7 +138,7 @@ class TrainConfig:
     """Seed of the initial policy, sampled actions, minibatch order, environments, generated levels and variants."""
     num_envs: _Count = option(256, fixed="run")
     """Number of parallel environments."""
-    num_steps: _Count = option(128, fixed="run")
+    num_steps: _Count = option(64, fixed="run")
     """Steps per environment in each rollout."""
     total_timesteps: Annotated[int, Within(1, 10**12)] = 2_000_000
     """Total environment steps of the run, over all environments."""
@@ -169,7 +169,7 @@ class TrainConfig:
     """Folder that contains the run folders."""
     name: str = ""
     """Name of the run folder. If empty: from levels and seed, numbered from 2 on where that holds another run."""
-    checkpoint_interval: _Interval = 50
+    checkpoint_interval: _Interval = 100
     """Updates between checkpoints."""
 
     def __post_init__(self) -> None:

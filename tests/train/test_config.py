@@ -56,7 +56,7 @@ def test_names_from_before_are_known():
         ({"learning_rate": "x"}, "learning_rate: expected a number from 0 to 1, got 'x'"),
         ({"clip_coef": 0.0}, "clip_coef: expected a number from 1e-06 to 1, got 0.0"),
         ({"stop_at_success": 95}, "stop_at_success: expected a number from 0 to 1, got 95"),
-        ({"num_minibatches": 3}, "num_minibatches: expected a divisor of num_envs . num_steps = 32768, got 3"),
+        ({"num_minibatches": 3}, "num_minibatches: expected a divisor of num_envs . num_steps = 16384, got 3"),
         ({"levels": (1,)}, "levels: expected text, got 1"),
         ({"observations": ("game",)}, "observations: expected one of 'game_state'"),
         ({"name": "a/b"}, "name: expected a folder name without separators, neither . nor .., got 'a/b'"),

@@ -263,7 +263,7 @@ def test_levels_that_take_too_long_or_are_known_are_left_out(monkeypatch):
         ({"generated_count": 0}, "generated_count: expected a whole number from 1 to 65536, got 0"),
         (
             {"generated_interval": 2},
-            "generated_interval: expected at least 3 updates of 128 steps, the longest episode, got 2",
+            "generated_interval: expected at least 5 updates of 64 steps, the longest episode, got 2",
         ),
         ({"generated_families": ("rooms", "castles")}, "generated_families: expected some of rooms, .*, got 'castles'"),
         ({"generated_families": ()}, "generated_families: expected some of rooms, .*, got none"),
