@@ -39,6 +39,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "4 minibatches": {"num_minibatches": 4},
     "16 minibatches": {"num_minibatches": 16},
     "rate 0.0005": {"learning_rate": 5e-4},
+    "rate 0.001": {"learning_rate": 1e-3},
+    "rate 0.001, 128 steps": {"learning_rate": 1e-3, "num_steps": 128},
     "rate 0.002": {"learning_rate": 2e-3},
     "256 steps of 128 environments": {"num_envs": 128, "num_steps": 256},
     "64 steps of 512 environments": {"num_envs": 512, "num_steps": 64},
