@@ -1,4 +1,4 @@
-"""Measure the success rates of the page of the tutorial about rewards: three rewards, three seeds, one level."""
+"""Measure the success rates of the page of the tutorial about rewards: three rewards, four seeds, one level."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEVEL = Path("docs/tutorial/flight.toml")
 REWARDS = {"default": RewardConfig(), "`gold=5`": RewardConfig(gold=5.0), "`death=-0.25`": RewardConfig(death=-0.25)}
 
 
-def main(seeds: int = 3, timesteps: int = 1_000_000, episodes: int = 100) -> None:
+def main(seeds: int = 4, timesteps: int = 1_000_000, episodes: int = 100) -> None:
     """Print the success rate of sampled actions by reward and seed as a table.
 
     Args:
