@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from profiling.training import device, look_ahead, mask_share
+import pytest
+
+from profiling.training import device, look_ahead, mask_share, ranks
 
 from ..output import lines
 
@@ -40,3 +42,19 @@ def test_outcomes_that_a_network_predicts(capsys):
     assert [row.partition(", ")[2].split("  ")[0] for row in played] == list(look_ahead.PLAYED)
     assert "won 100.0%, died 0.0%" in played[0]
     assert seconds.startswith("learned in")
+
+
+def test_the_messages_of_an_update():
+    """32 gradients, the moments of 4 epochs and one row of statistics; an exchange is two gathers."""
+    load, seconds = ranks.measure(("first-steps/06-hop",), 8, 2)
+    assert (load.reduces, load.gathers) == (37, 2)  # a single process keeps its episodes to itself
+    assert load.reduced == 32 * 4 * 6599 + 4 * 192 + 48
+    assert load.seconds > seconds > 0
+
+
+def test_the_ring_of_ranks():
+    load = ranks.Load(1.0, reduces=3, reduced=1000, gathers=2, gathered=10)
+    assert ranks.communication(load, 1, 1e-3, 1e6) == (0, 0.0, 0.0)
+    steps, sent, seconds = ranks.communication(load, 5, 1e-3, 1e6)
+    assert (steps, sent) == (3 * 8 + 2 * 4, 1000 * 8 / 5 + 10 * 4)
+    assert seconds == pytest.approx(32e-3 + sent / 1e6)
