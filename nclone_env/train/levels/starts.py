@@ -6,7 +6,6 @@ likely, and move the start back as success from it is learned.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -238,7 +237,7 @@ def _snapshots_along(
                 states[names[index]][frame] = envs.get_state(index)
     longer: dict[str, np.ndarray] = {}
     for name, own in actions.items():
-        frame, outcome = ended.get(name, (math.inf, ""))
+        frame, outcome = ended.get(name, (len(own) + 1, "playing"))
         if frame > len(own):
             frame, outcome = len(own), "playing" if len(own) else "no input"
         if outcome != "won":
