@@ -24,8 +24,9 @@ could have put files there (``jit.folder``), or the file does not fit within the
 the process; that is no error.
 
 The files of all versions are in ``levels``, beside the folders of compiled kernels. ``NCLONE_ENV_LEVEL_CACHE_MB``
-limits their total size (256 by default, 0 disables the cache); there are at most 500. The least recently used go first,
-but files of up to 64 KB, such as planned solutions, only after the larger ones: they take longest to make again.
+limits their total size (2,000 by default, enough for 20,000 levels; 0 disables the cache); there are at most 500 files
+of up to 64 KB and 500 larger ones. The least recently used go first, but small files, such as planned solutions, only
+after the larger ones: they take longest to make again.
 """
 
 from __future__ import annotations
@@ -53,11 +54,11 @@ MAGIC = b"\x89NARR\r\n\x1a"
 VERSION = 1
 SUFFIX = ".arrays"
 LIMIT_VARIABLE = "NCLONE_ENV_LEVEL_CACHE_MB"
-_DEFAULT_LIMIT_MB = 256
+_DEFAULT_LIMIT_MB = 2000
 _HEADER = struct.Struct("<8sIIQII32s")
 _ALIGNMENT = 64
 SMALL = 64 * 1024  # bytes
-MAX_FILES = 500  # a folder is listed whenever a file is written
+MAX_FILES = 500  # small ones, and large ones; a folder is listed whenever a file is written
 
 Arrays = dict[str, np.ndarray]
 Layout = Mapping[str, np.dtype]
@@ -261,11 +262,11 @@ def _link(temporary: Path, path: Path) -> None:
 
 def _evict(limit: int) -> None:
     """Remove files beyond the limits: the least recently used, small ones last."""
-    total = 0
-    kept_first = sorted(files(), key=lambda item: item[1].st_size > SMALL)
-    for count, (path, status) in enumerate(kept_first, start=1):
+    total, counts = 0, [0, 0]
+    for path, status in sorted(files(), key=lambda item: item[1].st_size > SMALL):
         total += status.st_size
-        if count > MAX_FILES or total > limit:
+        counts[status.st_size > SMALL] += 1
+        if counts[status.st_size > SMALL] > MAX_FILES or total > limit:
             _remove(path)
 
 

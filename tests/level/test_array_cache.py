@@ -218,6 +218,15 @@ def test_the_number_of_files_is_bounded(folder, monkeypatch):
     ask("c", make=never)
 
 
+def test_small_files_do_not_count_as_larger_ones(folder, monkeypatch):
+    monkeypatch.setattr(array_cache, "MAX_FILES", 2)
+    for content in "abc":
+        ask(content, size=1000)
+    ask("large", size=75_000)
+    ask("large", size=75_000, make=never)
+    assert len(array_cache.files()) == 3
+
+
 @pytest.mark.parametrize(("limit", "size"), [("0", 10), ("1", 300_000)])
 def test_what_does_not_fit_stays_in_memory(folder, monkeypatch, limit, size):
     monkeypatch.setenv(array_cache.LIMIT_VARIABLE, limit)

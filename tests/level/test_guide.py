@@ -103,6 +103,12 @@ def test_the_switch_of_a_door_in_the_way_comes_first():
     assert left(level, guide, taken=(2,)) == pytest.approx(420 + 60, abs=40)
 
 
+@pytest.mark.parametrize(("more", "expected"), [(99, ["locked_door", "exit_switch"]), (100, ["exit_switch"])])
+def test_more_than_a_hundred_doors_are_taken_as_open(more, expected):
+    others = ("locked_door 150 60 0", "locked_door_switch 140 62") * more
+    assert names_of(build_level(*BEHIND_A_DOOR, *others, tiles=CORRIDOR, spawn=(40, 62)))[0] == expected
+
+
 def test_doors_that_are_not_in_the_way_are_ignored():
     level = build_level(
         "exit 90 62",

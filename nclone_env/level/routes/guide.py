@@ -31,6 +31,8 @@ from nclone_env.level.routes.lattice import (
     path_lengths,
 )
 
+MOST_DOORS = 100
+"""Locked doors whose switches the path takes in order."""
 CLEARANCES = (9.0, 7.0)
 """Radii of the disc that must fit, pixels, in the order they are tried; smaller than the ninja, whose path may touch
 walls between two nodes."""
@@ -71,6 +73,7 @@ def make_guide(levels: LevelSet, level: int = 0, gold: bool = False) -> Guide:
     """Return the guide of a level with an exit.
 
     If no path leads to an exit, doors are taken as open; if there still is none, lengths are as the crow flies.
+    More than ``MOST_DOORS`` doors count as open: finding out which of their switches are needed would take minutes.
 
     Args:
         levels: level set.
@@ -78,7 +81,8 @@ def make_guide(levels: LevelSet, level: int = 0, gold: bool = False) -> Guide:
         gold: whether to guide to the gold as well.
     """
     maps = [_Map(levels, level, clearance, gold) for clearance in CLEARANCES]
-    for has_doors in (True, False):
+    count = int(np.count_nonzero(levels.entities_of(level)["type"] == LOCKED_DOOR))
+    for has_doors in (True, False) if count <= MOST_DOORS else (False,):
         for each in maps:
             landmarks = each.find_landmarks(has_doors)
             if landmarks:

@@ -42,7 +42,9 @@ KNOWN = "known"
 PLANNED = "planned"
 """Name of these solutions among sources of solutions."""
 FRAMES = 2_000_000
-"""Frames that are simulated for each level: less than half a second."""
+"""Frames that are simulated for each level at most: less than half a second."""
+_FRAMES_AT_FIRST = 200_000
+"""Frames after which a search for starts ends if it has found a solution, as most have."""
 _MEMORY = 150_000_000  # bytes of a search, at most
 _KEPT_TOGETHER = 64
 """Levels whose results are kept in one file."""
@@ -67,9 +69,12 @@ class Planner:
         """
 
         def search(level: Level) -> np.ndarray:
-            return solve(level, frames=FRAMES, max_frames=max_frames, memory=_MEMORY).inputs
+            first = solve(level, frames=_FRAMES_AT_FIRST, max_frames=max_frames, memory=_MEMORY)
+            found = first if first.completed else solve(level, frames=FRAMES, max_frames=max_frames, memory=_MEMORY)
+            return found.inputs
 
-        return self._kept(levels, f"solutions of {max_frames} frames by {FRAMES}", "solutions planned", search)
+        name = f"solutions of {max_frames} frames by {_FRAMES_AT_FIRST} or {FRAMES}"
+        return self._kept(levels, name, "solutions planned", search)
 
     def demonstrations(self, levels: LevelSet, max_frames: int, frame_skip: int) -> dict[str, np.ndarray]:
         """Return inputs that a policy can follow, with few changes; otherwise as :meth:`solutions`.
@@ -135,12 +140,15 @@ def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Pla
         found = {name: inputs for name, inputs in known.items() if len(inputs) <= max_frames} | found
     found |= mirrored_solutions(levels.levels, found)
     if PLANNED in sources:
-        for without_images in (True, False):  # most images are solved by what solves their level
-            rest = [level for level in levels.levels if level.name not in found]
-            rest = _without_images(rest) if without_images else rest
-            if rest:
-                found |= planner.solutions(pack(rest), max_frames)
-                found |= mirrored_solutions(levels.levels, found)
+        first = _without_images([level for level in levels.levels if level.name not in found])
+        if first:
+            found |= planner.solutions(pack(first), max_frames)
+            found |= mirrored_solutions(levels.levels, found)
+        solved = [level for level in first if level.name in found]
+        again = {level.raw.digest for level in solved} | {mirrored(level).raw.digest for level in solved}
+        rest = [level for level in levels.levels if level.name not in found and level.raw.digest in again]
+        if rest:  # images that the solution of their level does not solve
+            found |= planner.solutions(pack(rest), max_frames)
     return found
 
 
@@ -165,11 +173,12 @@ def recorded_solutions(levels: Sequence[Level], recordings: Iterable[Recording])
     found: dict[str, np.ndarray] = {}
     for recording in recordings:
         digest = recording.level.digest
-        if digest not in digests or not recording.verify().agrees:
+        if digest not in digests:
             continue
-        inputs = winning_inputs(recording.level, recording.inputs)
-        if inputs is not None and (digest not in found or len(inputs) < len(found[digest])):
-            found[digest] = inputs
+        verdict = recording.verify()
+        is_solution = verdict.agrees and verdict.state == CELEBRATING
+        if is_solution and (digest not in found or verdict.end < len(found[digest])):
+            found[digest] = recording.inputs[: verdict.end]
     return {level.name: found[level.raw.digest] for level in levels if level.raw.digest in found}
 
 

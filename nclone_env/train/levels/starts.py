@@ -30,8 +30,8 @@ _NEW_EPISODE = 0.1
 """Weight of a new episode in the success rates."""
 _LEAST_EPISODES = 10
 """Episodes from a start before its success rate is believed."""
-_TOGETHER = 64
-"""Solutions that are played at a time."""
+_TOGETHER = 256
+"""Solutions that are played at a time, of about equal lengths."""
 _IN_USE = 3
 """Start states of a level in use at a time: the earliest and the next ones behind it, which are not unlearned then."""
 
@@ -76,16 +76,18 @@ def start_states(
     played = config.replace(**observed, action_space="discrete", frame_skip=1)
     envs = NPlusPlusVectorEnv(played, min(max(len(solutions), 1), _TOGETHER), autoreset_mode="SameStep")
     numbers = {name: number for number, name in enumerate(envs.level_names)}
-    names = sorted(solutions, key=lambda name: numbers.get(name, -1))
-    found: list[dict[int, bytes]] = []
+    actions = {name: _actions_of(inputs, name) for name, inputs in solutions.items()}
+    names = sorted(actions, key=lambda name: len(actions[name]))
+    found: dict[str, dict[int, bytes]] = {}
     for first in range(0, len(names), envs.num_envs):
-        chosen = names[first : first + envs.num_envs]
-        found += _snapshots_along(envs, chosen, [_actions_of(solutions[name], name) for name in chosen], count)
+        chosen = {name: actions[name] for name in names[first : first + envs.num_envs]}
+        found |= _snapshots_along(envs, chosen, count)
         hooks.level("solutions played", len(found), len(names))
     envs.close()
-    levels = [numbers[name] for name, along in zip(names, found, strict=True) for _ in along]
-    frames = [frame for along in found for frame in along]
-    states = tuple(state for along in found for state in along.values())
+    in_order = sorted(found, key=numbers.__getitem__)
+    levels = [numbers[name] for name in in_order for _ in found[name]]
+    frames = [frame for name in in_order for frame in found[name]]
+    states = tuple(state for name in in_order for state in found[name].values())
     return StartStates(states, np.array(levels, np.int64), np.array(frames, np.int64))
 
 
@@ -219,48 +221,43 @@ class BackwardStarts:
 
 
 def _snapshots_along(
-    envs: NPlusPlusVectorEnv, names: Sequence[str], actions: Sequence[np.ndarray], count: int
-) -> list[dict[int, bytes]]:
-    """Play a solution in each environment; return the snapshots of each by the number of actions before it."""
-    lengths = _frames_to_exit(envs, names, actions)
+    envs: NPlusPlusVectorEnv, actions: Mapping[str, np.ndarray], count: int
+) -> dict[str, dict[int, bytes]]:
+    """Play a solution in each environment; return the snapshots of each level by the number of actions before it."""
+    names = list(actions)
+    lengths = [len(own) for own in actions.values()]
     places = [{round(part * length / (count + 1)) for part in range(1, count + 1)} - {0, length} for length in lengths]
-    states: list[dict[int, bytes]] = [{} for _ in names]
-    last = max(map(max, filter(None, places)), default=0)
-    for frame, _, _ in _steps(envs, names, actions, last):
+    states: dict[str, dict[int, bytes]] = {name: {} for name in names}
+    ended: dict[str, tuple[int, str]] = {}
+    for frame, ends, info in _steps(envs, actions):
+        for index in np.flatnonzero(ends[: len(names)]).tolist():
+            ended.setdefault(names[index], (frame, OUTCOMES[info["final_info"]["outcome"][index]]))
         for index, chosen in enumerate(places):
             if frame in chosen:
-                states[index][frame] = envs.get_state(index)
-    return states
-
-
-def _frames_to_exit(envs: NPlusPlusVectorEnv, names: Sequence[str], actions: Sequence[np.ndarray]) -> list[int]:
-    """Return the number of frames in which each environment reaches the exit."""
-    lengths = np.array([len(own) for own in actions])
-    outcomes = ["playing" if length else "no input" for length in lengths]
-    over = lengths == 0
-    for frame, ends, info in _steps(envs, names, actions, lengths.max()):
-        for index in np.flatnonzero(ends[: len(names)] & ~over).tolist():
-            lengths[index], outcomes[index] = frame, OUTCOMES[info["final_info"]["outcome"][index]]
-        over |= lengths <= frame
-        if over.all():
-            break
-    for name, outcome, length in zip(names, outcomes, lengths.tolist(), strict=True):
+                states[names[index]][frame] = envs.get_state(index)
+    longer: dict[str, np.ndarray] = {}
+    for name, own in actions.items():
+        frame, outcome = ended.get(name, (len(own) + 1, "playing"))
+        if frame > len(own):
+            frame, outcome = len(own), "playing" if len(own) else "no input"
         if outcome != "won":
             raise ConfigError(
-                f"inputs: expected a solution that reaches the exit of {name!r}, got {outcome} after {length} frames; "
+                f"inputs: expected a solution that reaches the exit of {name!r}, got {outcome} after {frame} frames; "
                 f"max_frames is {envs.config.max_frames}"
             )
-    return lengths.tolist()
+        if frame < len(own):
+            longer[name] = own[:frame]
+    return states | _snapshots_along(envs, longer, count) if longer else states
 
 
 def _steps(
-    envs: NPlusPlusVectorEnv, names: Sequence[str], actions: Sequence[np.ndarray], frames: int
+    envs: NPlusPlusVectorEnv, actions: Mapping[str, np.ndarray]
 ) -> Iterator[tuple[int, np.ndarray, dict[str, Any]]]:
     """Begin an episode on a level in each environment, and step them; yield frame, ends of episodes and info."""
-    rows = np.zeros((frames, envs.num_envs), np.int64)
-    for index, own in enumerate(actions):
-        rows[: len(own), index] = own[:frames]
-    envs.assign_levels([*names, *[None] * (envs.num_envs - len(names))])
+    rows = np.zeros((max(map(len, actions.values())), envs.num_envs), np.int64)
+    for index, own in enumerate(actions.values()):
+        rows[: len(own), index] = own
+    envs.assign_levels([*actions, *[None] * (envs.num_envs - len(actions))])
     envs.reset(seed=[0] * envs.num_envs)  # the seed is part of a snapshot
     for frame, row in enumerate(rows, start=1):
         _, _, terminated, truncated, info = envs.step(row)

@@ -16,6 +16,7 @@ from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.level.mirror import mirrored
 from nclone_env.level.solutions import known_solutions
+from nclone_env.plan.solver import solve
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.levels.solutions import Planner, find, mirrored_solutions, recorded_solutions
@@ -100,10 +101,27 @@ def test_only_what_nothing_else_solves_is_planned(monkeypatch):
     asked.clear()
     find(levels, ["planned"], short, Planner())
     assert asked == [LEVELS], "the negative control"
+    asked.clear()
+    monkeypatch.setattr("nclone_env.train.levels.solutions.mirrored_solutions", lambda levels, found: {})
+    find(levels, ["planned"], short, Planner())
+    assert asked == [LEVELS, tuple(f"{name} mirrored" for name in LEVELS)], "what its level does not solve is planned"
     monkeypatch.setattr(Planner, "solutions", lambda planner, rest, max_frames: asked.append(rest.names) or {})
     asked.clear()
-    find(levels, ["known", "planned"], short, Planner())
-    assert asked == [(LEVELS[1],), (LEVELS[1], f"{LEVELS[1]} mirrored")], "what its level does not solve is planned"
+    find(levels, ["planned"], short, Planner())
+    assert asked == [LEVELS], "the images of levels that are not solved are not planned"
+
+
+def test_a_search_goes_on_until_a_level_is_solved(monkeypatch):
+    levels, budgets = pack(load_levels(LEVELS)), []
+
+    def search(level, *, frames, **options):
+        budgets.append(frames)
+        return solve(level, frames=frames if level.name == LEVELS[0] else 1, **options)
+
+    monkeypatch.setattr("nclone_env.train.levels.solutions.solve", search)
+    monkeypatch.setattr("nclone_env.train.levels.solutions.cached_arrays", lambda name, content, layout, make: make())
+    assert list(Planner().solutions(levels, 400)) == [LEVELS[0]]
+    assert budgets == [200_000, 200_000, 2_000_000]
 
 
 def test_levels_that_the_planner_does_not_solve_begin_at_their_start():

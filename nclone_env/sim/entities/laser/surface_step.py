@@ -122,9 +122,10 @@ def take_steps(levels, level, mover, states, index, slot, cells, found, count, a
 def regular_turns(log):
     """Return (straight segment on which a laser bounces, steps from turn to turn, steps since the last turn).
 
-    The segment is -1 unless the last turn was at the place of the last but two, and both directions took equally long.
+    The segment is -1 unless the last turn was at the place of the last but two, and both directions took equally long;
+    also if all steps were turns, which leave no segment to tell the direction by.
     """
-    floor, last, gap, x1, y1, x2, y2, regular = 0, 0, 0, 0.0, 0.0, 0.0, 0.0, False
+    floor, last, gap, x1, y1, x2, y2, regular = -1, 0, 0, 0.0, 0.0, 0.0, 0.0, False
     for step in range(STEPS):
         x, y, entry = log[3 * step], log[3 * step + 1], int(log[3 * step + 2])
         if entry == _CURVED:

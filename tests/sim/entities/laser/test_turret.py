@@ -108,6 +108,14 @@ def test_in_a_pocket_it_bounces():
     assert sorted(set(np.round(places, 6))) == [113.9, 114.0, 114.1]
 
 
+def test_where_every_step_turns_no_motion_is_known():
+    """As near to the wall as to floor and ceiling, it turns without a step on any of them."""
+    turret = laser(984, 390, tiles={(40, 15): 1, (41, 15): 1, (40, 16): 4, (41, 16): 1})
+    for frame in range(1, 20):
+        mover = turret.until(frame, FAR_AWAY)
+        assert (mover["x"], mover["y"], mover[FRAMES_LEFT]) == (978.1, 390.0, 0)
+
+
 def test_a_lap_takes_about_209_frames():
     turret = laser(516, 264, 6, tiles=BLOCK)
     turret.until(208, FAR_AWAY)
