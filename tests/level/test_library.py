@@ -219,7 +219,7 @@ def test_the_library_says_what_it_holds(folder):
     assert status.folder == folder
     assert {name.split("-")[0] for name, _ in status.files} == {"levels", "layers"}
     assert status.file_bytes == sum(path.stat().st_size for path in folder.iterdir())
-    assert status.limit_bytes == 256_000_000
+    assert status.limit_bytes == 2_000_000_000
     assert status.held_bytes >= env.level_set.memory().total_bytes
     assert status.counts == array_cache.CacheCounts(misses=2)
     assert status.counts is not array_cache.counts
