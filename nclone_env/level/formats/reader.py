@@ -45,6 +45,8 @@ _OTHER_KINDS = (
     (0, b"7z\xbc\xaf", "a 7z file"),
     (0, b"Rar!", "a RAR file"),
     (0, b"\x7fELF", "a program"),
+    (0, b"\x89NREP\r\n\x1a", "a recording"),
+    (0, b"\x89NREP", "a recording whose line ends were converted; transfer it as binary"),
     (0, b"version https://git-lfs", "a pointer of Git LFS; fetch the file by git lfs pull"),
 )
 """Offset and bytes that tell files of other kinds."""

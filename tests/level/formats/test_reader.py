@@ -80,6 +80,8 @@ OTHERS = {
     "a bzip2 file": [bz2.compress(FORMATS["map"])],
     "an xz file": [lzma.compress(FORMATS["text"])],
     "a checkpoint or another zip file": [b"PK\3\4" + bytes(40)],
+    "a recording$": [b"\x89NREP\r\n\x1a\1" + bytes(100)],
+    "a recording whose line ends were converted": [b"\x89NREP\n\x1a\1" + bytes(100)],
     "a PNG picture": [b"\x89PNG\r\n\x1a\n" + bytes(2000)],
     "a pointer of Git LFS; fetch": [b"version https://git-lfs.github.com/spec/v1\noid sha256:a\nsize = 3\n"],
     "a text that begins with": [b"<!DOCTYPE html>", b'{"tiles": []}', b'"$a#00#"', FORMATS["map"].hex().encode()],
