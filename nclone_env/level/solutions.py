@@ -19,7 +19,7 @@ from nclone_env.level.catalog import levels_folder
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
 
-MAX_INPUTS = 1 << 24
+MAX_INPUTS = 1 << 20
 """Frames; as many as a recording can hold."""
 SOLUTIONS_FILE = "solutions.toml"
 _INPUTS = {".": 0, "L": INPUT_LEFT, "R": INPUT_RIGHT, "J": INPUT_JUMP}
