@@ -14,8 +14,8 @@ from nclone_env.memory_limit import check_address_space
 
 PROGRAM = "nclone-env"
 _COMPLETION = ("--tyro-print-completion", "--tyro-write-completion")
-_NO_MEMORY = "can't start new thread", "failed to map segment", "annot allocate memory"
-"""What the errors of threads and of the dynamic loader say if the memory is limited."""
+_NO_MEMORY = "can't start new thread", "failed to map segment", "annot allocate memory", "terminated abruptly"
+"""What the errors of threads, the dynamic loader and pools of processes say if memory is short."""
 _ADDRESSES, _ADDRESSES_OF_TORCH = 1_000_000_000, 1_700_000_000
 """Bytes of address space that a command needs with two threads; with less, libraries abort as they are loaded."""
 _WITH_TORCH = ("train", "evaluate", "watch", "benchmark")
