@@ -137,7 +137,7 @@ def trajectory_hash(run: Trajectory) -> str:
         rows = np.empty(min(_PIECE, len(run) - first), dtype=_FRAME)
         for name in _FRAME.names or ():
             rows[name] = getattr(run, name)[first : first + _PIECE]
-        digest.update(rows)
+        digest.update(rows.tobytes())
     return digest.hexdigest()
 
 

@@ -16,13 +16,8 @@ from nclone_env.sim.session import Frames, Session, check_inputs
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_COLUMNS = {name: np.dtype(np.float64) for name in ("x", "y", "xspeed", "yspeed")}
-_COLUMNS |= {
-    "state": np.dtype(np.int8),
-    "airborne": np.dtype(bool),
-    "walled": np.dtype(bool),
-    "gold": np.dtype(np.int16),
-}
+_COLUMNS = dict.fromkeys(("x", "y", "xspeed", "yspeed"), "f8")
+_COLUMNS |= {"state": "i1", "airborne": "?", "walled": "?", "gold": "i2"}
 """What a trajectory keeps of the ninja."""
 _NAMES = {"xspeed": "vx", "yspeed": "vy"}  # of its state
 _PIECE = 1 << 14  # frames
@@ -79,10 +74,10 @@ def simulate(level: LevelSource, inputs: Any, entities: bool = False) -> Traject
     """
     loaded, codes = load_level(level), check_inputs(inputs)
     session = Session(_packed(loaded), max_frames=len(codes))
-    check_fits("inputs", len(codes), sum(dtype.itemsize for dtype in _COLUMNS.values()))
-    columns = {name: np.empty(len(codes), dtype) for name, dtype in _COLUMNS.items()}
+    check_fits("inputs", len(codes), sum(np.dtype(kind).itemsize for kind in _COLUMNS.values()))
+    columns: dict[str, Any] = {name: np.empty(len(codes), kind) for name, kind in _COLUMNS.items()}
     piece = len(codes) if entities else _PIECE
-    recorded: dict[str, np.ndarray] = {}
+    recorded: dict[str, Any] = {}
     for first in range(0, max(len(codes), 1), max(piece, 1)):  # a row of states is far larger than what is kept of it
         frames = session.record(codes[first : first + piece], entities=entities)
         for name, column in columns.items():
