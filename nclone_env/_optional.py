@@ -13,10 +13,11 @@ def optional_module(name: str, extra: str) -> Any:
 
     Raises:
         MissingExtraError: if it is not installed; the message names the extra to install.
+        ImportError: if it is, and fails.
     """
     try:
         return importlib.import_module(name)
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         package = name.partition(".")[0].replace("_", "-")
         raise MissingExtraError(f"{package} is not installed; {installation(extra)}") from error
 

@@ -7,16 +7,40 @@ from pathlib import Path
 from nclone_env._table import format_bytes
 from nclone_env.errors import MemoryLimitError
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 _MEMINFO = Path("/proc/meminfo")
+_STATUS = Path("/proc/self/status")
 _CGROUP = Path("/sys/fs/cgroup")
 _LIMITS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
 """Files of the limit and of the usage, in cgroups of version 2 and of version 1."""
 
 
 def available_bytes() -> int | None:
-    """Return the memory that is left: of the machine, or of the cgroup if that has less; None if it is unknown."""
-    found = [size for size in (_left_on_machine(), _left_in_cgroup()) if size is not None]
+    """Return the memory that is left, the least of machine, cgroup and address space; None if it is unknown."""
+    found = [size for size in (_left_on_machine(), _left_in_cgroup(), _left_of_addresses()) if size is not None]
     return min(found, default=None)
+
+
+def check_address_space(command: str, needed: int) -> None:
+    """Reject a limit of address space (``ulimit -v``) under which libraries would abort as they are loaded.
+
+    Args:
+        command: name of the command, for the message.
+        needed: bytes.
+
+    Raises:
+        MemoryLimitError: if the limit is lower.
+    """
+    allowed = _addresses()
+    if allowed is not None and allowed < needed:
+        raise MemoryLimitError(
+            f"{command}: expected a limit of address space of at least {format_bytes(needed)}, "
+            f"got {format_bytes(allowed)}; raise it by ulimit -v"
+        )
 
 
 def check_fits(argument: str, count: int, each: float, once: float = 0.0, limit: int | None = None) -> None:
@@ -56,3 +80,19 @@ def _left_in_cgroup() -> int | None:
         except (OSError, ValueError):  # no such cgroup, or "max"
             continue
     return None
+
+
+def _addresses() -> int | None:
+    """Return the limit of this process's address space; None if there is none."""
+    if resource is None:
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _left_of_addresses() -> int | None:
+    allowed = _addresses()
+    if allowed is None or not _STATUS.exists():
+        return allowed
+    used = next(int(line.split()[1]) for line in _STATUS.read_text().splitlines() if line.startswith("VmSize:"))
+    return allowed - used * 1024

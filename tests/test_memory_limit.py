@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusVectorEnv, memory_limit
 from nclone_env.errors import MemoryLimitError
-from nclone_env.memory_limit import available_bytes, check_fits
+from nclone_env.memory_limit import available_bytes, check_address_space, check_fits
 
 
 def test_the_least_of_machine_and_cgroup_is_available(tmp_path, monkeypatch):
@@ -22,6 +25,29 @@ def test_the_least_of_machine_and_cgroup_is_available(tmp_path, monkeypatch):
     (tmp_path / "memory.max").unlink()
     assert available_bytes() is None
     check_fits("num_envs", 10**9, 10**9)  # what is unknown refuses nothing
+
+
+def test_a_limit_of_addresses_counts_as_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("nclone_env.memory_limit.resource.getrlimit", lambda kind: (10**9, 10**9))
+    monkeypatch.setattr(memory_limit, "_STATUS", tmp_path / "status")
+    (tmp_path / "status").write_text("VmPeak: 900000 kB\nVmSize: 500000 kB\n")
+    assert available_bytes() == 10**9 - 500_000 * 1024
+    with pytest.raises(
+        MemoryLimitError, match=r"^train: .* of at least 1\.02 GB, got 953\.67 MB; raise it by ulimit -v$"
+    ):
+        check_address_space("train", 1_100_000_000)
+    check_address_space("solve", 10**9)
+
+
+@pytest.mark.parametrize("kilobytes", [500_000, 800_000, 950_000])
+@pytest.mark.parametrize("command", ["train --levels first-steps", "levels show jumps/01-stairs", "gallery jumps"])
+def test_commands_do_not_abort_under_a_limit_of_addresses(kilobytes, command, tmp_path):
+    shell = f"ulimit -v {kilobytes} && exec {sys.executable} -m nclone_env {command}"
+    done = subprocess.run(["sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"nclone-env: {command.split()[0]}: expected a limit of address space of at least ")
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_message_names_the_largest_number_that_fits():

@@ -10,11 +10,15 @@ from typing import Any
 from nclone_env import __version__
 from nclone_env.cli.streams import guarded
 from nclone_env.errors import ConfigError, NcloneError, did_you_mean, plain, shortened
+from nclone_env.memory_limit import check_address_space
 
 PROGRAM = "nclone-env"
 _COMPLETION = ("--tyro-print-completion", "--tyro-write-completion")
-_NO_MEMORY = "can't start new thread", "failed to map segment", "annot allocate memory"
-"""What the errors of threads and of the dynamic loader say if the memory is limited."""
+_NO_MEMORY = "can't start new thread", "failed to map segment", "annot allocate memory", "terminated abruptly"
+"""What the errors of threads, the dynamic loader and pools of processes say if memory is short."""
+_ADDRESSES, _ADDRESSES_OF_TORCH = 1_000_000_000, 1_700_000_000
+"""Bytes of address space that a command needs with two threads; with less, libraries abort as they are loaded."""
+_WITH_TORCH = ("train", "evaluate", "watch", "benchmark")
 _SHELLS = ("bash", "zsh", "fish")
 
 
@@ -62,6 +66,8 @@ def _run_command(args: list[str]) -> int:
 
     _check_names(args, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")})
     _check_shell(args)
+    name = args[0] if args else PROGRAM
+    check_address_space(name, _ADDRESSES_OF_TORCH if name in _WITH_TORCH else _ADDRESSES)
     given = with_default_target(args)
     description = "N++ for reinforcement learning. --version prints the version, COMMAND --help the options."
 

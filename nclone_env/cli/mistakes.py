@@ -64,7 +64,7 @@ def _said(event: Any, options: Callable[[], set[str]]) -> str:
         if not token.startswith("-"):
             return f"arguments: expected no more, got {shortened(token)}"
         option = token.partition("=")[0]
-        return f"{shortened(option).strip(chr(39))}: there is no such option{did_you_mean(option, options())}"
+        return f"{shortened(option).strip(chr(39))}: there is no such option{_similar(option, options())}"
     if name == "MissingArgs":
         missing = ", ".join(_name(each.arg) for each in event.missing_arguments)
         return f"{missing}: expected a value, got none"
@@ -99,9 +99,15 @@ def _name(argument: Any) -> str:
     return name if name.startswith("-") else str(getattr(argument.field, "name", "")) or name
 
 
+def _similar(option: str, options: set[str]) -> str:
+    """Return a hint at an option of the same name in a group, or else at a similar one."""
+    grouped = [each for each in sorted(options) if each.endswith(f".{option.lstrip('-')}")]
+    return did_you_mean(grouped[0] if grouped else option, options)
+
+
 def _options(run: Callable[[list[str]], Any], command: Sequence[str]) -> set[str]:
     """Return the options of a command."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         run([*command, "--help"])
-    return set(re.findall(r"(?<![\w-])--[a-z][\w-]*", printed.getvalue()))
+    return set(re.findall(r"(?<![\w-])--[a-z](?:[\w.-]*\w)?", printed.getvalue()))

@@ -10,6 +10,7 @@ import itertools
 import re
 import tomllib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
@@ -18,7 +19,7 @@ from nclone_env.level.catalog import levels_folder
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
 
-MAX_INPUTS = 1 << 24
+MAX_INPUTS = 1 << 20
 """Frames; as many as a recording can hold."""
 SOLUTIONS_FILE = "solutions.toml"
 _INPUTS = {".": 0, "L": INPUT_LEFT, "R": INPUT_RIGHT, "J": INPUT_JUMP}
@@ -53,8 +54,13 @@ def known_solutions_of(levels: Iterable[Level]) -> dict[str, bytes]:
 
     Levels are compared with the built-in ones by tiles and entities, whatever they are called.
     """
-    known = {load_level(name).raw.digest: inputs for name, inputs in known_solutions().items()}
+    known = _known_by_digest()
     return {level.name: known[level.raw.digest] for level in levels if level.raw.digest in known}
+
+
+@cache
+def _known_by_digest() -> dict[str, bytes]:
+    return {load_level(name).raw.digest: inputs for name, inputs in known_solutions().items()}
 
 
 def parse_inputs(text: str, source: str = "<text>") -> bytes:

@@ -50,7 +50,9 @@ def load_profile(path: Path) -> dict[str, Any]:
     try:
         with open_regular(path, _MOST_BYTES) as file:
             content = json.loads(file.read())
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}; {how}") from error
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: expected a memory profile as JSON, got {error}; {how}") from error
     found = (content.get("format"), content.get("version")) if isinstance(content, dict) else (content, None)
     if found[0] != JSON_FORMAT:

@@ -63,13 +63,14 @@ from nclone_env.sim.simulate import Trajectory, simulate
 MAGIC = b"\x89NREP\r\n\x1a"
 VERSION = 1
 RECORDING_SUFFIX = ".replay"
-MAX_FRAMES = 1 << 24
-"""More than three days at 60 frames per second."""
+MAX_FRAMES = 1 << 20
+"""Nearly five hours at 60 frames per second; an episode has at most 1,000,000."""
 
 _HEADER = struct.Struct("<8s5I8s32sI")
 _CHECKSUM = struct.Struct("<I")
 _BODY = _HEADER.size + _CHECKSUM.size
 _MAX_MAP = RECORDS_OFFSET + RECORD_SIZE * MAX_RECORDS
+_PIECE = 1 << 14  # frames hashed at a time
 _FRAME = np.dtype([("x", "<f8"), ("y", "<f8"), ("xspeed", "<f8"), ("yspeed", "<f8"), ("state", "i1")])
 
 
@@ -131,10 +132,13 @@ class Recording:
 
 def trajectory_hash(run: Trajectory) -> str:
     """Return the hash of a trajectory, 16 hex digits."""
-    rows = np.empty(len(run), dtype=_FRAME)
-    for name in _FRAME.names or ():
-        rows[name] = getattr(run, name)
-    return hashlib.blake2b(rows.tobytes(), digest_size=8).hexdigest()
+    digest = hashlib.blake2b(digest_size=8)
+    for first in range(0, len(run), _PIECE):
+        rows = np.empty(min(_PIECE, len(run) - first), dtype=_FRAME)
+        for name in _FRAME.names or ():
+            rows[name] = getattr(run, name)[first : first + _PIECE]
+        digest.update(rows.tobytes())
+    return digest.hexdigest()
 
 
 def recording_name(number: int, level: str) -> str:

@@ -30,17 +30,18 @@ _APART = 16  # frames between two snapshots
 _MOST_BRANCHES = 32
 
 
+def natural_size(level: Level) -> tuple[float, float]:
+    """Return width and height of the picture of a level at scale 1, pixels: of the part that it uses, enlarged."""
+    area = used_area_of(level.raw)
+    zoom = zoom_of(area)
+    return area.width * zoom, area.height * zoom
+
+
 def view_size(levels: Iterable[Level], scale: float) -> tuple[int, int]:
     """Return width and height of the smallest view that has room for each of some levels, pixels."""
-    sizes = [_picture_size(level, scale) for level in levels]
-    width, height = max(width for width, _ in sizes), max(height for _, height in sizes)
+    sizes = [natural_size(level) for level in levels]
+    width, height = (round(scale * max(side)) for side in zip(*sizes))
     return width, height + bar_height(width)
-
-
-def _picture_size(level: Level, scale: float) -> tuple[int, int]:
-    area = used_area_of(level.raw)
-    zoom = scale * zoom_of(area)
-    return round(area.width * zoom), round(area.height * zoom)
 
 
 class View:
@@ -61,7 +62,7 @@ class View:
         self._session, self._theme = Session(level), theme
         self._area = used_area_of(level.raw)
         self._scale = scale * zoom_of(self._area)
-        self.width, _ = _picture_size(level, scale)
+        self.width, _ = view_size([level], scale)
         self._gold = int(np.count_nonzero(self._session.entities()["type"] == GOLD))
         self._code = 0
 

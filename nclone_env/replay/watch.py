@@ -12,9 +12,11 @@ from nclone_env.config import Theme
 from nclone_env.constants import WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.level import Level
 from nclone_env.render import GROUND, bar_height
-from nclone_env.replay.view import View, view_size
+from nclone_env.replay.view import View, natural_size
 
 _GAP = 4  # pixels between views
+_LEAST_ASPECT = 1.4  # width by height of the room of a view, so that the texts of its bar can be read
+_ROUNDED = 0.49  # pixels, so that a size that was rounded up fits
 _ROOM = WORLD_WIDTH, WORLD_HEIGHT + 120  # pixels for a grid at scale 1: the world and some bars
 
 
@@ -32,80 +34,114 @@ class WatchedRun(NamedTuple):
     label: str = ""
 
 
+class Place(NamedTuple):
+    """The room of a view in a grid, pixels: for a picture, and the bar below it."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+    most: float
+    """Largest scale of a view."""
+
+    def of(self, picture: np.ndarray) -> np.ndarray:
+        """Return the room in a picture of the grid."""
+        return picture[self.top : self.top + self.height, self.left : self.left + self.width]
+
+    def scale_of(self, level: Level) -> float:
+        """Return the largest scale, as of ``View``, with which a level fits."""
+        width, height = natural_size(level)
+        room = self.height - bar_height(self.width)
+        return min(self.most, (self.width + _ROUNDED) / width, (room + _ROUNDED) / height)
+
+
 class Grid(NamedTuple):
-    """How several views are arranged.
+    """How several views are arranged: rows that are as wide as the picture, each with views of one height.
 
     Attributes:
-        scale: of a view, as of ``View``.
-        columns: views in a row.
-        width: of the room of a view, pixels.
-        heights: of the room of the views of each row, pixels.
+        size: width and height of the pictures, pixels.
+        places: that of each view.
+        use: how good it is: pixels of the views without bars, times the square of their share.
     """
 
-    scale: float
-    columns: int
-    width: int
-    heights: tuple[int, ...]
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height of the pictures, pixels."""
-        return self.columns * (self.width + _GAP) - _GAP, sum(self.heights) + _GAP * (len(self.heights) - 1)
-
-    def place(self, number: int, picture: np.ndarray) -> np.ndarray:
-        """Return the room of a view in a picture of the grid."""
-        row, column = divmod(number, self.columns)
-        top, left = sum(self.heights[:row]) + _GAP * row, (self.width + _GAP) * column
-        return picture[top : top + self.heights[row], left : left + self.width]
+    size: tuple[int, int]
+    places: tuple[Place, ...]
+    use: float
 
 
-def run_pictures(run: WatchedRun, scale: float = 1.0, every: int = 1, theme: Theme = "light") -> Iterator[np.ndarray]:
+class _Shape(NamedTuple):
+    """Width by height of a view, and its height at scale 1."""
+
+    aspect: float
+    height: float
+
+
+def run_pictures(
+    run: WatchedRun, scale: float = 1.0, every: int = 1, theme: Theme = "light", width: int = 0
+) -> Iterator[np.ndarray]:
     """Play a run and yield its pictures, from the initial state to the last frame.
 
     Args:
         scale: size of the pictures, as of ``View``.
         every: yield every n-th frame, and the last.
+        width: least width, pixels.
 
     Yields:
-        (h, w, 3) uint8, RGB, the width and height of ``view_size([run.level], scale)``: the part of the world that the
-        level uses, and a bar.
+        (h, w, 3) uint8, RGB, the width and height of ``view_size([run.level], scale)``, or wider: the part of the world
+        that the level uses, and a bar.
     """
     view = View(run.level, scale, theme)
     frame = shown = 0
-    yield _picture(view, run.label)
+    yield _picture(view, run.label, width)
     for frame, code in enumerate(run.inputs, start=1):
         view.tick(code)
         if frame % every == 0:
             shown = frame
-            yield _picture(view, run.label)
+            yield _picture(view, run.label, width)
     if shown < frame:
-        yield _picture(view, run.label)
+        yield _picture(view, run.label, width)
 
 
 def arranged(views: Sequence[Sequence[Level]], scale: float = 1.0, step: int = 1) -> Grid:
-    """Return the arrangement in which views are largest.
+    """Return the arrangement in which views are large and leave little room between them.
 
     Args:
         views: the levels that each view may show, at least one.
         scale: 1 fills about 1056 x 720 pixels.
-        step: the number of columns is a multiple of it, unless there are fewer views.
+        step: the number of views in a row is a multiple of it, unless there are fewer views.
     """
     step = step if step <= len(views) else 1
-    grids = [_grid(views, columns, scale) for columns in range(step, len(views) + step, step)]
-    return max(grids, key=lambda grid: grid.scale)
+    sizes = [np.mean([natural_size(level) for level in levels], axis=0).tolist() for levels in views]
+    shapes = [_Shape(width / height, height) for width, height in sizes]
+    groups = -(-len(views) // step)
+    grids = []
+    for count, more in itertools.product(range(1, groups + 1), (0, 1)):  # the last or the first rows have one more
+        ends = [min(step * ((groups * row + more * (count - 1)) // count), len(views)) for row in range(count + 1)]
+        grids.append(_grid([shapes[first:end] for first, end in itertools.pairwise(ends)], scale))
+    return max(grids, key=lambda grid: grid.use)
 
 
-def _grid(views: Sequence[Sequence[Level]], columns: int, scale: float) -> Grid:
-    """Return the largest arrangement in so many columns."""
-    sizes = [view_size(levels, 1.0) for levels in views]
-    rows = [sizes[first : first + columns] for first in range(0, len(sizes), columns)]
-    width = max(width for width, _ in sizes)
-    heights = [max(height - bar_height(width) for width, height in row) for row in rows]
-    bars = len(rows) * (bar_height(_ROOM[0] // columns) + _GAP)
-    share = scale * max(0.05, min(1.0, _ROOM[0] / columns / width, (_ROOM[1] - bars) / sum(heights)))
-    cells = [view_size(levels, share) for levels in views]
-    room = [max(height for _, height in cells[first : first + columns]) for first in range(0, len(cells), columns)]
-    return Grid(share, min(columns, len(views)), max(width for width, _ in cells), tuple(room))
+def _grid(rows: Sequence[Sequence[_Shape]], scale: float) -> Grid:
+    """Return the largest arrangement of views in rows; ``scale`` as of :func:`arranged`."""
+    least = _LEAST_ASPECT if len(rows) > 1 or len(rows[0]) > 1 else 0.0
+    aspects = [[max(shape.aspect, least) for shape in row] for row in rows]
+    tall = [
+        min((scale * _ROOM[0] - _GAP * (len(row) - 1)) / sum(wide), scale * min(shape.height for shape in row))
+        for wide, row in zip(aspects, rows)
+    ]
+    bars = [max(bar_height(round(height * aspect)) for aspect in wide) for height, wide in zip(tall, aspects)]
+    shrunk = min(1.0, max(0.05, (scale * _ROOM[1] - sum(bars) - _GAP * (len(rows) - 1)) / sum(tall)))
+    places: list[Place] = []
+    top = 0
+    for height, wide in zip(tall, aspects):
+        widths = [round(height * shrunk * aspect) for aspect in wide]
+        full = max(round(height * shrunk) + bar_height(width) for width in widths)
+        lefts = itertools.accumulate(widths, lambda left, width: left + width + _GAP, initial=0)
+        places += [Place(left, top, width, full, scale) for left, width in zip(lefts, widths)]
+        top += full + _GAP
+    size = max(place.left + place.width for place in places), top - _GAP
+    area = sum((height * shrunk) ** 2 * shape.aspect for height, row in zip(tall, rows) for shape in row)
+    return Grid(size, tuple(places), area * (area / (size[0] * size[1])) ** 2)
 
 
 def grid_pictures(
@@ -123,36 +159,41 @@ def grid_pictures(
     """
     width, height = grid.size
     picture = np.full((height, width, 3), GROUND, np.uint8)
-    cells = [_one_after_another(runs, grid.scale, hold, theme) for runs in views]
+    cells = [_one_after_another(runs, place, hold, theme) for runs, place in zip(views, grid.places)]
     while True:
         moved = False
-        for number, cell in enumerate(cells):
+        for place, cell in zip(grid.places, cells):
             shown = next(cell, None)
             if shown is not None:
                 moved = True
-                _put_in_the_middle(grid.place(number, picture), shown)
+                _put_in_the_middle(place.of(picture), shown)
         if not moved:
             return
         yield picture.copy()
 
 
 def _put_in_the_middle(place: np.ndarray, shown: np.ndarray) -> None:
-    """Copy a picture into the middle of a place."""
-    top, left = (len(place) - len(shown)) // 2, (place.shape[1] - shown.shape[1]) // 2
-    if (top, left) != (0, 0):
+    """Copy a picture into the middle of a place that is as wide."""
+    top = (len(place) - len(shown)) // 2
+    if top:
         place[:] = GROUND
-    place[top : top + len(shown), left : left + shown.shape[1]] = shown
+    place[top : top + len(shown)] = shown
 
 
-def _one_after_another(runs: Iterator[WatchedRun], scale: float, hold: int, theme: Theme) -> Iterator[np.ndarray]:
-    """Yield the pictures of one run after another."""
+def _one_after_another(runs: Iterator[WatchedRun], place: Place, hold: int, theme: Theme) -> Iterator[np.ndarray]:
+    """Yield the pictures of one run after another, each as large as fits."""
     for run in runs:
         picture = None
-        for picture in run_pictures(run, scale, theme=theme):
+        for picture in run_pictures(run, place.scale_of(run.level), theme=theme, width=place.width):
             yield picture
         if picture is not None:
             yield from itertools.repeat(picture, hold)
 
 
-def _picture(view: View, label: str) -> np.ndarray:
-    return np.vstack([view.picture(), view.bar(label)])
+def _picture(view: View, label: str, width: int) -> np.ndarray:
+    width = max(width, view.width)
+    shown, bar = view.picture(), view.bar(label, width=width)
+    picture = np.full((len(shown), width, 3), GROUND, np.uint8)
+    left = (width - view.width) // 2
+    picture[:, left : left + view.width] = shown
+    return np.vstack([picture, bar])

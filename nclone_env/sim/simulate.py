@@ -10,11 +10,17 @@ import numpy as np
 
 from nclone_env.kinds import KINDS
 from nclone_env.level import Level, LevelSet, LevelSource, load_level, pack
+from nclone_env.memory_limit import check_fits
 from nclone_env.sim.session import Frames, Session, check_inputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_COLUMNS = dict.fromkeys(("x", "y", "xspeed", "yspeed"), "f8")
+_COLUMNS |= {"state": "i1", "airborne": "?", "walled": "?", "gold": "i2"}
+"""What a trajectory keeps of the ninja."""
+_NAMES = {"xspeed": "vx", "yspeed": "vy"}  # of its state
+_PIECE = 1 << 14  # frames
 _VANISHING = tuple(kind.number for kind in KINDS if kind.vanishes)
 
 
@@ -68,20 +74,16 @@ def simulate(level: LevelSource, inputs: Any, entities: bool = False) -> Traject
     """
     loaded, codes = load_level(level), check_inputs(inputs)
     session = Session(_packed(loaded), max_frames=len(codes))
-    frames = session.record(codes, entities=entities)
-    ninjas = frames.ninjas
-    recorded = _entity_columns(session.level_set, frames) if entities else {}
-    return Trajectory(
-        x=ninjas["x"].copy(),
-        y=ninjas["y"].copy(),
-        xspeed=ninjas["vx"].copy(),
-        yspeed=ninjas["vy"].copy(),
-        state=ninjas["state"].copy(),
-        airborne=ninjas["airborne"] != 0,
-        walled=ninjas["walled"] != 0,
-        gold=ninjas["gold"].copy(),
-        **recorded,
-    )
+    check_fits("inputs", len(codes), sum(np.dtype(kind).itemsize for kind in _COLUMNS.values()))
+    columns: dict[str, Any] = {name: np.empty(len(codes), kind) for name, kind in _COLUMNS.items()}
+    piece = len(codes) if entities else _PIECE
+    recorded: dict[str, Any] = {}
+    for first in range(0, max(len(codes), 1), max(piece, 1)):  # a row of states is far larger than what is kept of it
+        frames = session.record(codes[first : first + piece], entities=entities)
+        for name, column in columns.items():
+            column[first : first + piece] = frames.ninjas[_NAMES.get(name, name)]
+        recorded = _entity_columns(session.level_set, frames) if entities else {}
+    return Trajectory(**columns, **recorded)
 
 
 @lru_cache(maxsize=16)

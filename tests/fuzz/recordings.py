@@ -47,7 +47,7 @@ def recording(rng: random.Random) -> bytes:
         start += size
     parts = [rng.choice(_CHANGES[place])(rng, part) for place, part in enumerate(parts)]
     fields[3:6] = map(len, parts)
-    fields[2] = _length(parts[2]) if rng.random() < 0.9 else rng.choice((0, 1, 2**24, 2**32 - 1))
+    fields[2] = _length(parts[2]) if rng.random() < 0.9 else rng.choice((0, 1, 2**20, 2**24, 2**32 - 1))
     fields[7] = _digest(parts[1]) if rng.random() < 0.9 else rng.randbytes(32)
     if rng.random() < 0.1:
         place = rng.randrange(1, 6)
@@ -83,7 +83,7 @@ def _same(rng: random.Random, part: bytes) -> bytes:
 
 
 def _bomb(rng: random.Random, part: bytes) -> bytes:
-    return _zeros(rng.choice((10**5, 10**5, 10**5, 10**7, 2**24, 10**8)) if rng.random() < 0.1 else 5000)
+    return _zeros(rng.choice((10**5, 10**5, 10**5, 10**7, 2**20, 2**24, 10**8)) if rng.random() < 0.1 else 5000)
 
 
 @lru_cache(maxsize=8)

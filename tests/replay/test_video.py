@@ -130,7 +130,7 @@ def test_video_needs_pictures(tmp_path):
 
 def test_the_missing_package_is_named(tmp_path, monkeypatch):
     def refuse(name):
-        raise ImportError(name)
+        raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(importlib, "import_module", refuse)
     with pytest.raises(MissingExtraError, match=r'imageio-ffmpeg .* pip install "\.\[video\]"'):

@@ -1,6 +1,7 @@
 """Runs as moving pictures, several at once."""
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -21,23 +22,29 @@ def run(frames, level=DEADLY, label=""):
     return WatchedRun(level, [RIGHT] * frames, label)
 
 
-def middle(place, shown):
+def alone(each, place):
+    """Return the pictures of a run in a place."""
+    return list(run_pictures(each, place.scale_of(each.level), width=place.width))
+
+
+def middle(place, picture, shown):
     """Return the part of a place that a picture in its middle covers."""
-    top, left = (len(place) - len(shown)) // 2, (place.shape[1] - shown.shape[1]) // 2
-    return place[top : top + len(shown), left : left + shown.shape[1]]
+    room = place.of(picture)
+    top = (len(room) - len(shown)) // 2
+    return room[top : top + len(shown)]
 
 
 def test_a_grid_shows_every_run_in_its_place():
     runs = [run(3), run(5, WINNABLE), run(9, label="another")]
     grid = arranged([[each.level] for each in runs], SCALE)
-    alone = [list(run_pictures(each, grid.scale)) for each in runs]
+    apart = [alone(each, place) for each, place in zip(runs, grid.places)]
     pictures = list(grid_pictures([iter([each]) for each in runs], grid))
     assert len(pictures) == 10
     assert all(picture.shape[1::-1] == grid.size for picture in pictures)
     for frame, picture in enumerate(pictures):
-        for number, own in enumerate(alone):
+        for place, own in zip(grid.places, apart):
             shown = own[min(frame, len(own) - 1)]
-            np.testing.assert_array_equal(middle(grid.place(number, picture), shown), shown)
+            np.testing.assert_array_equal(middle(place, picture, shown), shown)
 
 
 def test_a_run_that_has_ended_stays_for_a_moment_and_makes_room():
@@ -45,21 +52,61 @@ def test_a_run_that_has_ended_stays_for_a_moment_and_makes_room():
     grid = arranged([[DEADLY, WINNABLE]] * 2, SCALE)
     one_after_another = iter(runs)
     pictures = list(grid_pictures([one_after_another] * 2, grid, hold=4))
-    first, _, third = (list(run_pictures(each, grid.scale)) for each in runs)
+    place = grid.places[0]
+    first, _, third = (alone(each, place) for each in runs)
     assert len(pictures) == 15
     for frame in range(4, 8):
-        np.testing.assert_array_equal(middle(grid.place(0, pictures[frame]), first[-1]), first[-1])
-    np.testing.assert_array_equal(middle(grid.place(0, pictures[8]), third[0]), third[0])
+        np.testing.assert_array_equal(middle(place, pictures[frame], first[-1]), first[-1])
+    np.testing.assert_array_equal(middle(place, pictures[8], third[0]), third[0])
 
 
 def test_views_are_as_large_as_fit():
     flat = [DEADLY] * 4
     grid = arranged([[level] for level in flat])
     width, height = grid.size
-    assert width <= 1056 + 3 * 4
+    assert width <= 1056 + 4
     assert height <= 720
-    assert all(arranged([[level] for level in flat[:count]]).scale >= grid.scale for count in (1, 2, 3))
-    assert arranged([flat] * 6, step=2).columns % 2 == 0, "two sources have columns of their own"
+    for count in (1, 2, 3):
+        assert arranged([[level] for level in flat[:count]]).places[0].scale_of(DEADLY) >= grid.places[0].scale_of(
+            DEADLY
+        )
+    rows = Counter(place.top for place in arranged([flat] * 6, step=2).places)
+    assert all(count % 2 == 0 for count in rows.values()), "two sources have columns of their own"
+
+
+MIXED = [name for names in basic_sets().values() for name in names]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 7, 9, 12, 16])
+@pytest.mark.parametrize("seed", range(3))
+def test_views_of_other_levels_cover_the_grid(count, seed):
+    """Levels are as flat as 6:1 and as high as wide, in any order; views neither overlap nor leave the picture."""
+    names = np.random.default_rng(seed).permutation(MIXED)[:count]
+    levels = [load_level(name) for name in names]
+    grid = arranged([[level] for level in levels])
+    picture = next(grid_pictures([iter([WatchedRun(level, [])]) for level in levels], grid))
+    assert picture.shape[1::-1] == grid.size
+    assert grid.size[0] <= 1060
+    assert grid.size[1] <= 760
+    covered = np.zeros(picture.shape[:2], int)
+    for place in grid.places:
+        place.of(covered)[:] += 1
+        assert place.of(covered).shape == (place.height, place.width)
+    assert covered.max() == 1
+    open_area = (picture == LOOKS["light"].paints["background"]).all(axis=2).mean()
+    assert open_area >= (0.3 if count == 2 else 0.35)
+
+
+def test_a_view_of_several_levels_shows_each_as_large_as_fits():
+    levels = [load_level(name) for name in MIXED]
+    grid = arranged([levels] * 9)
+    for place in grid.places:
+        for level in levels:
+            width, height = view_size([level], place.scale_of(level))
+            assert width == place.width or abs(height - place.height) <= 16, "one side is full, but for a higher bar"
+            shown = next(run_pictures(WatchedRun(level, []), place.scale_of(level), width=place.width))
+            assert shown.shape[1] == place.width
+            assert len(shown) <= place.height
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import gymnasium
@@ -152,6 +153,7 @@ def test_a_video_in_a_folder_with_a_colon(place, capfd):
         MemoryError(),
         MemoryError("Unable to allocate 3 GiB"),
         RuntimeError("can't start new thread"),
+        BrokenProcessPool("A process in the process pool was terminated abruptly while the future was running"),
         ImportError("libtorch_cpu.so: failed to map segment from shared object"),
         ImportError("libgomp.so.1: cannot allocate memory in static TLS block"),
     ],

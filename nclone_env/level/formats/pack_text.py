@@ -16,8 +16,8 @@ A record is x and y, in units of 6 pixels of the bordered level, then the furthe
 and the x and y of the switch of an exit or door. In a :class:`RawLevel` switches are separate records: those of exits
 follow all exits, in the same order; that of a door follows its door.
 
-Readers skip a byte order mark, blank lines and comments: lines that begin with ``#``, ``;`` or ``//``. A pack has no
-author, level id or game mode.
+Readers skip byte order marks, zero bytes at the ends of lines, blank lines and comments: lines that begin with ``#``,
+``;`` or ``//``. A pack has no author, level id or game mode.
 
 Levels of N v1.4, the game before N++, are ``$title#author#type#tiles|objects#``, in other units and with other tiles:
 readers only name them.
@@ -43,14 +43,18 @@ LAYOUTS = {kind.number: kind.pack for kind in KINDS if kind.pack is not None}
 """The bytes of a record by type, in the order of the format: x, y, orientation, mode, X and Y of the switch."""
 
 _START, _END = b"$", b"#"
+UTF_16_START = b"$\0"
+"""How a pack begins that was saved as UTF-16 without a byte order mark."""
 _COMMENTS = (b"#", b";", b"//")
-_MARK = b"\xef\xbb\xbf"  # that some editors write before UTF-8
+_AROUND = b" \t\v\f\r\0\x1a\xef\xbb\xbf"
+"""What lines have around them: blanks, zeros, the end of a file of DOS, and byte order marks, also of joined files."""
 _RUN = re.compile(rb"[!-~]+")
 _OLDER_TILES = 31 * 23
 """A level of N v1.4 begins with its tiles, then a bar: the end of a run of characters without spaces."""
 OLDER = "a level of N v1.4, an older game with other tiles and objects, which is not supported"
 _ZEROS = bytes(4)
 _TILES = TILE_COLUMNS * TILE_ROWS
+_LEAST_DIGITS = 2 * (len(_ZEROS) + _TILES)
 
 
 class Pack:
@@ -74,7 +78,7 @@ class Pack:
     @property
     def titles(self) -> tuple[str, ...]:
         """The title of each level; nothing is checked."""
-        lines = (self._data[first:last].strip() for _, first, last in self.lines.tolist())
+        lines = (self._data[first:last].strip(_AROUND) for _, first, last in self.lines.tolist())
         return tuple(read_name(line[1:-1].rpartition(_END)[0], MAX_TITLE) for line in lines)
 
     def level(self, number: int) -> RawLevel:
@@ -91,7 +95,7 @@ class Pack:
             raise LevelFormatError(self._source, f"level {number}", expected, got)
         line_number, first, last = self.lines[number].tolist()
         try:
-            return _parse_line(self._data[first:last].strip(), f"{self._source}#{number}")
+            return _parse_line(self._data[first:last].strip(_AROUND), f"{self._source}#{number}")
         except _LineError as error:
             raise LevelFormatError(self._source, f"line {line_number}", *error.args) from None
 
@@ -109,11 +113,11 @@ class Pack:
 
 def _line_ends(data: bytes | mmap) -> Iterator[tuple[int, int, int]]:
     """Yield number, start and end of each line with a level; only their beginnings are copied, a pack can be large."""
-    first = len(_MARK) if data[: len(_MARK)] == _MARK else 0
+    first, mark = 0, b"\n" if data.find(b"\n") >= 0 else b"\r"
     for number in itertools.count(1):
-        last = data.find(b"\n", first)
+        last = data.find(mark, first)
         end = len(data) if last < 0 else last
-        beginning = data[first:end].lstrip()[:2]
+        beginning = data[first:end].lstrip(_AROUND)[:2]
         if beginning and not beginning.startswith(_COMMENTS):
             yield number, first, end
         if last < 0:
@@ -124,7 +128,8 @@ def _line_ends(data: bytes | mmap) -> Iterator[tuple[int, int, int]]:
 def is_pack(data: bytes | mmap) -> bool:
     """Return whether data begin like a pack of levels."""
     line = next(_line_ends(data), None)
-    return line is not None and data[line[1] : line[2]].lstrip()[:1] == _START
+    beginning = b"" if line is None else data[line[1] : line[2]].lstrip(_AROUND)[:2]
+    return beginning.startswith(_START) and beginning != UTF_16_START
 
 
 def is_older(data: bytes) -> bool:
@@ -193,6 +198,8 @@ def _parse_line(line: bytes, source: str) -> RawLevel:
         raise _LineError("$title#hex#", f"{line[:20]!r} ... {line[-5:]!r}" if len(line) > 25 else repr(line))
     if is_older(line):
         raise _LineError("a level of N++, $title#hex#", OLDER)
+    if len(title) > _LEAST_DIGITS and _END + _START in title:
+        raise _LineError("one level, $title#hex#", "several in one line; put each into a line of its own")
     data = _bytes_of(digits)
     if data[:4] != _ZEROS or len(data) < 4 + _TILES:
         raise _LineError(f"4 zero bytes and {_TILES} tiles", f"{len(data)} bytes from {data[:4].hex(' ')}")

@@ -20,7 +20,7 @@ from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
 from nclone_env.level.formats.attract import is_attract, read_attract
 from nclone_env.level.formats.map_bytes import read_map
-from nclone_env.level.formats.pack_text import OLDER, Pack, is_older, is_pack
+from nclone_env.level.formats.pack_text import OLDER, UTF_16_START, Pack, is_older, is_pack
 from nclone_env.level.formats.peer import is_peer, read_peer
 from nclone_env.level.formats.text import parse_text
 from nclone_env.level.raw import RawLevel
@@ -31,7 +31,7 @@ MAX_LEVEL_SIZE, MAX_FILE_SIZE = 1 << 24, 1 << 26
 smaller. Larger packs are mapped."""
 INDEX_SUFFIX = ".index"
 """Of the file next to a larger pack that has the places of its lines, ``.npy``."""
-_GZIP, _GZIP_SUFFIX = b"\x1f\x8b", ".gz"
+_GZIP, _GZIP_SUFFIX = b"\x1f\x8b\x08", ".gz"
 _PART = 1 << 16  # bytes read at a time: Python provides as many before it reads
 _OTHER_KINDS = (
     (0, b"\x89PNG", "a PNG picture"),
@@ -39,7 +39,15 @@ _OTHER_KINDS = (
     (8, b"WEBP", "a WebP picture"),
     (4, b"ftyp", "an MP4 video"),
     (0, b"PK\3\4", "a checkpoint or another zip file"),
+    (0, _GZIP, "a gzip file"),
+    (0, b"BZh", "a bzip2 file"),
+    (0, b"\xfd7zXZ", "an xz file"),
+    (0, b"7z\xbc\xaf", "a 7z file"),
+    (0, b"Rar!", "a RAR file"),
     (0, b"\x7fELF", "a program"),
+    (0, b"\x89NREP\r\n\x1a", "a recording"),
+    (0, b"\x89NREP", "a recording whose line ends were converted; transfer it as binary"),
+    (0, b"version https://git-lfs", "a pointer of Git LFS; fetch the file by git lfs pull"),
 )
 """Offset and bytes that tell files of other kinds."""
 _SHOWN = 40  # bytes of a text
@@ -96,8 +104,10 @@ class LevelFile:
         if self.pack is not None:
             return self.pack.only_level() if number is None else self.pack.level(number)
         assert isinstance(data, bytes)  # only packs are mapped
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, UTF_16_START)):
             raise LevelFormatError(source, "file", "UTF-8 text or a level in bytes", "UTF-16 text; save it as UTF-8")
+        if not self.is_text and _is_other(data):
+            raise LevelFormatError(source, "file", "a level file (text, pack, map bytes or attract)", appearance(data))
         if len(data) > MAX_LEVEL_SIZE:
             raise LevelFormatError(source, "file", f"at most {MAX_LEVEL_SIZE} bytes for a level", f"{len(data)}")
         if self.is_text or 0 not in data[:_PROBE]:
@@ -171,6 +181,14 @@ def read_bytes(path: Path) -> bytes:
     if len(data) > MAX_FILE_SIZE:
         raise LevelFormatError(source, "file", f"at most {MAX_FILE_SIZE} bytes", "more")
     return data
+
+
+def _is_other(data: bytes) -> bool:
+    """Return whether data are neither a text of keys and values nor bytes of a level."""
+    if any(data.startswith(bytes_there, place) for place, bytes_there, _ in _OTHER_KINDS):
+        return True
+    first = next((line for line in data[:_PART].splitlines() if line.strip() and not line.startswith(b"#")), b"=")
+    return 0 not in data[:_PROBE] and b"=" not in first and not is_older(data)
 
 
 def appearance(data: bytes) -> str:

@@ -70,7 +70,8 @@ def estimate_bytes(
         with one_thread_per_call():  # forked processes would wait for further threads in vain
             one, two = (_measured(config, make_envs, count, ranks) for count in (1, 2))
     except MemoryError as error:
-        raise MemoryLimitError(f"num_envs: expected as many as fit, got {config.num_envs:,}: {error}") from error
+        reason = str(error) or "an allocation failed"
+        raise MemoryLimitError(f"num_envs: expected as many as fit, got {config.num_envs:,}: {reason}") from error
     num_envs = len(ranks.share(config.num_envs))
     counts = dict.fromkeys(one, make_workers(config, ranks).count) | dict.fromkeys(_OF_ENVIRONMENTS, num_envs)
     sizes = {name: _continued(one[name], two[name], count) for name, count in counts.items()}

@@ -120,6 +120,8 @@ def test_blank_lines_line_ends_and_case_do_not_matter():
     for data in (
         PACK,
         PACK.replace(b"\n", b"\r\n\r\n"),
+        PACK.replace(b"\n", b"\r"),
+        PACK.replace(b"\n", b"\t\n\t "),
         b"\n" + PACK.upper().replace(b"EVERY KIND", b"every kind"),
     ):
         assert read_pack(data)[0].digest == FULL.digest
@@ -128,8 +130,16 @@ def test_blank_lines_line_ends_and_case_do_not_matter():
 
 @pytest.mark.parametrize(
     "around",
-    [b"\xef\xbb\xbf%s", b"# from a forum\n%s", b"; one\n\n// two\n%s", b"\xef\xbb\xbf\r\n#\r\n%s# end"],
-    ids=["byte order mark", "comment", "other comments", "all of them"],
+    [
+        b"\xef\xbb\xbf%s",
+        b"\xef\xbb\xbf\xef\xbb\xbf# joined\n\xef\xbb\xbf%s",
+        b"# from a forum\n%s",
+        b"; one\n\n// two\n%s",
+        b"\xef\xbb\xbf\r\n#\r\n%s# end",
+        b"%s\0\0\0",
+        b"%s\r\n\x1a",
+    ],
+    ids=["byte order mark", "several", "comment", "other comments", "all of them", "zeros", "end of file of DOS"],
 )
 def test_marks_and_comments_are_no_levels(around):
     data = around.replace(b"%s", PACK)
@@ -175,6 +185,7 @@ def test_levels_of_the_older_game_are_named(text):
         (b"$title#0#", "line 3: expected pairs of hex digits, got"),
         (b"$title#0x#", "line 3: expected pairs of hex digits, got"),
         (b"$title#00 00#", "line 3: expected pairs of hex digits, got blanks"),
+        (make_pack(SMALL).strip() * 2, "line 3: expected one level, .* got several in one line; put each"),
         (b"$title##", "line 3: expected 4 zero bytes and 966 tiles, got 0 bytes"),
         (b"$t#" + b"10" * 2000 + b"#", "line 3: expected 4 zero bytes and 966 tiles, got 2000 bytes from 01 01 01 01"),
         (

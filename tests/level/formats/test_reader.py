@@ -1,3 +1,6 @@
+import bz2
+import gzip
+import lzma
 import os
 from mmap import mmap
 from pathlib import Path
@@ -12,6 +15,7 @@ from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
+from nclone_env.level.raw import RawLevel
 
 from ..level_bases import make_attract, make_level, same
 
@@ -68,6 +72,35 @@ def test_text_in_another_encoding():
     data = FORMATS["text"].replace(b"a level", "é".encode("latin-1"))
     with pytest.raises(LevelFormatError, match="line 2: expected UTF-8 text, got byte 0xe9"):
         read_level(data)
+
+
+OTHERS = {
+    "UTF-16 text; save it as UTF-8": ["$a#00#".encode("utf-16-le"), "$a#00#".encode("utf-16"), "a".encode("utf-32")],
+    "a gzip file": [gzip.compress(FORMATS["map"])],
+    "a bzip2 file": [bz2.compress(FORMATS["map"])],
+    "an xz file": [lzma.compress(FORMATS["text"])],
+    "a checkpoint or another zip file": [b"PK\3\4" + bytes(40)],
+    "a recording$": [b"\x89NREP\r\n\x1a\1" + bytes(100)],
+    "a recording whose line ends were converted": [b"\x89NREP\n\x1a\1" + bytes(100)],
+    "a PNG picture": [b"\x89PNG\r\n\x1a\n" + bytes(2000)],
+    "a pointer of Git LFS; fetch": [b"version https://git-lfs.github.com/spec/v1\noid sha256:a\nsize = 3\n"],
+    "a text that begins with": [b"<!DOCTYPE html>", b'{"tiles": []}', b'"$a#00#"', FORMATS["map"].hex().encode()],
+}
+
+
+@pytest.mark.parametrize(("data", "got"), [(data, got) for got, all_ in OTHERS.items() for data in all_])
+def test_files_of_other_kinds_are_named(data, got):
+    with pytest.raises(LevelFormatError, match=f"<bytes>: file: expected .* level.*, got {got}"):
+        read_level(data)
+
+
+@pytest.mark.parametrize("size", [0x3C, 0x1F, 0x42, 0xFF])
+def test_lengths_that_look_like_other_kinds(size):
+    """The header of a map begins with its length, whose first byte may be that of any other kind."""
+    assert same(read_level(bytes([size]) + FORMATS["map"][1:]), RAW)
+    records = np.concatenate([RAW.records, np.tile(RAW.records[-1:], (0x8B1F // 5, 1))])
+    data = write_map(RawLevel(RAW.tiles, records))
+    assert len(read_level(b"\x1f\x8b" + data[2:]).records) == len(records)
 
 
 def test_missing_file(tmp_path):

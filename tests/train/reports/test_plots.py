@@ -95,7 +95,7 @@ def test_labels_stand_at_the_ends_of_the_lines_and_apart(figure, tmp_path):
 
 def test_the_missing_package_is_named(tmp_path, monkeypatch):
     def refuse(name):
-        raise ImportError(name)
+        raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(importlib, "import_module", refuse)
     with pytest.raises(MissingExtraError, match=r'matplotlib .* pip install "\.\[train\]"'):
