@@ -224,7 +224,7 @@ def test_the_library_says_what_it_holds(folder):
     assert status.counts == array_cache.CacheCounts(misses=2)
     assert status.counts is not array_cache.counts
     text = str(status)
-    assert "MB  of 256 in " in text
+    assert "MB  of 2000 in " in text
     assert "with 0 hits in memory, 0 in files and 2 misses (0 damaged files)" in text
 
 
