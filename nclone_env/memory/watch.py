@@ -50,7 +50,6 @@ _EARLY = 5.0  # seconds after which tracing goes on while something is imported,
 _COST = 10
 """Snapshots by time take at most a tenth of the time."""
 _FEW = 0.08  # of the run so far is the longest time between two snapshots by time
-_LINES_EVERY = 2  # snapshots
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
 _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0
@@ -225,7 +224,7 @@ class Watch:
             self._every *= 2
         self._log.take(place, self._owner.memory() if self._owner is not None else _NOTHING, self._traced.nbytes)
         if self._wants_trace:
-            self._traced.take(place, lines=last or (len(self._log) - 1) % _LINES_EVERY == 0, always=last)
+            self._traced.take(place, lines=True, always=last)
 
     def _may_search(self) -> bool:
         return self._searched * _COST < (self._milliseconds() - self._settled) / 1000 - _SEARCH_AFTER
@@ -234,22 +233,22 @@ class Watch:
         """Look for the lines and the keepers of what grows, for so many seconds at most."""
         start = time.thread_time()
         growing = {item.quantity for item in growths_of(self._measurements()) if item.verdict == "growing"}
-        if self._wants_trace and "native" in growing:
-            self._native.watch()
         if self._wants_trace and "workers" in growing:
             self._workers.request()
         if growing & {"traced", "native", "process"}:
-            before, traced = held_bytes(), tracemalloc.get_traced_memory()[0]
+            before = held_bytes()
             if self._frozen:
                 gc.unfreeze()  # the collector shows no frozen objects
             self._find_keepers(seconds)
             if self._frozen:
                 _collect()
                 gc.freeze()
-                self._traced.exclude(tracemalloc.get_traced_memory()[0] - traced)
                 self._log.exclude(before)
             else:  # the code runs at the same time, and what it takes counts
                 clear_free_lists()
+            self._traced.measure_again()
+        if self._wants_trace and "native" in growing:  # now that nothing else takes memory
+            self._native.watch()
         self._searched += time.thread_time() - start
 
     def _find_keepers(self, seconds: float) -> None:
