@@ -36,7 +36,7 @@ from nclone_env.memory.report import write_reports
 from nclone_env.memory.section import text_of
 from nclone_env.memory.snapshots import SnapshotLog, held_bytes
 from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, grown_lines, growths_of
-from nclone_env.memory.traced import TracedLog, start_tracing
+from nclone_env.memory.traced import TracedLog, clear_free_lists, start_tracing
 from nclone_env.memory.workers import WorkerLines
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
@@ -308,20 +308,6 @@ def _collect() -> None:
     """Collect garbage, unless the code has switched that off: then its garbage is its leak."""
     if gc.isenabled():
         gc.collect()
-
-
-def clear_free_lists() -> None:
-    """Free what Python keeps for new objects, and garbage in cycles among the young ones.
-
-    A tuple or a number that is freed goes to a list of its type until the next full collection and counts as live
-    until then: up to a megabyte, reached after thousands of steps. A full collection of nothing takes microseconds.
-    """
-    if gc.isenabled():
-        gc.collect(1)
-    if not gc.get_freeze_count():
-        gc.freeze()
-        gc.collect()
-        gc.unfreeze()
 
 
 @contextmanager
