@@ -96,20 +96,13 @@ def raw_traces() -> list[tuple[int, int, tuple[Frame, ...], int]]:
     return list(found)
 
 
-def clear_free_lists() -> None:
-    """Free what Python keeps for new objects, and garbage in cycles among the young ones.
+def collect_garbage() -> None:
+    """Collect garbage, and free what Python keeps for new objects; not if the code has switched that off.
 
     A tuple or a number that is freed goes to a list of its type until the next full collection and counts as live
-    until then, for whoever allocated it first: up to a megabyte, reached after thousands of steps. A full collection of
-    nothing takes microseconds.
+    until then, for whoever allocated it first: up to a megabyte, reached after thousands of steps.
     """
-    if not gc.get_freeze_count():
-        if gc.isenabled():
-            gc.collect(1)
-        gc.freeze()
-        gc.collect()
-        gc.unfreeze()
-    elif gc.isenabled():
+    if gc.isenabled():
         gc.collect()
 
 
@@ -170,7 +163,7 @@ class TracedLog:
         due = lines and tracemalloc.is_tracing() and (always or time.perf_counter() >= self._next)
         size = self._take_lines(step, always) if due else tracemalloc.get_traced_memory()[0] - self._own
         if due:
-            clear_free_lists()
+            collect_garbage()
             self._own = tracemalloc.get_traced_memory()[0] - size
         self._values[self._count] = step, size
         self._count += 1

@@ -10,7 +10,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -36,7 +36,7 @@ from nclone_env.memory.report import write_reports
 from nclone_env.memory.section import text_of
 from nclone_env.memory.snapshots import SnapshotLog, held_bytes
 from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, grown_lines, growths_of
-from nclone_env.memory.traced import TracedLog, clear_free_lists, start_tracing
+from nclone_env.memory.traced import TracedLog, collect_garbage, start_tracing
 from nclone_env.memory.workers import WorkerLines
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
@@ -112,10 +112,10 @@ class Watch:
             return
         with self._lock:
             if not self._steps:
-                self._count_steps()
+                self._settle("first step", "before the first step was counted")
             self._steps += 1
             if self._steps % self._every == 0:
-                _collect()
+                collect_garbage()
                 self._take(self._steps)
                 if self._may_search():
                     self._search(_SEARCH_SECONDS)
@@ -130,14 +130,13 @@ class Watch:
         self._ended.set()
         self._clock.join()
         self._native.close()
-        if self._frozen:
-            gc.unfreeze()
-            self._frozen = False
+        self._thaw()
         gc.collect()
         if not self._steps or self._log.last_step != self._steps:
             self._take(self._steps or self._milliseconds(), last=True)
         self._stages.append(stage("after", "at the end of the block"))
         self._search(_LAST_SEARCH_SECONDS)
+        self._thaw()
         if self._wants_trace:
             self._of_workers, keepers = self._workers.close()
             self._keepers |= {keeper.line: keeper for keeper in keepers}
@@ -177,7 +176,7 @@ class Watch:
         if now >= self._next and not loads:  # what is judged ends before imports and compilation
             start = time.thread_time()  # what it costs; waiting for the interpreter costs the program nothing
             with _promptly():
-                clear_free_lists()
+                collect_garbage()
                 self._take(now)
             took = time.thread_time() - start
             rest = min(_COST * took, max(2 * took, _FEW * now / 1000))  # a short run needs some snapshots, too
@@ -187,7 +186,9 @@ class Watch:
 
     def _settle(self, name: str, how: str) -> None:
         """Begin what is judged: start to trace, forget the snapshots before."""
+        self._thaw()
         self._stages.append(stage(name, how))
+        self._freeze()
         if self._wants_trace and not tracemalloc.is_tracing():
             start_tracing()
             self._began_trace = True
@@ -200,18 +201,22 @@ class Watch:
     def _unsettle(self) -> None:
         """Wait again: imports and compilation go on, which are many times as slow if traced."""
         self._stages.pop()
+        self._thaw()
         self._settled = 0.0
         if self._began_trace:
             tracemalloc.stop()
             self._began_trace = False
 
-    def _count_steps(self) -> None:
-        """Forget the snapshots by time, and leave what exists already out of the collections of garbage."""
-        gc.collect()
+    def _freeze(self) -> None:
+        """Leave what exists already out of the collections of garbage: they take microseconds then."""
         if not gc.get_freeze_count():
             gc.freeze()
             self._frozen = True
-        self._settle("first step", "before the first step was counted")
+
+    def _thaw(self) -> None:
+        if self._frozen:
+            gc.unfreeze()
+            self._frozen = False
 
     def _milliseconds(self) -> float:
         return (time.perf_counter() - self._began) * 1000
@@ -237,15 +242,13 @@ class Watch:
             self._workers.request()
         if growing & {"traced", "native", "process"}:
             before = held_bytes()
-            if self._frozen:
-                gc.unfreeze()  # the collector shows no frozen objects
-            self._find_keepers(seconds)
-            if self._frozen:
-                _collect()
-                gc.freeze()
+            self._thaw()  # the collector shows no frozen objects
+            with suppress(RuntimeError):  # other threads may change what is searched
+                self._find_keepers(seconds)
+            collect_garbage()
+            self._freeze()
+            if self._steps:  # otherwise the code runs at the same time, and what it takes counts
                 self._log.exclude(before)
-            else:  # the code runs at the same time, and what it takes counts
-                clear_free_lists()
             self._traced.measure_again()
         if self._wants_trace and "native" in growing:  # now that nothing else takes memory
             self._native.watch()
@@ -302,12 +305,6 @@ class Watch:
             judged=self._judged(),
             loading=self._loading.milliseconds / max(1.0, self._milliseconds()),
         )
-
-
-def _collect() -> None:
-    """Collect garbage, unless the code has switched that off: then its garbage is its leak."""
-    if gc.isenabled():
-        gc.collect()
 
 
 @contextmanager
