@@ -180,14 +180,18 @@ class _Walk:
             if not level or time.thread_time() > self._deadline:
                 break
             following: list[_Node] = []
-            seen |= {id(following), *map(id, level)}
+            roots: list[tuple[_Node, str]] = []
+            seen |= {id(following), id(roots), *map(id, level)}
             for node, referrer in _referrers(level, seen):
                 name, is_root = self._name(referrer, node)
                 if is_root:
-                    return _answer(thing, node, name)
+                    roots.append((node, name))
+                    continue
                 following.append(_above(referrer, node, name))
                 if name and best is None:
                     best = _answer(thing, following[-1], "")
+            if roots:  # the shortest: a pool of results knows them, but the list of the user keeps them
+                return _answer(thing, *min(roots, key=lambda root: len(root[0].names)))
             level = following[:_WIDTH]
         return best
 
