@@ -20,6 +20,7 @@ from nclone_env.memory.measurements import NATIVE, Keeper, Place
 from nclone_env.memory.traced import place_of
 
 _SAMPLES = 3  # survivors of a line that are followed
+_LARGE = 1024  # bytes of an object that may be all that grows
 _CANDIDATES = 300  # of which they are chosen
 _DEPTH = 14
 _WIDTH = 12  # objects of a level that are followed
@@ -65,7 +66,11 @@ def find_keepers(lines: Mapping[str, Collection[Place]], seconds: float) -> tupl
     deadline = time.thread_time() + seconds
     by_place = {place: name for name, places in lines.items() for place in places}
     found = _survivors(by_place, deadline)
-    samples = {line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES] for line, things in found.items()}
+    samples = {
+        line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES]
+        for line, things in found.items()
+        if len(things) >= _SAMPLES or sys.getsizeof(things[0]) > _LARGE  # others are what the line makes now
+    }
     walk = _Walk(deadline + seconds, {id(things) for things in (*found.values(), *samples.values())})
     keepers = []
     for line, things in samples.items():
@@ -133,8 +138,7 @@ def _likely(things: list[Any]) -> Iterator[list[Any]]:
         parts = list(filterfalse(gc.is_tracked, gc.get_referents(*things[first : first + _LOOK])))
         parts = list(dict(zip(map(id, parts), parts)).values())
         yield parts
-        dicts = (part for part in parts if type(part) is dict and len(part) >= _ENOUGH)
-        yield [part for container in dicts for part in _sampled(container)]
+        yield gc.get_referents(*(part for part in parts if type(part) in (dict, tuple)))
 
 
 def _traced(things: Sequence[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
@@ -232,8 +236,8 @@ def _referrers(level: Sequence[_Node], seen: set[int]) -> Iterator[tuple[_Node, 
     referrers = gc.get_referrers(*(node.thing for node in level))
     seen.add(id(referrers))
     found = [thing for thing in referrers if id(thing) not in seen and not _is_ours(thing)]
-    if not found:  # they are in a dictionary that the collector does not track
-        found = [part for part in _untracked() if any(id(value) in nodes for value in part.values())][:1]
+    if not found:  # they are in a dictionary or a tuple that the collector does not track
+        found = list(_untracked_holders(nodes.keys()))
     seen |= {id(found), *map(id, found)}
     for referrer in found:
         part = next((part for part in gc.get_referents(referrer) if id(part) in nodes), None)
@@ -241,12 +245,17 @@ def _referrers(level: Sequence[_Node], seen: set[int]) -> Iterator[tuple[_Node, 
             yield nodes[id(part)], referrer
 
 
-def _untracked() -> Iterator[dict[Any, Any]]:
-    """Yield the larger dictionaries that the collector does not track."""
-    for thing in gc.get_objects():
-        for part in gc.get_referents(thing) if type(thing) not in _NO_HOLDERS else ():
-            if type(part) is dict and len(part) >= _ENOUGH and not gc.is_tracked(part):
-                yield part
+def _untracked_holders(identities: Collection[int]) -> Iterator[Any]:
+    """Yield the dictionaries and tuples that the collector does not track and that have certain objects."""
+    things = gc.get_objects()
+    for first in range(0, len(things), _LOOK):
+        parts = filterfalse(gc.is_tracked, gc.get_referents(*things[first : first + _LOOK]))
+        holders = [part for part in parts if type(part) in (dict, tuple)]
+        if not set(identities).isdisjoint(map(id, gc.get_referents(*holders))):
+            for holder in holders:
+                if not set(identities).isdisjoint(map(id, gc.get_referents(holder))):
+                    yield holder
+                    return
 
 
 def _above(holder: Any, node: _Node, name: str) -> _Node:

@@ -167,7 +167,7 @@ class Watch:
         if self._native.is_watching:  # whose count this would disturb
             return
         now = self._milliseconds()
-        loads = self._loading.look(self._steps or now, now)
+        loads = self._loading.look(self._steps or now, now, self._workers.are_loading())
         if self._steps:
             return
         quiet = now - self._loading.last
