@@ -39,7 +39,8 @@ class WorkerLines:
     def __init__(self) -> None:
         self._folder = Path()
         self._prepare: Callable[[str], dict[str, Any]] = spawn.get_preparation_data
-        self._sizes: list[dict[int, int]] = []
+        self._first: dict[int, int] = {}  # bytes of each process at the first request, and at the last one
+        self._last: dict[int, int] = {}
         self._commands: dict[int, str] = {}
 
     def open(self) -> None:
@@ -65,8 +66,10 @@ class WorkerLines:
     def request(self) -> None:
         """Ask the processes to trace themselves, and note their memory."""
         (self._folder / REQUEST).touch()
-        self._sizes.append(worker_sizes("anonymous"))
-        self._commands |= {process: command_of(process) for process in self._sizes[-1].keys() - self._commands.keys()}
+        sizes = worker_sizes("anonymous")
+        self._commands |= {process: command_of(process) for process in sizes.keys() - self._commands.keys()}
+        self._first = {**sizes, **self._first}
+        self._last |= sizes
 
     def close(self) -> tuple[dict[str, float], tuple[Keeper, ...]]:
         """Stop waiting, and remove the folder.
@@ -89,15 +92,12 @@ class WorkerLines:
 
     def _grown(self) -> list[Keeper]:
         """Return the processes that grew most between two requests."""
-        if len(self._sizes) < 2:
-            return []
-        first, last = self._sizes[0], self._sizes[-1]
-        grown = Counter({process: last[process] - first[process] for process in first.keys() & last.keys()})
+        grown = Counter({process: size - self._first[process] for process, size in self._last.items()})
         whole = sum(size for size in grown.values() if size > 0)
         return [
             Keeper(WORKER, f"process {process}: {self._commands[process]}", format_bytes(size, sign=True))
             for process, size in grown.most_common(3)
-            if size > _LEAST_SHARE * whole
+            if size > _LEAST_SHARE * whole > 0
         ]
 
 
