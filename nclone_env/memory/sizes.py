@@ -88,27 +88,26 @@ def in_fresh_process(process: Process) -> SizePoint:
 
 
 def measure(process: Process) -> SizePoint:
-    """Measure in this process, which made no environments before."""
+    """Measure in this process, beside one environment: what it has of the process, others share, and none reuse."""
     with closing(process.target.make(1)) as one:
         for _ in range(process.steps):
             one.step()
-    del one
-    if process.traced:
-        tracemalloc.start()
-    before = _data_bytes()
-    with closing(process.target.make(process.num_envs)) as subject:
-        for _ in range(process.steps):
-            subject.step()
-        data, traced = _data_bytes() - before, _traced_bytes()
-        tree = subject.memory()  # last: it takes memory itself, a few KB for each single environment
-        return SizePoint(
-            num_envs=process.num_envs,
-            data_bytes=data,
-            worker_bytes=worker_bytes(),
-            owned_bytes=tree.bytes_where(shared=False),
-            committed_bytes=committed_tree_bytes(tree),
-            python_bytes=traced - tree.bytes_where(mapped=False) if process.traced else None,
-        )
+        if process.traced:
+            tracemalloc.start()
+        before, workers_before = _data_bytes(), worker_bytes()
+        with closing(process.target.make(process.num_envs)) as subject:
+            for _ in range(process.steps):
+                subject.step()
+            data, traced = _data_bytes() - before, _traced_bytes()
+            tree = subject.memory()  # last: it takes memory itself, a few KB for each single environment
+            return SizePoint(
+                num_envs=process.num_envs,
+                data_bytes=data,
+                worker_bytes=worker_bytes() - workers_before,
+                owned_bytes=tree.bytes_where(shared=False),
+                committed_bytes=committed_tree_bytes(tree),
+                python_bytes=traced - tree.bytes_where(mapped=False) if process.traced else None,
+            )
 
 
 def _data_bytes() -> int:
