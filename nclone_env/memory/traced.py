@@ -23,6 +23,8 @@ _FRAMES = 16  # of the call stack of each traced block: enough to pass through w
 _LINE_SNAPSHOTS = 16
 _COST = 10
 """Line snapshots take at most a tenth of the time."""
+_TRACE = 85  # bytes that tracemalloc counts for a traced block at most: an entry and its share of a hash table
+_STACK_FACTOR = 3.3  # bytes of the allocator for a call stack, by what tracemalloc counts of it: not its frames
 _PROBES = 4_000  # objects that a measurement of tracemalloc's tables makes
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _FOLDER = str(Path(__file__).parent) + os.sep
@@ -51,11 +53,41 @@ def tracing() -> Iterator[None]:
 def start_tracing() -> None:
     """Start tracemalloc with call stacks deep enough for the report."""
     tracemalloc.start(_FRAMES)
+    _stacks.clear()
 
 
 def table_bytes() -> int:
     """Return the bytes of the allocator that tracemalloc's own tables take."""
-    return int(tracemalloc.get_tracemalloc_memory() * _table_factor()) if tracemalloc.is_tracing() else 0
+    if not tracemalloc.is_tracing():
+        return 0
+    counted = tracemalloc.get_tracemalloc_memory()
+    stacks = _stacks.counted_since(counted)
+    return int((counted - stacks) * _table_factor() + stacks * _STACK_FACTOR)
+
+
+class _Stacks:
+    """The call stacks that tracemalloc has seen, and keeps for good, since the lines were first noted."""
+
+    def __init__(self) -> None:
+        self._counted = self._first = self._traces = 0
+
+    def note(self, traces: int) -> None:
+        """Note the number of traced blocks."""
+        if not self._counted:
+            self._counted, self._first = tracemalloc.get_tracemalloc_memory(), traces
+        self._traces = traces
+
+    def counted_since(self, counted: int) -> int:
+        """Return the part of what tracemalloc counts that is for call stacks, rather than for traced blocks."""
+        traces = max(0, self._traces - self._first)
+        return max(0, counted - self._counted - _TRACE * traces) if self._counted else 0
+
+    def clear(self) -> None:
+        """Forget what was noted."""
+        self._counted = 0
+
+
+_stacks = _Stacks()
 
 
 @cache
@@ -110,6 +142,7 @@ def live_lines() -> dict[Place, list[Any]]:
     """Return [bytes, blocks, call stack] of every line with live traced memory, without that of the profiler."""
     stacks: dict[int, list[Any]] = {}
     traces = raw_traces()
+    _stacks.note(len(traces))
     for _, size, stack, _ in traces:
         entry = stacks.get(id(stack))
         if entry is None:

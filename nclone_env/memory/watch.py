@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 
 from nclone_env.memory.answer import summary
-from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
+from nclone_env.memory.growth import MIN_SNAPSHOTS, WARM_UP_SHARE
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
 from nclone_env.memory.main_thread import call_in_main_thread
@@ -55,6 +55,8 @@ _FEW = 0.08  # of the run so far is the longest time between two snapshots by ti
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
 _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0
+_TRACED_FLOOR = 6 * 1024
+"""Bytes by which traced memory may vary: the lines of the user are counted, and free lists are emptied before."""
 _NATIVE_FLOOR = 128 * 1024
 """Bytes by which native memory may vary: the profiler works beside the code, and each thread has caches."""
 _NOTHING = MemoryNode("nothing reported")
@@ -298,7 +300,7 @@ class Watch:
             snapshots=snapshots,
             stages=tuple(self._stages),
             traced=self._traced.records() if self._wants_trace else (),
-            traced_floor=FREE_LISTS,
+            traced_floor=_TRACED_FLOOR,
             native_floor=_NATIVE_FLOOR,
             line_steps=self._traced.line_steps(),
             lines=self._traced.lines(),
