@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -92,6 +92,7 @@ def measure(process: Process) -> SizePoint:
     with closing(process.target.make(1)) as one:
         for _ in range(process.steps):
             one.step()
+        known = {block for _, node in one.memory().walk() for block in node.blocks}
         if process.traced:
             tracemalloc.start()
         before, workers_before = _data_bytes(), worker_bytes()
@@ -106,8 +107,15 @@ def measure(process: Process) -> SizePoint:
                 worker_bytes=worker_bytes() - workers_before,
                 owned_bytes=tree.bytes_where(shared=False),
                 committed_bytes=committed_tree_bytes(tree),
-                python_bytes=traced - tree.bytes_where(mapped=False) if process.traced else None,
+                python_bytes=traced - _bytes_besides(known, tree) if process.traced else None,
             )
+
+
+def _bytes_besides(known: Collection[tuple[int, int]], tree: MemoryNode) -> int:
+    """Return the bytes of a tree without mapped files and without blocks that another tree has, too."""
+    nodes = [node for _, node in tree.walk() if not node.mapped]
+    shared = sum(size for block in {block for node in nodes for block in node.blocks} & set(known) for size in block[1:])
+    return sum(node.own_bytes for node in nodes) - shared
 
 
 def _data_bytes() -> int:
