@@ -114,8 +114,8 @@ def measure(process: Process) -> SizePoint:
 def _bytes_besides(known: Collection[tuple[int, int]], tree: MemoryNode) -> int:
     """Return the bytes of a tree without mapped files and without blocks that another tree has, too."""
     nodes = [node for _, node in tree.walk() if not node.mapped]
-    shared = sum(size for block in {block for node in nodes for block in node.blocks} & set(known) for size in block[1:])
-    return sum(node.own_bytes for node in nodes) - shared
+    blocks = {block for node in nodes for block in node.blocks}
+    return sum(node.own_bytes for node in nodes) - sum(size for _, size in blocks.intersection(known))
 
 
 def _data_bytes() -> int:

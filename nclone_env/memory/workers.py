@@ -138,10 +138,11 @@ def trace(folder: Path) -> None:
         places = {line.place: line.places for line in grown if line.place not in keepers}
         found = find_keepers(places, _SEARCH_SECONDS) if places else ()
         keepers |= {keeper.line: named(keeper) for keeper in found}
-        rates = {line.place: line.rate for line in grown}
-        partial = folder / f"{os.getpid()}.partial"
-        partial.write_text(json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
-        partial.rename(partial.with_suffix(".json"))
+        if grown:  # at its end a process frees all
+            rates = {line.place: line.rate for line in grown}
+            partial = folder / f"{os.getpid()}.partial"
+            partial.write_text(json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
+            partial.rename(partial.with_suffix(".json"))
         time.sleep(_INTERVAL)
 
 
