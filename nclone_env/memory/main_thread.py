@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _PATIENCE = 1.0  # seconds to wait for the main thread
+_AFTERWARDS = 0.01
 _UNDISTURBED = 0.5  # seconds before another thread may interrupt what is called
 _Pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _KEPT: list[object] = []  # the interpreter may call them at any time
@@ -41,10 +43,14 @@ def call_later(function: Callable[[], object]) -> None:
     """Call a function at the next instruction of the main thread, and do not wait."""
 
     def call(_: object) -> int:
+        interrupts: list[int] = []
+        before = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))  # they are for the code
         try:
             function()
-        except KeyboardInterrupt:  # meant for the code
-            _thread.interrupt_main()
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if interrupts:
+            threading.Timer(_AFTERWARDS, _thread.interrupt_main).start()
         return 0
 
     pending = _Pending(call)
