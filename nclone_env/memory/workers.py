@@ -41,7 +41,7 @@ class WorkerLines:
         self._prepare: Callable[[str], dict[str, Any]] = spawn.get_preparation_data
         self._first: dict[int, int] = {}  # bytes of each process at the first request, and at the last one
         self._last: dict[int, int] = {}
-        self._commands: dict[int, str] = {}
+        self._names: dict[int, str] = {}
 
     def open(self) -> None:
         """Have every process that is started by ``multiprocessing`` from now on wait for the request."""
@@ -67,7 +67,9 @@ class WorkerLines:
         """Ask the processes to trace themselves, and note their memory."""
         (self._folder / REQUEST).touch()
         sizes = worker_sizes("anonymous")
-        self._commands |= {process: command_of(process) for process in sizes.keys() - self._commands.keys()}
+        own = {process.pid: process.name for process in getattr(multiprocessing.process, "_children", ())}
+        new = sizes.keys() - self._names.keys()
+        self._names |= {process: own.get(process) or command_of(process) for process in new}
         self._first = {**sizes, **self._first}
         self._last |= sizes
 
@@ -95,7 +97,7 @@ class WorkerLines:
         grown = Counter({process: size - self._first[process] for process, size in self._last.items()})
         whole = sum(size for size in grown.values() if size > 0)
         return [
-            Keeper(WORKER, f"process {process}: {self._commands[process]}", format_bytes(size, sign=True))
+            Keeper(WORKER, f"process {process}: {self._names[process]}", format_bytes(size, sign=True))
             for process, size in grown.most_common(3)
             if size > _LEAST_SHARE * whole > 0
         ]

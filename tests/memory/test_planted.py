@@ -26,7 +26,7 @@ def counted(name: str, leaks: bool, count: int) -> Watch:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["global_list", "spawned"])
+@pytest.mark.parametrize("name", ["global_list"])
 def test_a_leak_is_found_in_a_script(name):
     found = answer(name, "script", 6)
     assert found.verdict == "GROWING"
