@@ -141,7 +141,7 @@ def _likely(things: list[Any]) -> Iterator[list[Any]]:
         yield gc.get_referents(*(part for part in parts if type(part) in (dict, tuple)))
 
 
-def _traced(things: Sequence[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+def _traced(things: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """Yield those of some objects that tracemalloc knows, with the call stacks that made them."""
     from _tracemalloc import _get_object_traceback
 

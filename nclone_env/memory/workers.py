@@ -87,7 +87,7 @@ class WorkerLines:
             rates.update(lines)
             keepers.extend(Keeper(*keeper) for keeper in found)
         _Folder.current = None
-        spawn.get_preparation_data = self._prepare
+        spawn.get_preparation_data = self._prepare  # type: ignore[assignment]
         shutil.rmtree(self._folder, ignore_errors=True)
         shares = {line: rate / rates.total() for line, rate in rates.items()}
         return shares, tuple(keepers) if shares else tuple(self._grown())
