@@ -44,11 +44,14 @@ def call_later(function: Callable[[], object]) -> None:
 
     def call(_: object) -> int:
         interrupts: list[int] = []
-        before = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))  # they are for the code
+        before = signal.getsignal(signal.SIGINT)
+        if before is not None:  # None: of native code, which raises nothing here
+            signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))  # they are for the code
         try:
             function()
         finally:
-            signal.signal(signal.SIGINT, before)
+            if before is not None:
+                signal.signal(signal.SIGINT, before)
         if interrupts:
             threading.Timer(_AFTERWARDS, _thread.interrupt_main).start()
         return 0

@@ -132,7 +132,7 @@ def collect_garbage() -> None:
     """Collect garbage, and free what Python keeps for new objects; not if the code has switched that off.
 
     A tuple or a number that is freed goes to a list of its type until the next full collection and counts as live
-    until then, for whoever allocated it first: up to a megabyte, reached after thousands of steps.
+    until then, of the line that allocated it first: up to a megabyte, reached after thousands of steps.
     """
     if gc.isenabled():
         gc.collect()
