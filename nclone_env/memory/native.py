@@ -6,13 +6,13 @@ this begins only once native memory has been seen to grow, and ends after some t
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import time
 from collections import Counter
 from types import FrameType
 from typing import Any
 
-from nclone_env.memory.main_thread import call_later
 from nclone_env.memory.process import heap_bytes
 from nclone_env.memory.traced import is_own, table_bytes
 
@@ -20,6 +20,7 @@ _EVENTS = 3000  # lines, calls and returns of a stretch
 _SECONDS = 1.0  # of a stretch at most
 _STRETCHES = 10
 _LEAST = 1024  # bytes of a line that mean something
+_Pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
 class NativeLines:
@@ -32,6 +33,7 @@ class NativeLines:
         self._in_use = 0
         self._events = 0
         self._end = 0.0
+        self._begin_later = _Pending(self._begin)
         self._stretches = 0
 
     @property
@@ -42,7 +44,7 @@ class NativeLines:
     def watch(self) -> None:
         """Begin a stretch, at the next instruction of the main thread, unless there were enough."""
         if heap_bytes() is not None and not self._watched and self._stretches < _STRETCHES:
-            call_later(self._begin)
+            ctypes.pythonapi.Py_AddPendingCall(self._begin_later, None)
 
     def skip(self) -> None:
         """Leave out what was taken since the last line, by the profiler."""
@@ -66,10 +68,10 @@ class NativeLines:
                 frame.f_trace = None
             self._watched = []
 
-    def _begin(self) -> None:
+    def _begin(self, _: Any) -> int:
         frame: FrameType | None = sys._getframe(1)
         if self._stretches >= _STRETCHES or sys.gettrace() is not None:  # a debugger, or a measurement of coverage
-            return
+            return 0
         self._stretches += 1
         self._events, self._end = 0, time.perf_counter() + _SECONDS
         self._line = _own_line(frame)
@@ -81,6 +83,7 @@ class NativeLines:
         self._in_use = _in_use()
         if self._watched:  # last: a pending call that makes traced calls never ends if another one waits
             sys.settrace(self._trace)
+        return 0
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Count what was taken since the last event for the line before, at calls of libraries only when time is up."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import tracemalloc
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -88,34 +88,27 @@ def in_fresh_process(process: Process) -> SizePoint:
 
 
 def measure(process: Process) -> SizePoint:
-    """Measure in this process, beside one environment: what it has of the process, others share, and none reuse."""
+    """Measure in this process, which made no environments before."""
     with closing(process.target.make(1)) as one:
         for _ in range(process.steps):
             one.step()
-        known = {block for _, node in one.memory().walk() for block in node.blocks}
-        if process.traced:
-            tracemalloc.start()
-        before, workers_before = _data_bytes(), worker_bytes()
-        with closing(process.target.make(process.num_envs)) as subject:
-            for _ in range(process.steps):
-                subject.step()
-            data, traced = _data_bytes() - before, _traced_bytes()
-            tree = subject.memory()  # last: it takes memory itself, a few KB for each single environment
-            return SizePoint(
-                num_envs=process.num_envs,
-                data_bytes=data,
-                worker_bytes=worker_bytes() - workers_before,
-                owned_bytes=tree.bytes_where(shared=False),
-                committed_bytes=committed_tree_bytes(tree),
-                python_bytes=traced - _bytes_besides(known, tree) if process.traced else None,
-            )
-
-
-def _bytes_besides(known: Collection[tuple[int, int]], tree: MemoryNode) -> int:
-    """Return the bytes of a tree without mapped files and without blocks that another tree has, too."""
-    nodes = [node for _, node in tree.walk() if not node.mapped]
-    blocks = {block for node in nodes for block in node.blocks}
-    return sum(node.own_bytes for node in nodes) - sum(size for _, size in blocks.intersection(known))
+    del one
+    if process.traced:
+        tracemalloc.start()
+    before = _data_bytes()
+    with closing(process.target.make(process.num_envs)) as subject:
+        for _ in range(process.steps):
+            subject.step()
+        data, traced = _data_bytes() - before, _traced_bytes()
+        tree = subject.memory()  # last: it takes memory itself, a few KB for each single environment
+        return SizePoint(
+            num_envs=process.num_envs,
+            data_bytes=data,
+            worker_bytes=worker_bytes(),
+            owned_bytes=tree.bytes_where(shared=False),
+            committed_bytes=committed_tree_bytes(tree),
+            python_bytes=traced - tree.bytes_where(mapped=False) if process.traced else None,
+        )
 
 
 def _data_bytes() -> int:

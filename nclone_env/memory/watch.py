@@ -11,7 +11,6 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +19,6 @@ from nclone_env.memory.answer import summary
 from nclone_env.memory.growth import MIN_SNAPSHOTS, WARM_UP_SHARE
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
-from nclone_env.memory.main_thread import call_in_main_thread
 from nclone_env.memory.measurements import (
     NATIVE,
     TIME_UNIT,
@@ -186,7 +184,7 @@ class Watch:
             rest = min(_COST * took, max(2 * took, _FEW * now / 1000))  # a short run needs some snapshots, too
             self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
             if self._may_search():
-                call_in_main_thread(partial(self._search, _SEARCH_SECONDS))
+                self._search(_SEARCH_SECONDS)
 
     def _settle(self, name: str, how: str) -> None:
         """Begin what is judged: start to trace, forget the snapshots before."""

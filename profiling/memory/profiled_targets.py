@@ -1,15 +1,14 @@
 """Does each target of ``nclone-env profile`` take what its owners report, and what was estimated before?
 
 *Measured* is the resident memory of each further environment, fitted to three fresh processes. The last columns compare
-the estimate, made from one and two environments, with the memory that 8 and 64 take in a fresh process beside one: what
-all environments share exists by then, except the parameters and the optimiser of a training run.
+the estimate, made from one and two environments, with the memory that 8 and 64 take in a fresh process that has closed
+one before: what all environments share exists by then, except in a training run, which makes all of it again.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import product
 from typing import get_args
 
@@ -67,22 +66,15 @@ def row(name: str, target: Target) -> tuple[str, ...]:
 def estimates(target: Target) -> Iterator[str]:
     """Yield by how much the estimate of each number of environments differs from what they take."""
     reported, all_of_one = target.estimate(1), estimated(target, 1)
+    made_again = target.unit == "update"
     unreported = all_of_one.bytes_where(shared=False) - reported.bytes_where(shared=False)
-    unreported_once, again = _once(all_of_one) - _once(reported), made_again(target)
+    unreported_once = _once(all_of_one) - _once(reported)
     for num_envs in _ESTIMATED:
         tree = target.estimate(num_envs)
         expected = tree.bytes_where(shared=False) + num_envs * unreported
-        expected += unreported_once + again
+        expected += (_once(tree) + unreported_once) * made_again
         taken = in_fresh_process(Process(target, num_envs, steps_to_measure(target), traced=False))
         yield f"{expected / taken.data_bytes - 1:+.1%}"
-
-
-def made_again(target: Target) -> int:
-    """Return the bytes that are there once for all environments of a subject, but that a second subject has, too."""
-    with closing(target.make(1)) as one, closing(target.make(1)) as another:
-        known = {block for _, node in one.memory().walk() for block in node.blocks}
-        shared = (node for _, node in another.memory().walk() if node.shared and not node.mapped)
-        return sum(node.own_bytes for node in shared if known.isdisjoint(node.blocks))
 
 
 def _once(tree: MemoryNode) -> int:

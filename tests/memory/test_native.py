@@ -14,7 +14,7 @@ def test_a_stretch_ends_inside_one_call_of_a_library(monkeypatch):
     sys.settrace(None)
     try:
         lines = native.NativeLines()
-        lines._begin()
+        lines._begin(None)
         calls = zip(map(normpath, repeat("a/../b", 100_000)), iter(sys.gettrace, lines))  # no line of this file
         traces = list(calls)
     finally:
