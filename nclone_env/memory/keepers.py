@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import sys
@@ -11,8 +10,6 @@ import types
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from heapq import nlargest
-from itertools import filterfalse
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,27 +17,18 @@ from nclone_env.memory.measurements import NATIVE, Keeper, Place
 from nclone_env.memory.traced import place_of
 
 _SAMPLES = 3  # survivors of a line that are followed
-_LARGE = 1024  # bytes of an object that may be all that grows
 _CANDIDATES = 300  # of which they are chosen
 _DEPTH = 14
 _WIDTH = 12  # objects of a level that are followed
-_LOOK = 16384  # objects between two looks at the clock
+_LOOK = 4096  # objects between two looks at the clock
 _GRAPH = 5_000  # operations of a graph that are counted
 _FOLDER = str(Path(__file__).parent) + os.sep
-_MANAGED_DICT, _BEFORE = 1 << 4, 4 * tuple.__itemsize__
-"""Flag of types whose objects have attributes, and the bytes before them."""
 _FRAME_TYPES = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _CACHE = type(lru_cache(lambda: None))
 _CONTAINERS = (list, dict, set, deque)
 _LARGEST, _ENOUGH = 200, 60  # containers that are searched first, as what grows is among them, and parts of each
 _NO_HOLDERS = {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type}
 """Types of which there are many, and which hold what they hold in dictionaries and cells."""
-
-
-_place_of = lru_cache(2048)(place_of)
-_traceback_at = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_uint, ctypes.c_size_t)(
-    ("_PyTraceMalloc_GetTraceback", ctypes.pythonapi)
-)
 
 
 class _Node(NamedTuple):
@@ -66,11 +54,7 @@ def find_keepers(lines: Mapping[str, Collection[Place]], seconds: float) -> tupl
     deadline = time.thread_time() + seconds
     by_place = {place: name for name, places in lines.items() for place in places}
     found = _survivors(by_place, deadline)
-    samples = {
-        line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES]
-        for line, things in found.items()
-        if len(things) >= _SAMPLES or sys.getsizeof(things[0]) > _LARGE  # others are what the line makes now
-    }
+    samples = {line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES] for line, things in found.items()}
     walk = _Walk(deadline + seconds, {id(things) for things in (*found.values(), *samples.values())})
     keepers = []
     for line, things in samples.items():
@@ -112,55 +96,44 @@ def _operations(grad_fn: Any) -> int:
 
 def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list[Any]]:
     """Return objects that were allocated at each line, newest first."""
+    from _tracemalloc import _get_object_traceback as traceback_of
+
     found: dict[str, list[Any]] = {}
     missing = set(by_place.values())
-    everything = [thing for generation in (0, 1, 2) for thing in reversed(gc.get_objects(generation))]
-    for things in _likely(everything):
-        for thing, stack in _traced(things):
-            place = _place_of(stack)
-            line = by_place.get(place) if place else None
-            if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
-                found[line].append(thing)
-        missing = {line for line in missing if len(found.get(line, ())) < _SAMPLES}
-        if not missing or time.thread_time() > deadline:
-            break
-    everything.clear()  # now, rather than when garbage is collected: it is among its own objects
+    things = [thing for generation in (0, 1, 2) for thing in reversed(gc.get_objects(generation))]  # newest first
+    containers = sorted((thing for thing in things if type(thing) in _CONTAINERS), key=len, reverse=True)[:_LARGEST]
+    for holders, parts in ((containers, _sampled), (things, _with_parts), (things, _parts_of_parts)):
+        for first in range(0, len(holders), _LOOK):
+            if not missing or time.thread_time() > deadline:
+                break
+            some = [thing for thing in holders[first : first + _LOOK] if type(thing) not in _NO_HOLDERS]
+            traced = [part for thing in some for part in parts(thing) if traceback_of(part) is not None]
+            for thing in traced:
+                stack = traceback_of(thing)
+                place = place_of(tuple(stack)) if stack else None
+                line = by_place.get(place) if place else None
+                if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
+                    found[line].append(thing)
+            missing = {line for line in missing if len(found.get(line, ())) < _SAMPLES}
+    things.clear()  # now, rather than when garbage is collected: it has all objects
     return found
-
-
-def _likely(things: list[Any]) -> Iterator[list[Any]]:
-    """Yield parts of the largest containers among objects of the collector, these objects, and what they refer to."""
-    containers = nlargest(_LARGEST, (thing for thing in things if type(thing) in _CONTAINERS), len)
-    yield [part for container in containers for part in _sampled(container)]
-    for first in range(0, len(things), _LOOK):
-        yield things[first : first + _LOOK]
-    for first in range(0, len(things), _LOOK):  # of numbers, texts and arrays, which the collector does not show
-        parts = list(filterfalse(gc.is_tracked, gc.get_referents(*things[first : first + _LOOK])))
-        parts = list(dict(zip(map(id, parts), parts)).values())
-        yield parts
-        yield gc.get_referents(*(part for part in parts if type(part) in (dict, tuple)))
-
-
-def _traced(things: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """Yield those of some objects that tracemalloc knows, with the call stacks that made them."""
-    from _tracemalloc import _get_object_traceback
-
-    for thing, stack in zip(things, map(_get_object_traceback, things)):
-        if stack is not None:
-            yield thing, stack
-    if sys.version_info < (3, 12):  # it looks at the wrong address of objects with attributes
-        types_with = {kind for kind in set(map(type, things)) if kind.__flags__ & _MANAGED_DICT}
-        for thing in things if types_with else ():
-            if type(thing) in types_with:
-                stack = _traceback_at(0, id(thing) - _BEFORE)
-                if stack is not None:
-                    yield thing, stack
 
 
 def _sampled(container: Any) -> list[Any]:
     """Return some parts of a container."""
     parts = list(container.values() if isinstance(container, dict) else container)
     return parts[:: max(1, len(parts) // _ENOUGH)]
+
+
+def _with_parts(thing: Any) -> list[Any]:
+    """Return an object and its parts: the collector shows no numbers, texts and arrays on their own."""
+    return [thing, *gc.get_referents(thing)]
+
+
+def _parts_of_parts(thing: Any) -> list[Any]:
+    """Return some parts of the dictionaries that an object has and that the collector does not track either."""
+    inner = (part for part in gc.get_referents(thing) if type(part) is dict and not gc.is_tracked(part))
+    return [part for holder in inner if len(holder) >= _ENOUGH for part in _sampled(holder)]
 
 
 class _Walk:
@@ -184,18 +157,14 @@ class _Walk:
             if not level or time.thread_time() > self._deadline:
                 break
             following: list[_Node] = []
-            roots: list[tuple[_Node, str]] = []
-            seen |= {id(following), id(roots), *map(id, level)}
+            seen |= {id(following), *map(id, level)}
             for node, referrer in _referrers(level, seen):
                 name, is_root = self._name(referrer, node)
                 if is_root:
-                    roots.append((node, name))
-                    continue
+                    return _answer(thing, node, name)
                 following.append(_above(referrer, node, name))
                 if name and best is None:
                     best = _answer(thing, following[-1], "")
-            if roots:  # the shortest: a pool of results knows them, but the list of the user keeps them
-                return _answer(thing, *min(roots, key=lambda root: len(root[0].names)))
             level = following[:_WIDTH]
         return best
 
@@ -236,8 +205,8 @@ def _referrers(level: Sequence[_Node], seen: set[int]) -> Iterator[tuple[_Node, 
     referrers = gc.get_referrers(*(node.thing for node in level))
     seen.add(id(referrers))
     found = [thing for thing in referrers if id(thing) not in seen and not _is_ours(thing)]
-    if not found:  # they are in a dictionary or a tuple that the collector does not track
-        found = list(_untracked_holders(nodes.keys()))
+    if not found:  # they are in a dictionary that the collector does not track
+        found = [part for part in _untracked() if any(id(value) in nodes for value in part.values())][:1]
     seen |= {id(found), *map(id, found)}
     for referrer in found:
         part = next((part for part in gc.get_referents(referrer) if id(part) in nodes), None)
@@ -245,17 +214,12 @@ def _referrers(level: Sequence[_Node], seen: set[int]) -> Iterator[tuple[_Node, 
             yield nodes[id(part)], referrer
 
 
-def _untracked_holders(identities: Collection[int]) -> Iterator[Any]:
-    """Yield the dictionaries and tuples that the collector does not track and that have certain objects."""
-    things = gc.get_objects()
-    for first in range(0, len(things), _LOOK):
-        parts = filterfalse(gc.is_tracked, gc.get_referents(*things[first : first + _LOOK]))
-        holders = [part for part in parts if type(part) in (dict, tuple)]
-        if not set(identities).isdisjoint(map(id, gc.get_referents(*holders))):
-            for holder in holders:
-                if not set(identities).isdisjoint(map(id, gc.get_referents(holder))):
-                    yield holder
-                    return
+def _untracked() -> Iterator[dict[Any, Any]]:
+    """Yield the larger dictionaries that the collector does not track."""
+    for thing in gc.get_objects():
+        for part in gc.get_referents(thing) if type(thing) not in _NO_HOLDERS else ():
+            if type(part) is dict and len(part) >= _ENOUGH and not gc.is_tracked(part):
+                yield part
 
 
 def _above(holder: Any, node: _Node, name: str) -> _Node:

@@ -203,7 +203,7 @@ def traced_pass(target: Target, settings: ProfileSettings) -> tuple[TracedLog, t
 
     def take(step: int) -> None:
         gc.collect()
-        log.take(step, lines=True, always=step in with_lines)
+        log.take(step, lines=step in with_lines, always=True)
 
     with tracing():
         spare = TracedLog(2)  # its caches are not traced below

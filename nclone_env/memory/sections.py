@@ -9,7 +9,7 @@ from nclone_env.memory.growth import STANDARD_ERRORS, WARM_UP_SHARE, Growth
 from nclone_env.memory.measurements import FIRST_STEPS, MADE, STEPS, AllocatingLine, FunctionTime, OwnedNode
 from nclone_env.memory.owners import folded, or_dash, owner_rows
 from nclone_env.memory.section import Chart, Line, Row, Section, chart, format_bytes, format_seconds, location
-from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, judged_steps, last_judged, series
+from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, judged_steps, series
 
 _CALLERS = 4  # of a line, in the report
 _QUANTITIES = {
@@ -218,8 +218,7 @@ def _largest(stats: Stats) -> Section:
         for line in stats.largest_lines
         for row in _line_rows(line, format_bytes(line.live_bytes), f"{line.blocks:,}")
     ]
-    whole = sum(line.live_bytes[last_judged(stats.measurements)] for line in stats.measurements.lines)
-    title = f"Largest lines at the end of what is judged (tracemalloc: {format_bytes(whole)} in all)"
+    title = f"Largest lines at the end (tracemalloc: {format_bytes(traced[-1].traced_bytes)} in all)"
     return Section(title, rows or [("none", "-", "-")], ("line", "live", "blocks"))
 
 

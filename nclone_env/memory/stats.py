@@ -176,7 +176,7 @@ def compute_stats(measured: Measurements) -> Stats:
         verdict=combined_verdict(growths),
         growths=growths,
         per_environment=per_environment(measured.sizes),
-        largest_lines=largest_lines(measured.lines, last_judged(measured)),
+        largest_lines=largest_lines(measured.lines),
         grown_lines=all_grown_lines(measured, growths),
         step_peak=step_peak(measured.step_peaks, measured.settings.warm_up_steps),
         churn=churn(measured),
@@ -221,8 +221,6 @@ def series(measured: Measurements) -> dict[str, list[tuple[float, int]]]:
         "workers": [(item.step, item.worker_bytes) for item in snapshots],
         "owners": [(item.step, item.owned_bytes) for item in snapshots],
     }
-    while found["workers"] and not found["workers"][-1][1]:  # they have ended
-        found["workers"].pop()
     known = {name: points for name, points in found.items() if any(size > 0 for _, size in points)}
     traced = [(item.step, item.traced_bytes) for item in measured.traced]
     return {"traced": traced, **known} if traced else known
@@ -277,17 +275,11 @@ def churn(measured: Measurements) -> Churn | None:
     return Churn(blocks / steps, size / steps, steps, tuple(most))
 
 
-def last_judged(measured: Measurements) -> int:
-    """Return the index of the last line snapshot that is judged: what a function had is gone when it has returned."""
-    last = judged_steps(measured)[1]
-    return max((number for number, step in enumerate(measured.line_steps) if step <= last), default=-1)
-
-
-def largest_lines(lines: Sequence[SourceLine], at: int = -1) -> tuple[LiveLine, ...]:
-    """Return the lines with the most live memory at a line snapshot, by default the last one, largest first."""
+def largest_lines(lines: Sequence[SourceLine]) -> tuple[LiveLine, ...]:
+    """Return the lines with the most live memory at the end, largest first."""
     found: dict[tuple[str, int], LiveLine] = {}
-    for line in sorted(lines, key=lambda line: -line.live_bytes[at]):
-        key, size, blocks = (line.file, line.line), line.live_bytes[at], line.blocks[at]
+    for line in sorted(lines, key=lambda line: -line.live_bytes[-1]):
+        key, size, blocks = (line.file, line.line), line.live_bytes[-1], line.blocks[-1]
         old = found.get(key)
         if old is not None:
             found[key] = replace(old, live_bytes=old.live_bytes + size, blocks=old.blocks + blocks)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import site
 import sysconfig
@@ -23,8 +22,6 @@ _FRAMES = 16  # of the call stack of each traced block: enough to pass through w
 _LINE_SNAPSHOTS = 16
 _COST = 10
 """Line snapshots take at most a tenth of the time."""
-_TRACE = 85  # bytes that tracemalloc counts for a traced block at most: an entry and its share of a hash table
-_STACK_FACTOR = 3.3  # bytes of the allocator for a call stack, by what tracemalloc counts of it: not its frames
 _PROBES = 4_000  # objects that a measurement of tracemalloc's tables makes
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 _FOLDER = str(Path(__file__).parent) + os.sep
@@ -53,41 +50,11 @@ def tracing() -> Iterator[None]:
 def start_tracing() -> None:
     """Start tracemalloc with call stacks deep enough for the report."""
     tracemalloc.start(_FRAMES)
-    _stacks.clear()
 
 
 def table_bytes() -> int:
     """Return the bytes of the allocator that tracemalloc's own tables take."""
-    if not tracemalloc.is_tracing():
-        return 0
-    counted = tracemalloc.get_tracemalloc_memory()
-    stacks = _stacks.counted_since(counted)
-    return int((counted - stacks) * _table_factor() + stacks * _STACK_FACTOR)
-
-
-class _Stacks:
-    """The call stacks that tracemalloc has seen, and keeps for good, since the lines were first noted."""
-
-    def __init__(self) -> None:
-        self._counted = self._first = self._traces = 0
-
-    def note(self, traces: int) -> None:
-        """Note the number of traced blocks."""
-        if not self._counted:
-            self._counted, self._first = tracemalloc.get_tracemalloc_memory(), traces
-        self._traces = traces
-
-    def counted_since(self, counted: int) -> int:
-        """Return the part of what tracemalloc counts that is for call stacks, rather than for traced blocks."""
-        traces = max(0, self._traces - self._first)
-        return max(0, counted - self._counted - _TRACE * traces) if self._counted else 0
-
-    def clear(self) -> None:
-        """Forget what was noted."""
-        self._counted = 0
-
-
-_stacks = _Stacks()
+    return int(tracemalloc.get_tracemalloc_memory() * _table_factor()) if tracemalloc.is_tracing() else 0
 
 
 @cache
@@ -128,21 +95,10 @@ def raw_traces() -> list[tuple[int, int, tuple[Frame, ...], int]]:
     return list(found)
 
 
-def collect_garbage() -> None:
-    """Collect garbage, and free what Python keeps for new objects; not if the code has switched that off.
-
-    A tuple or a number that is freed goes to a list of its type until the next full collection and counts as live
-    until then, of the line that allocated it first: up to a megabyte, reached after thousands of steps.
-    """
-    if gc.isenabled():
-        gc.collect()
-
-
 def live_lines() -> dict[Place, list[Any]]:
     """Return [bytes, blocks, call stack] of every line with live traced memory, without that of the profiler."""
     stacks: dict[int, list[Any]] = {}
     traces = raw_traces()
-    _stacks.note(len(traces))
     for _, size, stack, _ in traces:
         entry = stacks.get(id(stack))
         if entry is None:
@@ -180,7 +136,6 @@ class TracedLog:
         self._numbers: dict[Place, int] = {}
         self._stacks: list[tuple[Frame, ...]] = []
         self._lines: list[tuple[float, np.ndarray]] = []
-        self._spacing = 0.0  # steps between two line snapshots that are kept
         self._next = 0.0
         self.whole = True
         """Whether tracemalloc ran at every snapshot: the code may stop it."""
@@ -189,35 +144,28 @@ class TracedLog:
         """Note the traced bytes at a step.
 
         Args:
-            lines: from the lines, which are exact, unless the last time was so recently that they take too long.
-            always: even then, and keep them.
+            lines: also note the lines, after the total, which they would disturb; the first ones before it.
+            always: even if the last time was so recently that it takes too large a share of the time.
         """
+        first = lines and not self._lines
+        if first:
+            self._take_lines(step, always)
         self.whole &= tracemalloc.is_tracing()
-        due = lines and tracemalloc.is_tracing() and (always or time.perf_counter() >= self._next)
-        size = self._take_lines(step, always) if due else tracemalloc.get_traced_memory()[0] - self._own
-        if due:
-            collect_garbage()
-            self._own = tracemalloc.get_traced_memory()[0] - size
-        self._values[self._count] = step, size
+        self._values[self._count] = step, tracemalloc.get_traced_memory()[0] - self._own
         self._count += 1
+        if lines and not first:
+            self._take_lines(step, always)
 
-    def _take_lines(self, step: float, always: bool) -> int:
-        """Return the bytes of all lines, keep them if it is time to, and note what the profiler has allocated."""
+    def _take_lines(self, step: float, always: bool) -> None:
+        """Note the lines with live memory, and by the way how much the profiler itself has allocated."""
         start = time.thread_time()
-        lines = live_lines()
-        size = sum(entry[0] for entry in lines.values())
-        if always or not self._lines or step - self._lines[-1][0] >= self._spacing:
-            self._keep(step, lines)
-        self._next = time.perf_counter() + _COST * (time.thread_time() - start)
-        return size
-
-    def _keep(self, step: float, lines: dict[Place, list[Any]]) -> None:
-        """Keep the lines of a step; when there are too many, every second of the earlier ones is dropped."""
+        if not tracemalloc.is_tracing() or (time.perf_counter() < self._next and not always):
+            return
         if self._lines and self._lines[-1][0] == step:
             del self._lines[-1]
         if len(self._lines) == _LINE_SNAPSHOTS:
             del self._lines[1::2]
-            self._spacing = self._lines[-1][0] - self._lines[-2][0]
+        lines = live_lines()
         for place, (_, _, stack, *_) in lines.items():
             if place not in self._numbers:
                 self._numbers[place] = len(self._stacks)
@@ -226,10 +174,14 @@ class TracedLog:
         for place, (size, blocks, *_) in lines.items():
             values[self._numbers[place]] = size, blocks
         self._lines.append((step, values))
+        live = int(values[:, 0].sum())
+        del lines, values
+        self._own = tracemalloc.get_traced_memory()[0] - live
+        self._next = time.perf_counter() + _COST * (time.thread_time() - start)
 
-    def measure_again(self) -> None:
-        """Take the next value from the lines in any case: the profiler has allocated something."""
-        self._next = 0.0
+    def exclude(self, size: int) -> None:
+        """Leave so many traced bytes out until lines are noted again: the profiler has taken them."""
+        self._own += size
 
     @property
     def nbytes(self) -> int:
@@ -238,7 +190,7 @@ class TracedLog:
 
     def clear(self) -> None:
         """Drop all snapshots and lines."""
-        self._count, self._spacing, self._next, self.whole = 0, 0.0, 0.0, True
+        self._count, self._next, self.whole = 0, 0.0, True
         self._lines.clear()
 
     def thin(self) -> None:

@@ -119,37 +119,15 @@ def _work(pipe: Any, leaks: bool) -> None:
         pipe.send(None)
 
 
-def worker(steps: Steps, leaks: bool, method: str = "fork") -> None:
+def worker(steps: Steps, leaks: bool) -> None:
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context(method).Process(target=_work, args=(theirs, leaks), daemon=True)
+    process = multiprocessing.get_context("fork").Process(target=_work, args=(theirs, leaks), daemon=True)
     process.start()
     for _ in steps():
         ours.send(1)
         ours.recv()
     ours.send(None)
     process.join()
-
-
-def spawned(steps: Steps, leaks: bool) -> None:
-    """Leak in a worker process that shares nothing with this one."""
-    worker(steps, leaks, "spawn")
-
-
-def instances(steps: Steps, leaks: bool) -> None:
-    """Register objects of a class by their bound methods."""
-
-    class View:
-        def __init__(self, number: int):
-            self.number = number
-
-        def changed(self) -> None:
-            self.number += 1
-
-    listeners: list[Any] = []
-    for step in steps():
-        listeners.append(View(step).changed)  # leaks
-        if not leaks:
-            listeners.clear()
 
 
 def hook(steps: Steps, leaks: bool) -> None:
@@ -455,21 +433,7 @@ LISTED = (
     *(thread_local, files),
 )
 MORE = (
-    *(
-        global_list,
-        queue,
-        class_attribute,
-        spawned,
-        instances,
-        weak_keys,
-        arrays,
-        views,
-        tensors,
-        log_records,
-        tasks,
-        thread,
-        sockets,
-    ),
+    *(global_list, queue, class_attribute, weak_keys, arrays, views, tensors, log_records, tasks, thread, sockets),
     *(maps, buffers, asynchronous, tracebacks, default_argument, cycles, partials, text, context_variable),
 )
 PROGRAMS = {program.__name__: program for program in (*LISTED, *MORE)}
@@ -477,7 +441,7 @@ PROGRAMS = {program.__name__: program for program in (*LISTED, *MORE)}
 
 def leaking_line(name: str) -> int:
     """Return the number of the line that leaks."""
-    lines, first = inspect.getsourcelines(_work if name in ("worker", "spawned") else PROGRAMS[name])
+    lines, first = inspect.getsourcelines(_work if name == "worker" else PROGRAMS[name])
     return first + next(number for number, line in enumerate(lines) if line.rstrip().endswith(MARK))
 
 
