@@ -187,7 +187,8 @@ def _is_other(data: bytes) -> bool:
     """Return whether data are neither a text of keys and values nor bytes of a level."""
     if any(data.startswith(bytes_there, place) for place, bytes_there, _ in _OTHER_KINDS):
         return True
-    first = next((line for line in data[:_PART].splitlines() if line.strip() and not line.startswith(b"#")), b"=")
+    lines = (line.strip(b" \t" + codecs.BOM_UTF8) for line in data[:_PART].splitlines())
+    first = next((line for line in lines if line and not line.startswith(b"#")), b"=")
     return 0 not in data[:_PROBE] and b"=" not in first and not is_older(data)
 
 

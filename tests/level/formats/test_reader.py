@@ -47,6 +47,11 @@ def test_byte_order_mark_is_skipped():
     assert same(read_level(b"\xef\xbb\xbf" + FORMATS["text"]), RAW)
 
 
+@pytest.mark.parametrize("before", ["  # mine\n", "\ufeff# mine\n\n", "\t# a\n\t# b\n", "\n\n"])
+def test_a_text_of_any_name_may_begin_with_comments(before):
+    assert same(read_level(before.encode() + FORMATS["text"]), RAW)
+
+
 def test_errors_name_the_file(tmp_path):
     path = tmp_path / "broken.map"
     path.write_bytes(FORMATS["map"][:1000])
