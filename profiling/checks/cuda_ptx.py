@@ -14,17 +14,16 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from unittest import mock
 
 import numba
-import numpy as np
 import tyro
 from cuda.pathfinder import find_nvidia_binary_utility
 from numba import cuda
@@ -34,68 +33,14 @@ from numba.cuda.core import errors as cuda_errors
 from numba.cuda.cudadrv import nvvm
 from tyro.conf import Positional
 
-from nclone_env.config import EnvironmentConfig
-from nclone_env.env.arrays.buffers import make_buffers
-from nclone_env.env.compiled.observe import kernel_view, no_observations
-from nclone_env.env.compiled.records import NEXT_STEP
-from nclone_env.env.compiled.step import step_range
-from nclone_env.env.compiled.step_arrays import make_step_arrays
-from nclone_env.env.levels import playable_levels
-from nclone_env.obs.spec import observation_specs
 from nclone_env.sim import copy
-from nclone_env.sim.copy import copy_world, hash_world
-from nclone_env.sim.state import make_worlds
-from nclone_env.sim.tick import start, tick
+from profiling.checks.cuda_programs import PROGRAMS, arguments
 from profiling.measure import describe
 
 Capability = tuple[int, int]
 CAPABILITY: Capability = (8, 0)
-_WORLDS = 2  # only the types of the arrays matter
 _OPCODE = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)", re.MULTILINE)
 _FLOAT = r"\bb?f(16|32|64)(x2)?"
-
-
-def play(levels, worlds, inputs):
-    """Play a world from the start of its level with a row of inputs, (n, frames) uint8."""
-    index = cuda.grid(1)
-    if index < inputs.shape[0]:
-        start(levels, worlds, index, index % levels.header.shape[0])
-        for frame in range(inputs.shape[1]):
-            tick(levels, worlds, index, inputs[index, frame])
-
-
-def branch(source, indices, target, hashes):
-    """Copy world ``indices[index]`` and hash the copy; ``indices`` is (n,) int64, ``hashes`` (n,) uint64."""
-    index = cuda.grid(1)
-    if index < indices.shape[0]:
-        copy_world(source, indices[index], target, index)
-        hashes[index] = hash_world(target, index)
-
-
-def step(arrays, out, final):
-    """Step an environment; arguments as of ``step_range``."""
-    index = cuda.grid(1)
-    if index < arrays.actions.shape[0]:
-        step_range(arrays, out, final, 0, 0, index, index + 1)
-
-
-PROGRAMS: dict[str, Callable[..., None]] = {"play": play, "branch": branch, "step": step}
-
-
-def arguments(name: str) -> tuple[Any, ...]:
-    """Return arguments of the types that a program is compiled for."""
-    config = EnvironmentConfig()
-    levels = playable_levels(config)
-    worlds = make_worlds(_WORLDS, levels)
-    actions = np.zeros(_WORLDS, np.int64)
-    if name == "play":
-        return levels.arrays, worlds, np.zeros((_WORLDS, 1), np.uint8)
-    if name == "branch":
-        return worlds, actions, worlds, np.zeros(_WORLDS, np.uint64)
-    specs = observation_specs(config)
-    none = no_observations(specs)
-    out = kernel_view(make_buffers(specs, _WORLDS), none)
-    return make_step_arrays(config, levels, _WORLDS, NEXT_STEP, slots=1), out, none
 
 
 @contextmanager
@@ -195,10 +140,15 @@ def report(name: str, modules: list[str], capability: Capability, folder: Path |
     print(f"{name}: {counts.total():,} instructions, {len(ptx) / 1024:,.0f} KB; {assemble(ptx, capability)}")
     print("  rounded to nearest: " + ", ".join(f"{number:,} {what}" for what, number in rounded.items()))
     print("  found: " + ", ".join(f"{number} {what}" for what, number in findings._asdict().items()))
+    keep(folder, name, ptx)
+    return not any(findings)
+
+
+def keep(folder: Path | None, name: str, ptx: str) -> None:
+    """Write PTX to ``NAME.ptx`` in a folder, if there is one."""
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.ptx").write_text(ptx)
-    return not any(findings)
 
 
 def main(
@@ -211,7 +161,7 @@ def main(
     Args:
         program: the program to compile, all by default.
         capability: compute capability of the GPU.
-        folder: keep the PTX here.
+        folder: keep the PTX here, for ``profiling.checks.cuda_run``; the control is ``fused.ptx``.
 
     Returns:
         The exit code.
@@ -221,8 +171,10 @@ def main(
     names = [program] if program else list(PROGRAMS)
     compiled = {name: compile_llvm(name, (major, minor)) for name in {"play", *names}}
     clean = [report(name, compiled[name], (major, minor), folder) for name in names]
-    control = find(compile_ptx(compiled["play"], (major, minor), fuse=True)).fused
+    fused = compile_ptx(compiled["play"], (major, minor), fuse=True)
+    control = find(fused).fused
     print(f"control, play with CUDA's default options: {control:,} fused")
+    keep(folder, "fused", fused)
     return 0 if all(clean) and control else 1
 
 

@@ -1,0 +1,87 @@
+"""The programs that run on a GPU, one world per thread, and arguments of their types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.env.arrays.buffers import make_buffers
+from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
+from nclone_env.env.compiled.records import NEXT_STEP
+from nclone_env.env.compiled.step import step_range
+from nclone_env.env.compiled.step_arrays import make_step_arrays
+from nclone_env.env.levels import playable_levels
+from nclone_env.jit import kernel
+from nclone_env.obs.spec import observation_specs
+from nclone_env.sim.copy import FIRST, copy_world, hash_world, mix
+from nclone_env.sim.state import make_worlds
+from nclone_env.sim.tick import start, tick
+
+
+@kernel
+def play_world(levels, worlds, index, inputs):
+    """Play a world with its row of inputs, again from the start after each end; return a hash of its state at all ends.
+
+    Neighbours play the same level.
+
+    Args:
+        inputs: (n, frames) uint8.
+    """
+    level = index * levels.header.shape[0] // inputs.shape[0]
+    value = FIRST
+    start(levels, worlds, index, level)
+    for frame in range(inputs.shape[1]):
+        tick(levels, worlds, index, inputs[index, frame])
+        state = worlds.ninjas[index]["state"]
+        if state == DEAD or state == CELEBRATING:
+            value = mix(value, hash_world(worlds, index))
+            start(levels, worlds, index, level)
+    return mix(value, hash_world(worlds, index))
+
+
+def play(levels, worlds, inputs, hashes):
+    """Play each world; ``inputs`` is (n, frames) uint8, ``hashes`` (n,) uint64."""
+    index = cuda.grid(1)
+    if index < inputs.shape[0]:
+        hashes[index] = play_world(levels, worlds, index, inputs)
+
+
+def branch(source, indices, target, hashes):
+    """Copy world ``indices[index]`` and hash the copy; ``indices`` is (n,) int64, ``hashes`` (n,) uint64."""
+    index = cuda.grid(1)
+    if index < indices.shape[0]:
+        copy_world(source, indices[index], target, index)
+        hashes[index] = hash_world(target, index)
+
+
+def step(arrays, out, final):
+    """Step an environment; arguments as of ``step_range``."""
+    index = cuda.grid(1)
+    if index < arrays.actions.shape[0]:
+        step_range(arrays, out, final, 0, 0, index, index + 1)
+
+
+PROGRAMS: dict[str, Callable[..., None]] = {"play": play, "branch": branch, "step": step}
+
+
+def arguments(
+    name: str, count: int = 2, levels: tuple[str, ...] = ("first-steps",), frames: int = 1
+) -> tuple[Any, ...]:
+    """Return arguments of a program for ``count`` worlds or environments, zeros where the caller chooses."""
+    config = EnvironmentConfig(levels=levels)
+    chosen = playable_levels(config)
+    hashes = np.zeros(count, np.uint64)
+    if name == "play":
+        return chosen.arrays, make_worlds(count, chosen), np.zeros((count, frames), np.uint8), hashes
+    if name == "branch":
+        worlds = make_worlds(count, chosen)
+        return worlds, np.zeros(count, np.int64), worlds, hashes
+    specs = observation_specs(config)
+    none = no_observations(specs)
+    out = kernel_view(make_buffers(specs, count), none)
+    return make_step_arrays(config, chosen, count, NEXT_STEP, slots=1), out, FinalArrays(none, *NO_FINAL_ROWS)
