@@ -63,7 +63,7 @@ def step(arrays, out, final):
     """Step an environment; arguments as of ``step_range``."""
     index = cuda.grid(1)
     if index < arrays.actions.shape[0]:
-        step_range(arrays, out, final, 0, 0, index, index + 1)
+        step_range(arrays, out, final, 0, index, index, index + 1)
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {"play": play, "branch": branch, "step": step}
@@ -84,4 +84,4 @@ def arguments(
     specs = observation_specs(config)
     none = no_observations(specs)
     out = kernel_view(make_buffers(specs, count), none)
-    return make_step_arrays(config, chosen, count, NEXT_STEP, slots=1), out, FinalArrays(none, *NO_FINAL_ROWS)
+    return make_step_arrays(config, chosen, count, NEXT_STEP, slots=count), out, FinalArrays(none, *NO_FINAL_ROWS)

@@ -14,12 +14,10 @@ from nclone_env.train.network.encoders import PICTURES
 from nclone_env.train.ranks import Ranks
 
 
-def learning_device(config: TrainConfig, by_hand: bool, ranks: Ranks) -> torch.device | None:
+def learning_device(config: TrainConfig, ranks: Ranks) -> torch.device | None:
     """Return the device of a run's policy, None for the processor and the threads of the run.
 
-    Args:
-        by_hand: whether the hand-written network covers the policy; without pictures ``auto`` then stays on the
-            processor, where a step costs less than the launches of a GPU's kernels.
+    ``auto`` takes a GPU for pictures only: other policies cost less on the processor than the launches of its kernels.
 
     Raises:
         ConfigError: if ``cuda`` is asked for and cannot be used.
@@ -27,8 +25,8 @@ def learning_device(config: TrainConfig, by_hand: bool, ranks: Ranks) -> torch.d
     if config.device == "cpu":
         return None
     usable = torch.cuda.is_available()
-    faster_here = by_hand and not any(name in PICTURES for name in config.environment.observations)
-    if config.device == "auto" and (faster_here or ranks.count > 1 or not usable):
+    has_pictures = any(name in PICTURES for name in config.environment.observations)
+    if config.device == "auto" and (not has_pictures or ranks.count > 1 or not usable):
         return None
     if not usable:
         build = f"is built for CUDA {torch.version.cuda} but finds no GPU" if torch.version.cuda else "has no CUDA"

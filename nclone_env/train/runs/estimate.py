@@ -33,7 +33,6 @@ from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.run import (
     group_sizes,
-    is_by_hand,
     learner_parts,
     make_held_out,
     make_storage,
@@ -75,8 +74,9 @@ def estimate_bytes(
     num_envs = len(ranks.share(config.num_envs))
     counts = dict.fromkeys(one, make_workers(config, ranks).count) | dict.fromkeys(_OF_ENVIRONMENTS, num_envs)
     sizes = {name: _continued(one[name], two[name], count) for name, count in counts.items()}
+    groups = group_sizes(num_envs, _device(config, ranks))
     sizes["groups"] = _Sizes(
-        sum(_continued(one["groups"], two["groups"], size).each for size in group_sizes(num_envs)), *one["groups"][1:]
+        sum(_continued(one["groups"], two["groups"], size).each for size in groups), *one["groups"][1:]
     )
     return MemoryNode("training run", children=tuple(_node(name, found) for name, found in sizes.items()))
 
@@ -137,7 +137,7 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
     levels, held_out = _example_levels(config)
     environment = config.unstacked_environment.replace(levels=levels)
     with closing(_begun(make_envs(environment, count))) as envs:
-        device = None if learning_device(config, is_by_hand(envs, config.frame_stack), ranks) is None else _NOWHERE
+        device = _device(config, ranks)
         with _NOWHERE:
             policy = make_policy(config, observation_shapes(envs, config.frame_stack))
         parameters, workers = FlatParameters(policy.to_empty(device="cpu")), make_workers(config, ranks)
@@ -147,7 +147,7 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
         group = Collector(envs, storage.columns(0, count), network, config.seed).memory()
         parts = [part.memory() for part in (storage, network, learner, Rows(config.num_updates))]
     if config.keeps_clone:
-        rows = most_rows(config, ranks)
+        rows = most_rows(config, ranks, device)
         parts.append(Reference(policy, storage, workers.count, rows, device).memory())
 
     def make_begun(environment: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
@@ -160,6 +160,11 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
             parts.append(measured.memory())
     own = MemoryNode("parameters", parameters.vector.nbytes, shared=True)
     return {part.name: _sizes(part) for part in (own, *parts, replace(group, name="groups"))}
+
+
+def _device(config: TrainConfig, ranks: Ranks) -> torch.device | None:
+    """Return a device in place of a run's, whose arrays take no memory."""
+    return None if learning_device(config, ranks) is None else _NOWHERE
 
 
 def _example_levels(config: TrainConfig) -> tuple[tuple[LevelSource, ...], tuple[LevelSource, ...]]:

@@ -33,15 +33,16 @@ from nclone_env.train.levels.starts import run_starts
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.device import is_pinned, learning_device
 from nclone_env.train.network.encoders import PICTURES
-from nclone_env.train.network.mlp import covers, make_network
+from nclone_env.train.network.mlp import make_network
 from nclone_env.train.network.policy import ActorCritic, FlatParameters, make_policy
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import KeptCurve, LearningCurve
 from nclone_env.train.runs.folder import RunFolder
 
-_GROUP_SIZE, _SMALLEST_GROUP = 128, 16
-"""Environments of a group if there are many, and fewest of a group if there are few: each call costs some 10 us."""
+_GROUP_SIZE, _DEVICE_GROUP_SIZE, _SMALLEST_GROUP = 128, 512, 16
+"""Environments of a group if there are many, also with the policy on a device, and fewest of a group if there are few:
+a call costs some 10 us, on a device half a millisecond of the interpreter."""
 
 Score = tuple[float, float, float]
 """Recent success rate of the worst level, mean success rate, mean return: what makes a checkpoint the best."""
@@ -144,9 +145,10 @@ class Run:
         self.curve.close()
 
 
-def group_sizes(num_envs: int) -> list[int]:
+def group_sizes(num_envs: int, device: torch.device | None = None) -> list[int]:
     """Return the number of environments of each group of a rank; it does not depend on the number of threads."""
-    count = max(1, min(num_envs // _SMALLEST_GROUP, max(2, num_envs // _GROUP_SIZE)))
+    size = _GROUP_SIZE if device is None else _DEVICE_GROUP_SIZE
+    count = max(1, min(num_envs // _SMALLEST_GROUP, max(2, num_envs // size)))
     edges = [num_envs * group // count for group in range(count + 1)]
     return [last - first for first, last in itertools.pairwise(edges)]
 
@@ -157,9 +159,9 @@ def part_size(config: TrainConfig) -> int:
     return min(256 if has_pictures else 512, config.minibatch_size)
 
 
-def most_rows(config: TrainConfig, ranks: Ranks) -> int:
+def most_rows(config: TrainConfig, ranks: Ranks, device: torch.device | None) -> int:
     """Return the largest number of rows of a call of the network."""
-    return max(*group_sizes(len(ranks.share(config.num_envs))), part_size(config))
+    return max(*group_sizes(len(ranks.share(config.num_envs)), device), part_size(config))
 
 
 def make_workers(config: TrainConfig, ranks: Ranks) -> Workers:
@@ -218,7 +220,8 @@ def _assemble(
     """Build the components of :func:`set_up` that need the levels."""
     environment, held_out, stream = levels
     share = ranks.share(config.num_envs)
-    sizes = group_sizes(len(share))
+    device = learning_device(config, ranks)
+    sizes = group_sizes(len(share), device)
     groups = [make_envs(environment, size) for size in sizes]
     envs = groups[0]
     in_use = len(envs.level_names) if stream is None else stream.plan.in_use
@@ -226,7 +229,6 @@ def _assemble(
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
     parameters = FlatParameters(policy)
-    device = learning_device(config, is_by_hand(envs, config.frame_stack), ranks)
     storage = make_storage(config, len(share), envs, device)
     parts = learner_parts(config, policy, parameters, storage, workers, ranks, device)
     starts = run_starts(environment, config.starts, planner) if stream is None else stream.current.starts
@@ -274,12 +276,6 @@ def _choose_levels(config: TrainConfig, planner: Planner, ranks: Ranks, generate
     return _Levels(environment, (*held_out, *measured), stream)
 
 
-def is_by_hand(envs: VectorEnvironment, frame_stack: int) -> bool:
-    """Return whether the hand-written network covers the policy for these environments."""
-    dtypes = {name: space.dtype for name, space in envs.single_observation_space.spaces.items()}
-    return covers(dtypes, frame_stack)
-
-
 def make_storage(
     config: TrainConfig, num_envs: int, envs: VectorEnvironment, device: torch.device | None
 ) -> RolloutStorage:
@@ -299,7 +295,9 @@ def learner_parts(
     device: torch.device | None,
 ) -> LearnerParts:
     """Return what a learner is made of, with the network that it trains."""
-    network = make_network(policy, parameters, storage, workers.count, most_rows(config, ranks), device, config.amp)
+    network = make_network(
+        policy, parameters, storage, workers.count, most_rows(config, ranks, device), device, config.amp
+    )
     return LearnerParts(config, policy, parameters, storage, network, workers, part_size(config), ranks, device)
 
 

@@ -87,4 +87,4 @@ def restore_reference(run: Run, state: dict[str, Tensor]) -> None:
 
 
 def _reference(run: Run, policy: ActorCritic) -> Reference:
-    return Reference(policy, run.storage, run.workers.count, most_rows(run.config, run.ranks), run.device)
+    return Reference(policy, run.storage, run.workers.count, most_rows(run.config, run.ranks, run.device), run.device)
