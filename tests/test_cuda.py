@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip("numba_cuda", reason="needs the extra cuda: make cuda")
 
+from profiling.checks.cuda_programs import arguments
 from profiling.checks.cuda_ptx import Findings, compile_llvm, compile_ptx, find, opcodes
+from profiling.checks.cuda_run import mapped, parameters
 
 CLEAN = Findings(fused=0, unrounded=0, approximate=0, calls=0, external=0)
 
@@ -24,6 +29,16 @@ def test_a_played_frame_rounds_every_operation_once(play):
     counts = opcodes(ptx)
     for opcode in ("add.rn.f64", "sub.rn.f64", "mul.rn.f64", "div.rn.f64", "sqrt.rn.f64"):
         assert counts[opcode] > 100
+
+
+def test_a_launch_passes_as_many_parameters_as_the_code_takes(play):
+    def on_gpu(array):
+        interface = {"data": (0, False)}
+        described = {name: getattr(array, name) for name in ("size", "dtype", "shape", "strides")}
+        return SimpleNamespace(**described, __cuda_array_interface__=interface)
+
+    passed = list(parameters(mapped(arguments("play"), on_gpu)))
+    assert len(passed) == len(re.findall(r"^\s*\.param \.u64 ", compile_ptx(play), re.MULTILINE))
 
 
 def test_the_default_of_cuda_would_fuse(play):

@@ -15,7 +15,7 @@ from ..processes import REPOSITORY, run_module
 
 def script(name: str):
     """Import a script; skip the test if it needs an extra that is not installed."""
-    if name == "checks.cuda_ptx":
+    if name.startswith("checks.cuda_"):
         pytest.importorskip("numba_cuda", reason="needs the extra cuda")
     return importlib.import_module(f"profiling.{name}")
 

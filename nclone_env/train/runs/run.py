@@ -40,9 +40,9 @@ from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import KeptCurve, LearningCurve
 from nclone_env.train.runs.folder import RunFolder
 
-_GROUP_SIZE, _DEVICE_GROUP_SIZE, _SMALLEST_GROUP = 128, 512, 16
-"""Environments of a group if there are many, also with the policy on a device, and fewest of a group if there are few:
-a call costs some 10 us, on a device half a millisecond of the interpreter."""
+_GROUP_SIZE, _DEVICE_GROUP_SIZE, _SMALLEST_GROUP, _MOST_GROUPS = 128, 512, 16, 16
+"""Environments of a group if there are many, also with the policy on a device, fewest of a group if there are few, and
+most groups: a step of a group takes the interpreter some 40 us, on a device 500, and threads take turns in it."""
 
 Score = tuple[float, float, float]
 """Recent success rate of the worst level, mean success rate, mean return: what makes a checkpoint the best."""
@@ -148,7 +148,7 @@ class Run:
 def group_sizes(num_envs: int, device: torch.device | None = None) -> list[int]:
     """Return the number of environments of each group of a rank; it does not depend on the number of threads."""
     size = _GROUP_SIZE if device is None else _DEVICE_GROUP_SIZE
-    count = max(1, min(num_envs // _SMALLEST_GROUP, max(2, num_envs // size)))
+    count = max(1, min(num_envs // _SMALLEST_GROUP, max(2, num_envs // size), _MOST_GROUPS))
     edges = [num_envs * group // count for group in range(count + 1)]
     return [last - first for first, last in itertools.pairwise(edges)]
 
