@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -80,14 +81,18 @@ def make_guide(levels: LevelSet, level: int = 0, gold: bool = False) -> Guide:
         level: index of the level.
         gold: whether to guide to the gold as well.
     """
-    maps = [_Map(levels, level, clearance, gold) for clearance in CLEARANCES]
+
+    @cache
+    def lattice(clearance: float) -> _Map:
+        return _Map(levels, level, clearance, gold)
+
     count = int(np.count_nonzero(levels.entities_of(level)["type"] == LOCKED_DOOR))
     for has_doors in (True, False) if count <= MOST_DOORS else (False,):
-        for each in maps:
-            landmarks = each.find_landmarks(has_doors)
+        for clearance in CLEARANCES:
+            landmarks = lattice(clearance).find_landmarks(has_doors)
             if landmarks:
-                return each.guide(landmarks, has_doors)
-    return maps[0].straight()
+                return lattice(clearance).guide(landmarks, has_doors)
+    return lattice(CLEARANCES[0]).straight()
 
 
 @dataclass(frozen=True)

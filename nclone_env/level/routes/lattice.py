@@ -26,6 +26,10 @@ _MINE_FACTOR = np.float32(4.0)
 _DOOR_REACH = RADIUS - 1.0
 _HALF_ONE_WAY = 17.0
 """Pixels from the middle of a one-way platform within which it holds the ninja (physics 02, section 6.10)."""
+_ONE_WAY_REACH = max(_HALF_ONE_WAY, 2.0 * SPACING)
+
+_Nodes = tuple[slice, slice]
+_EVERYWHERE: _Nodes = slice(0, LATTICE[0]), slice(0, LATTICE[1])
 
 
 def clear_nodes(solid: np.ndarray, clearance: float) -> np.ndarray:
@@ -46,27 +50,56 @@ def _find_clear(solid, free, clearance):
     reach = int(clearance / 2.0) + 1
     for j in range(2, free.shape[0] - 2):
         for i in range(2, free.shape[1] - 2):
-            blocked = False
-            for b in range(-reach, reach):
-                for a in range(-reach, reach):
-                    dx, dy = 2.0 * a + 1.0, 2.0 * b + 1.0
-                    if dx * dx + dy * dy < clearance * clearance and solid[_PER_NODE * j + b, _PER_NODE * i + a]:
-                        blocked = True
-            free[j, i] = not blocked
+            free[j, i] = _is_clear(solid, _PER_NODE * j, _PER_NODE * i, reach, clearance)
+
+
+@kernel
+def _is_clear(solid, row, column, reach, clearance):
+    """Return whether a disc around a corner of squares of the mask is free."""
+    for b in range(-reach, reach):
+        for a in range(-reach, reach):
+            dx, dy = 2.0 * a + 1.0, 2.0 * b + 1.0
+            if solid[row + b, column + a] and dx * dx + dy * dy < clearance * clearance:
+                return False
+    return True
 
 
 def node_lengths(x: float, y: float, half_width: float = 0.0, half_height: float = 0.0) -> np.ndarray:
     """Return (101, 177) float64: the distance of each node from a point, or from a rectangle around it, pixels."""
-    rows, columns = np.ogrid[: LATTICE[0], : LATTICE[1]]
-    dx = np.maximum(np.abs(SPACING * columns - x) - half_width, 0.0)
-    dy = np.maximum(np.abs(SPACING * rows - y) - half_height, 0.0)
+    return _lengths(_EVERYWHERE, x, y, half_width, half_height)
+
+
+def _lengths(nodes: _Nodes, x: float, y: float, half_width: float, half_height: float) -> np.ndarray:
+    """Return what :func:`node_lengths` does for some rows and columns."""
+    down, across = _offsets(nodes, x, y)
+    dx = np.maximum(np.abs(across) - half_width, 0.0)
+    dy = np.maximum(np.abs(down) - half_height, 0.0)
     return np.sqrt(dx * dx + dy * dy)  # unlike hypot, the same on every machine
+
+
+def _offsets(nodes: _Nodes, x: float, y: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return (rows, 1) and (1, columns) float64: how far below a point and to its right each node is, pixels."""
+    rows, columns = nodes
+    down = SPACING * np.arange(rows.start, rows.stop)[:, None] - y
+    return down, SPACING * np.arange(columns.start, columns.stop)[None] - x
+
+
+def _nodes_near(x: float, y: float, width: float, height: float) -> _Nodes:
+    """Return the rows and columns of all nodes not farther from a point than ``width`` and ``height``, pixels."""
+    rows, columns = (
+        slice(max(0, math.floor((at - reach) / SPACING)), max(0, min(count, math.ceil((at + reach) / SPACING) + 1)))
+        for at, reach, count in zip((y, x), (height, width), LATTICE, strict=True)
+    )
+    return rows, columns
 
 
 def nodes_at_door(door: np.void) -> np.ndarray:
     """Return (101, 177) bool: the nodes that a ``DOOR`` blocks while it is closed."""
     half_x, half_y = (0.0, HALF_DOOR) if door["vertical"] else (HALF_DOOR, 0.0)
-    return node_lengths(float(door["x"]), float(door["y"]), half_x, half_y) < _DOOR_REACH
+    x, y, blocked = float(door["x"]), float(door["y"]), np.zeros(LATTICE, dtype=np.bool_)
+    nodes = _nodes_near(x, y, half_x + _DOOR_REACH, half_y + _DOOR_REACH)
+    blocked[nodes] = _lengths(nodes, x, y, half_x, half_y) < _DOOR_REACH
+    return blocked
 
 
 def mine_costs(mines: np.ndarray, reach: float) -> np.ndarray:
@@ -78,7 +111,9 @@ def mine_costs(mines: np.ndarray, reach: float) -> np.ndarray:
     """
     costs = np.ones(LATTICE, dtype=np.float32)
     for mine in mines:
-        costs[node_lengths(float(mine["x"]), float(mine["y"])) < reach] = _MINE_FACTOR
+        x, y = float(mine["x"]), float(mine["y"])
+        nodes = _nodes_near(x, y, reach, reach)
+        costs[nodes][_lengths(nodes, x, y, 0.0, 0.0) < reach] = _MINE_FACTOR
     return costs
 
 
@@ -91,16 +126,17 @@ def one_way_steps(one_ways: np.ndarray) -> np.ndarray:
         one_ways: ``ENTITY`` records.
     """
     barred = np.zeros(LATTICE, dtype=np.uint8)
-    rows, columns = np.ogrid[: LATTICE[0], : LATTICE[1]]
     for one in one_ways:
         fx, fy = FACING_X[int(one["orientation"])], FACING_Y[int(one["orientation"])]
-        dx, dy = SPACING * columns - float(one["x"]), SPACING * rows - float(one["y"])
+        x, y = float(one["x"]), float(one["y"])
+        nodes = _nodes_near(x, y, _ONE_WAY_REACH, _ONE_WAY_REACH)
+        dy, dx = _offsets(nodes, x, y)
         ahead, aside = dx * fx + dy * fy, np.abs(dy * fx - dx * fy)
         front = (ahead > 0.01) & (ahead < 2.0 * SPACING) & (aside < _HALF_ONE_WAY)
         for b in range(-1, 2):
             for a in range(-1, 2):
                 crosses = ahead + SPACING * (a * fx + b * fy) <= 0.01
-                barred[front & crosses] |= np.uint8(1 << step_bit(a, b))
+                barred[nodes][front & crosses] |= np.uint8(1 << step_bit(a, b))
     return barred
 
 

@@ -1,0 +1,63 @@
+"""What entities change on the lattice, compared with the rule at every node."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nclone_env.constants import FACING_X, FACING_Y
+from nclone_env.level.entities import ENTITY
+from nclone_env.level.routes.doors import HALF_DOOR
+from nclone_env.level.routes.lattice import (
+    LATTICE,
+    SPACING,
+    mine_costs,
+    node_lengths,
+    nodes_at_door,
+    one_way_steps,
+    step_bit,
+)
+
+PLACES = st.tuples(st.integers(-60, 1120), st.integers(-60, 660))  # also beside the world
+
+
+def entity(x, y, orientation=0):
+    record = np.zeros(1, ENTITY)
+    record["x"], record["y"], record["orientation"] = x, y, orientation
+    return record
+
+
+@given(PLACES, st.sampled_from([3.0, 13.9, 14.0, 40.0]))
+def test_a_mine_makes_steps_longer_within_its_reach(place, reach):
+    costs = mine_costs(entity(*place), reach)
+    assert np.array_equal(costs == 4.0, node_lengths(*place) < reach)
+    assert np.array_equal(costs == 1.0, node_lengths(*place) >= reach)
+
+
+@given(PLACES, st.booleans())
+def test_a_door_blocks_the_nodes_beside_it(place, vertical):
+    door = np.zeros((), [("x", "i2"), ("y", "i2"), ("vertical", "u1")])
+    door["x"], door["y"], door["vertical"] = *place, vertical
+    halves = (0.0, HALF_DOOR) if vertical else (HALF_DOOR, 0.0)
+    assert np.array_equal(nodes_at_door(door), node_lengths(*place, *halves) < 9.0)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(PLACES, st.integers(0, 7))
+def test_a_one_way_platform_bars_steps_against_its_side(place, orientation):
+    barred = one_way_steps(entity(*place, orientation))
+    rows, columns = np.ogrid[: LATTICE[0], : LATTICE[1]]
+    fx, fy = FACING_X[orientation], FACING_Y[orientation]
+    dx, dy = SPACING * columns - place[0], SPACING * rows - place[1]
+    ahead, aside = dx * fx + dy * fy, np.abs(dy * fx - dx * fy)
+    in_front = (ahead > 0.01) & (ahead < 12.0) & (aside < 17.0)
+    for b in range(-1, 2):
+        for a in range(-1, 2):
+            if a or b:
+                crosses = in_front & (ahead + SPACING * (a * fx + b * fy) <= 0.01)
+                assert np.array_equal((barred >> step_bit(a, b)) & 1 == 1, crosses)
+
+
+@pytest.mark.parametrize("make", [lambda none: mine_costs(none, 14.0) - 1, one_way_steps])
+def test_nothing_changes_nothing(make):
+    assert not make(np.zeros(0, ENTITY)).any()
