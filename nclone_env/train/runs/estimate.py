@@ -140,7 +140,9 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
         device = _device(config, ranks)
         with _NOWHERE:
             policy = make_policy(config, observation_shapes(envs, config.frame_stack))
-        parameters, workers = FlatParameters(policy.to_empty(device="cpu")), make_workers(config, ranks)
+        empty = {name: torch.empty(value.shape, dtype=value.dtype) for name, value in policy.state_dict().items()}
+        policy.load_state_dict(empty, assign=True)  # to_empty() would import SymPy, which takes half a second
+        parameters, workers = FlatParameters(policy), make_workers(config, ranks)
         storage = make_storage(config, count, envs, None)
         made = learner_parts(config, policy, parameters, storage, workers, ranks, device)
         network, learner = made.network, make_learner(made)
