@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from llvmlite.binding import get_host_cpu_name
 from numba import types
 from numba.core import config
 
@@ -53,11 +54,11 @@ print(*[sum(each.inner.stats.cache_misses.values()) for each in kernels])
 """
 
 
-def run(folder, kernels=KERNELS, other_types=0):
+def run(folder, kernels=KERNELS, other_types=0, **variables):
     """Run a process with these kernels and return their total, and which of the three inside were compiled."""
     (folder / "summed.py").write_text(kernels)
     (folder / "main.py").write_text(MAIN)
-    environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{folder}"}
+    environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{folder}", **variables}
     command = [sys.executable, "-B", str(folder / "main.py"), str(other_types)]
     environment["NCLONE_ENV_CACHE_DIR"] = str(folder / "cache")
     result, misses = subprocess.run(
@@ -97,6 +98,15 @@ def test_parts_are_equal_in_every_process(compiled, tmp_path):
     assert run(tmp_path, other_types=7) == (20.0, [1, 1, 1])
     assert len(kept(tmp_path)) == 3
     assert kept(tmp_path) == kept(compiled)
+
+
+def test_kernels_for_another_processor_are_made_of_the_same_parts(compiled, folder, tmp_path):
+    other = {"NUMBA_CPU_NAME": get_host_cpu_name()}  # not the baseline
+    assert run(folder, **other) == (20.0, [0, 0, 0])
+    assert len(list(folder.glob("cache/*/*.nbc"))) == 2 * len(list(compiled.glob("cache/*/*.nbc")))
+    (tmp_path / "alone").mkdir()
+    assert run(tmp_path / "alone", **other) == (20.0, [1, 1, 1])
+    assert kept(tmp_path / "alone") == kept(compiled)
 
 
 @pytest.mark.parametrize(
