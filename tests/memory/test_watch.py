@@ -18,6 +18,7 @@ def few_snapshots(monkeypatch):
     monkeypatch.setattr("nclone_env.memory.watch._CAPACITY", 16)
 
 
+@pytest.mark.usefixtures("few_snapshots")
 def test_a_block_without_a_leak_is_flat():
     with profile("fine") as watch:
         for _ in range(200):
@@ -27,7 +28,7 @@ def test_a_block_without_a_leak_is_flat():
     assert watch.stats.verdict == "flat"
     assert watch.stats.measurements.unit == "step"
     assert watch.stats.measurements.snapshots[-1].step == 200
-    assert 32 <= len(watch.stats.measurements.snapshots) <= 65
+    assert 8 <= len(watch.stats.measurements.snapshots) <= 17
 
 
 @pytest.mark.usefixtures("few_snapshots")
