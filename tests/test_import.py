@@ -23,12 +23,10 @@ ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "pygame", "cv2", "matplotlib", "psutil", "imageio_ffmpeg", "tensorboard", "tyro")
 COMPILER = ("numba", "llvmlite", "scipy")  # Numba imports SciPy if it is there
 PACKAGE = Path(nclone_env.__file__).parent
-TREES = {path: ast.parse(path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))}
-IMPORTS = [node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
 FACES = tuple(
     ".".join(("nclone_env", *path.parent.relative_to(PACKAGE).parts))
-    for path, tree in TREES.items()
-    if path.name == "__init__.py" and "= face(__name__)" in ast.unparse(tree)
+    for path in sorted(PACKAGE.rglob("__init__.py"))
+    if "= face(__name__)" in path.read_text()
 )
 
 
@@ -42,6 +40,13 @@ def modules_after(code: str) -> set[str]:
 @pytest.fixture(scope="module")
 def imported() -> set[str]:
     return modules_after("import nclone_env")
+
+
+@pytest.fixture(scope="module")
+def imports() -> list[ast.ImportFrom]:
+    """The imports of names by all modules of the package."""
+    trees = [ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")]
+    return [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
 
 
 def test_importing_the_package_imports_gymnasium_and_little_else(imported):
@@ -151,11 +156,11 @@ def test_no_module_hides_a_public_name(name):
 
 
 @pytest.mark.parametrize("name", FACES)
-def test_what_modules_import_from_a_face_is_on_it(name):
+def test_what_modules_import_from_a_face_is_on_it(name, imports):
     """Type checkers do not see it, since a face has ``__getattr__``."""
     package = importlib.import_module(name)
     known = set(vars(package)).union(*imported_for_types(Path(package.__file__).read_text()))
-    imported = {part.name for node in IMPORTS if node.module == name for part in node.names}
+    imported = {part.name for node in imports if node.module == name for part in node.names}
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)}
     assert imported <= known | modules
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train import interquartile_mean as interquartile_mean
 
 if TYPE_CHECKING:  # for other rooms
+    from nclone_env.benchmark.attempts import replay
     from nclone_env.benchmark.baselines import BASELINES, Order
     from nclone_env.benchmark.entries import Entered, of_recordings
     from nclone_env.benchmark.results import page, write_profiles

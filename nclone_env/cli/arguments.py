@@ -9,7 +9,7 @@ import itertools
 import textwrap
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Any, get_args, get_type_hints
 
 import tyro
@@ -68,6 +68,7 @@ def _named(field: dataclasses.Field[Any], hint: Any) -> Any:
     return Annotated[hint, tyro.conf.arg(name=key_of(field), aliases=aliases)]
 
 
+@cache
 def _docstrings(kind: type) -> Mapping[str, str]:
     """Return the text below each field of a class, by its name."""
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body

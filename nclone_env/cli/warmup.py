@@ -15,6 +15,7 @@ import numpy as np
 from tyro.conf import Positional
 
 from nclone_env._files import temporary_beside
+from nclone_env.benchmark import replay
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.cores import available_cores
 from nclone_env.env import NPlusPlusVectorEnv
@@ -23,7 +24,8 @@ from nclone_env.gallery import Tracks
 from nclone_env.generate import generate_level
 from nclone_env.jit import cache_folder
 from nclone_env.level import Level, compile_level, everything, level_sets, load_level, pack
-from nclone_env.plan import solve
+from nclone_env.plan import solve, state_values
+from nclone_env.profiler import VectorTarget
 from nclone_env.render import world_picture
 from nclone_env.sim import Session
 from nclone_env.sim.simulate import simulate
@@ -32,7 +34,7 @@ from nclone_env.train import require_training_extra
 if TYPE_CHECKING:
     from nclone_env.train import TrainConfig
 
-Part = Literal["sim", "env", "observations", "plan", "generate", "replay", "gallery", "train"]
+Part = Literal["sim", "env", "observations", "plan", "generate", "replay", "gallery", "benchmark", "profile", "train"]
 """What can be compiled: the simulator, environments with the default and with all observations, and rooms by name."""
 
 
@@ -101,10 +103,19 @@ def _show() -> None:
 
 def _plan() -> None:
     solve(_any_level(), frames=300_000)  # until every kind of search has had its turn
+    state_values(_any_level(), frames=1000, cells=10)
 
 
 def _generate() -> None:
     generate_level("patrols")  # its movers are put in the way, checked, and searches are repeated
+
+
+def _verify() -> None:
+    replay(pack([_any_level()]), np.zeros(1), np.ones(1, np.int64), np.zeros(1), hold=4, most_frames=100, key=0)
+
+
+def _profile() -> None:
+    VectorTarget().phases(num_envs=1, steps=1)
 
 
 def _any_level() -> Level:
@@ -166,6 +177,8 @@ _TASKS = (
     Task("train", "environment of the trainer", 0, _step),
     Task("sim", "simulator", 0, _simulate),
     Task("observations", "more observations", 0, _observe),
+    Task("benchmark", "benchmark", 0, _verify),
+    Task("profile", "profiler", 0, _profile),
     Task("train", "video of an episode", 1, _play),
     Task("train", "network and update", 1, _learn),
     Task("plan", "planner", 1, _plan),

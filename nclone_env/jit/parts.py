@@ -63,6 +63,8 @@ class _Unpickler(pickle.Unpickler):
 def part_name(function: Callable[..., Any], arguments: Sequence[Any], flags: Any) -> str | None:
     """Return the name of a kernel for types of arguments; None if its code cannot be identified across processes.
 
+    Only finished kernels depend on the processor, so those for different ones are made of the same parts.
+
     Args:
         flags: Numba's, of which a kernel inherits some from the first that calls it.
     """
@@ -70,7 +72,7 @@ def part_name(function: Callable[..., Any], arguments: Sequence[Any], flags: Any
     kinds = ", ".join(map(str, arguments))
     if code is None or " at 0x" in kinds:
         return None
-    text = f"({kinds}) {sorted(flags.fastmath.flags)} {flags.forceinline} {tuple(target())}"
+    text = f"({kinds}) {sorted(flags.fastmath.flags)} {flags.forceinline} {target().triple} {target().vectors}"
     return f"{code}-{short_digest(text)}"
 
 

@@ -28,6 +28,7 @@ _FORMAT = 3
 _IMPORT = re.compile(
     rf"^[ \t]*(?:from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|[^#\n]*)|import ({_PACKAGE.name}[\w.]*))", re.MULTILINE
 )
+_IMPORT_FOR_TYPES = re.compile(r"^[ \t]+from ([\w.]+) import (\([^)]*|[^(\n]*)", re.MULTILINE)
 _COMMENT = re.compile(r"(?<=\n)[ \t]*(?:#.*)?\n")
 _DEFINITION = re.compile(r"\n[ \t]*(?:async )?(?:def|class) ")
 _FOR_TYPE_CHECKERS = re.compile(r"^if TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
@@ -129,12 +130,20 @@ def _imports(module: str) -> list[str]:
     return found
 
 
-@cache
 def _way(origin: str, name: str) -> list[str]:
     """Return the modules that a name comes through, from the one that it is imported from, and the name as a module."""
-    face = _parts_of(origin)[1]
-    home = re.search(rf"^[ \t]+from ([\w.]+) import (?:\([^)]*|[^(\n]*)\b{name}\b", face, re.MULTILINE)
-    return [origin, *(_way(home[1], name) if home else [f"{origin}.{name}"])]
+    home = _homes(origin).get(name)
+    return [origin, *(_way(home, name) if home else [f"{origin}.{name}"])]
+
+
+@cache
+def _homes(face: str) -> dict[str, str]:
+    """Return the module of each name that a face imports for type checkers."""
+    homes: dict[str, str] = {}
+    for home, names in _IMPORT_FOR_TYPES.findall(_parts_of(face)[1]):
+        for name in re.findall(r"\w+", names):
+            homes.setdefault(name, home)
+    return homes
 
 
 def code_digest(function: Callable[..., Any]) -> str | None:

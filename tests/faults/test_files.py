@@ -109,11 +109,10 @@ def use_library(number, seed):
             os._exit(1)
 
 
-def library_under_kills(folder, seconds, seed):
-    """Kill readers and writers of the library at random times; return how many, and the codes of their exits."""
+def library_under_kills(kills, seed):
+    """Kill readers and writers of the library at random times; return the codes of their exits."""
     dice, codes, running = random.Random(seed), [], []
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while len(codes) < kills:
         while len(running) < 3:
             child = os.fork()
             if child == 0:
@@ -132,13 +131,12 @@ def library_under_kills(folder, seconds, seed):
     return codes
 
 
-@pytest.mark.parametrize("seconds", [1.5, pytest.param(10, marks=pytest.mark.slow)])
-def test_the_level_library_survives_kills_at_any_time(tmp_path, monkeypatch, new_process, seconds):
+@pytest.mark.parametrize("kills", [20, pytest.param(150, marks=pytest.mark.slow)])
+def test_the_level_library_survives_kills_at_any_time(tmp_path, monkeypatch, new_process, kills):
     monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "2")  # files are written and removed all the time
-    codes = library_under_kills(tmp_path, seconds, seed=0)
+    codes = library_under_kills(kills, seed=0)
     assert set(codes) == {-signal.SIGKILL}, "none has seen a wrong or a damaged array"
-    assert len(codes) > 2, "on a busy machine too"
     array_cache.cached_arrays("last", "", LAYOUT, lambda: {"numbers": np.zeros(9)})
     assert not [name for name in names(tmp_path / "levels") if name.startswith(".")]
     assert sum(status.st_size for _, status in array_cache.files()) <= 2_000_000

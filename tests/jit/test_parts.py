@@ -1,10 +1,12 @@
 """Kernels inside others are typed and lowered once, in any process, and again only after an edit that they reach."""
 
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
+from llvmlite.binding import get_host_cpu_name
 from numba import types
 from numba.core import config
 
@@ -52,11 +54,11 @@ print(*[sum(each.inner.stats.cache_misses.values()) for each in kernels])
 """
 
 
-def run(folder, kernels=KERNELS, other_types=0):
+def run(folder, kernels=KERNELS, other_types=0, **variables):
     """Run a process with these kernels and return their total, and which of the three inside were compiled."""
     (folder / "summed.py").write_text(kernels)
     (folder / "main.py").write_text(MAIN)
-    environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{folder}"}
+    environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{folder}", **variables}
     command = [sys.executable, "-B", str(folder / "main.py"), str(other_types)]
     environment["NCLONE_ENV_CACHE_DIR"] = str(folder / "cache")
     result, misses = subprocess.run(
@@ -70,43 +72,61 @@ def kept(folder):
     return {path.name: path.read_bytes() for path in folder.glob(f"cache/*/*{PART_SUFFIX}")}
 
 
-def test_an_edit_compiles_what_can_reach_it_and_nothing_else(tmp_path):
-    assert run(tmp_path) == (20.0, [1, 1, 1])
-    assert run(tmp_path, KERNELS.replace("result = 0.0", "result = 1.0")) == (21.0, [0, 0, 0])
-    assert run(tmp_path, KERNELS.replace(" + ", " - ")) == (-4.0, [1, 0, 0])
-    assert run(tmp_path, KERNELS.replace("scaling(3.0)", "scaling(5.0)")) == (28.0, [1, 0, 1])
-    assert run(tmp_path, KERNELS.replace("* factor", "+ factor")) == (28.0, [1, 1, 1])
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The folder of a process that has compiled the kernels; it is not to be changed."""
+    folder = tmp_path_factory.mktemp("parts")
+    assert run(folder) == (20.0, [1, 1, 1])
+    return folder
 
 
-def test_parts_are_equal_in_every_process(tmp_path):
+@pytest.fixture
+def folder(compiled, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(compiled, tmp_path / "copy")
+
+
+def test_an_edit_compiles_what_can_reach_it_and_nothing_else(folder):
+    assert run(folder, KERNELS.replace("result = 0.0", "result = 1.0")) == (21.0, [0, 0, 0])
+    assert run(folder, KERNELS.replace(" + ", " - ")) == (-4.0, [1, 0, 0])
+    assert run(folder, KERNELS.replace("scaling(3.0)", "scaling(5.0)")) == (28.0, [1, 0, 1])
+    assert run(folder, KERNELS.replace("* factor", "+ factor")) == (28.0, [1, 1, 1])
+
+
+def test_parts_are_equal_in_every_process(compiled, tmp_path):
     """Otherwise a part would call symbols that those of another process do not define, which ends the process."""
-    for name in ("first", "second"):
-        (tmp_path / name).mkdir()
-    assert run(tmp_path / "first") == run(tmp_path / "second", other_types=7)
-    assert len(kept(tmp_path / "first")) == 3
-    assert kept(tmp_path / "first") == kept(tmp_path / "second")
+    assert run(tmp_path, other_types=7) == (20.0, [1, 1, 1])
+    assert len(kept(tmp_path)) == 3
+    assert kept(tmp_path) == kept(compiled)
+
+
+def test_kernels_for_another_processor_are_made_of_the_same_parts(compiled, folder, tmp_path):
+    other = {"NUMBA_CPU_NAME": get_host_cpu_name()}  # not the baseline
+    assert run(folder, **other) == (20.0, [0, 0, 0])
+    assert len(list(folder.glob("cache/*/*.nbc"))) == 2 * len(list(compiled.glob("cache/*/*.nbc")))
+    (tmp_path / "alone").mkdir()
+    assert run(tmp_path / "alone", **other) == (20.0, [1, 1, 1])
+    assert kept(tmp_path / "alone") == kept(compiled)
 
 
 @pytest.mark.parametrize(
     "damage", [lambda data: b"", lambda data: data[:-1], lambda data: data[:40] + b"?" + data[41:]]
 )
-def test_damaged_parts_and_those_that_call_them_are_compiled_again(tmp_path, damage):
-    run(tmp_path)
-    whole = kept(tmp_path)
-    for path in tmp_path.glob(f"cache/*/summed.scaled*{PART_SUFFIX}"):
+def test_damaged_parts_and_those_that_call_them_are_compiled_again(folder, damage):
+    whole = kept(folder)
+    for path in folder.glob(f"cache/*/summed.scaled*{PART_SUFFIX}"):
         path.write_bytes(damage(path.read_bytes()))
-    for path in tmp_path.glob("cache/*/*.nbc"):
+    for path in folder.glob("cache/*/*.nbc"):
         path.unlink()
-    assert run(tmp_path) == (20.0, [1, 1, 1])
-    assert kept(tmp_path) == whole
+    assert run(folder) == (20.0, [1, 1, 1])
+    assert kept(folder) == whole
 
 
-def test_a_part_under_the_name_of_another_is_not_used(tmp_path):
-    run(tmp_path)
-    first, second = tmp_path.glob(f"cache/*/summed.scaled*{PART_SUFFIX}")
+def test_a_part_under_the_name_of_another_is_not_used(folder):
+    first, second = folder.glob(f"cache/*/summed.scaled*{PART_SUFFIX}")
     first.write_bytes(second.read_bytes())
-    (tmp_path / "summed.py").touch()
-    assert run(tmp_path, KERNELS.replace("result = 0.0", "result = 1.0"))[0] == 21.0
+    (folder / "summed.py").touch()
+    assert run(folder, KERNELS.replace("result = 0.0", "result = 1.0"))[0] == 21.0
 
 
 def name_of(decorated, *arguments):

@@ -90,7 +90,7 @@ def package(tmp_path, monkeypatch):
     pattern = sources._IMPORT.pattern.replace("nclone_env", "package")
     monkeypatch.setattr(sources, "_PACKAGE", folder)
     monkeypatch.setattr(sources, "_IMPORT", re.compile(pattern, re.MULTILINE))
-    for cached in ("_source", "_parts_of", "_imports", "_way"):
+    for cached in ("_source", "_parts_of", "_imports", "_homes"):
         monkeypatch.setattr(sources, cached, getattr(sources, cached).__wrapped__)
 
     def digest(edited: str | None = None) -> str:

@@ -309,7 +309,7 @@ def played(slots, mode, num_threads=1, num_envs=6, **observation):
     )
     yield envs, [copies(envs.reset(seed=4)[0])]
     rows = []
-    for actions in choices(90, num_envs).repeat(2, axis=0):
+    for actions in choices(45, num_envs).repeat(2, axis=0):
         observations, _, terminated, truncated, info = envs.step(actions)
         rows = [copies(observations)]
         over = terminated | truncated

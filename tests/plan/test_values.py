@@ -17,37 +17,41 @@ from nclone_env.sim.session import Session
 
 NAME = "hazards/04-mine-pit"
 LEVEL = load_level(NAME)
-VALUES = state_values(LEVEL, frames=1_000_000)
 
 
-def test_the_start_takes_as_long_as_a_solution():
-    known = len(known_solutions()[NAME])
-    assert VALUES.visited[0] == 0
-    assert 0.9 * known < VALUES.frames[0] < 1.4 * known
-    assert len(VALUES.frames) > 5000
+@pytest.fixture(scope="module")
+def known():
+    return state_values(LEVEL, frames=1_000_000)
 
 
-def test_states_take_as_long_as_solutions_from_there():
-    rows = np.flatnonzero(np.isfinite(VALUES.frames))[::2000]
-    found = [solve(LEVEL, frames=200_000, hold=4, start=(VALUES.worlds, int(row))).frames for row in rows]
+def test_the_start_takes_as_long_as_a_solution(known):
+    solution = len(known_solutions()[NAME])
+    assert known.visited[0] == 0
+    assert 0.9 * solution < known.frames[0] < 1.4 * solution
+    assert len(known.frames) > 5000
+
+
+def test_states_take_as_long_as_solutions_from_there(known):
+    rows = np.flatnonzero(np.isfinite(known.frames))[::2000]
+    found = [solve(LEVEL, frames=200_000, hold=4, start=(known.worlds, int(row))).frames for row in rows]
     assert len(rows) > 3
     assert all(found)
-    ratios = VALUES.frames[rows] / np.array(found)
+    ratios = known.frames[rows] / np.array(found)
     assert 0.8 < np.median(ratios) < 1.4
-    shuffled = np.random.default_rng(0).permutation(VALUES.frames[np.isfinite(VALUES.frames)])[: len(rows)]
+    shuffled = np.random.default_rng(0).permutation(known.frames[np.isfinite(known.frames)])[: len(rows)]
     assert np.abs(np.log(ratios)).mean() < np.abs(np.log(shuffled / np.array(found))).mean()
 
 
-def test_actions_that_kill_and_actions_that_win():
+def test_actions_that_kill_and_actions_that_win(known):
     """Frames of an action are finite only if the ninja lives, and those until it wins if the action wins."""
-    rows = np.arange(0, len(VALUES.frames), 40)
-    frames = VALUES.of_actions(VALUES.worlds, rows)
+    rows = np.arange(0, len(known.frames), 40)
+    frames = known.of_actions(known.worlds, rows)
     assert frames.shape == (len(rows), 6)
     session, died, won = Session(LEVEL), 0, 0
     for row, values in zip(rows, frames, strict=True):
         for code, value in zip(INPUT_OF_ACTION, values, strict=True):
-            copy_world(VALUES.worlds, row, session.worlds, 0)
-            states = session.record(bytes([code]) * VALUES.hold, entities=False).ninjas["state"]
+            copy_world(known.worlds, row, session.worlds, 0)
+            states = session.record(bytes([code]) * known.hold, entities=False).ninjas["state"]
             state = states[-1]
             if state == CELEBRATING:
                 assert value == 1 + np.flatnonzero(states == CELEBRATING)[0]
@@ -56,16 +60,16 @@ def test_actions_that_kill_and_actions_that_win():
                 assert np.isinf(value)
                 died += 1
             else:
-                assert value > VALUES.hold
+                assert value > known.hold
     assert died
-    near = np.argsort(VALUES.frames)[:20]
-    assert (VALUES.of_actions(VALUES.worlds, near).min(axis=1) <= 40).all()
+    near = np.argsort(known.frames)[:20]
+    assert (known.of_actions(known.worlds, near).min(axis=1) <= 40).all()
 
 
-def test_the_best_action_leads_to_about_the_frames_of_the_state():
-    rows = np.flatnonzero(np.isfinite(VALUES.frames))[::100]
-    best = VALUES.of_actions(VALUES.worlds, rows).min(axis=1)
-    ratios = best / VALUES.frames[rows]
+def test_the_best_action_leads_to_about_the_frames_of_the_state(known):
+    rows = np.flatnonzero(np.isfinite(known.frames))[::100]
+    best = known.of_actions(known.worlds, rows).min(axis=1)
+    ratios = best / known.frames[rows]
     assert 0.8 < np.median(ratios) < 1.25
 
 
@@ -95,7 +99,7 @@ def test_faults():
         state_values(build_room())
 
 
-def test_actions_from_worlds_of_other_level_sets():
+def test_actions_from_worlds_of_other_level_sets(known):
     """The rows of their worlds are longer, which must change nothing."""
     larger = build_room("exit 60 57", "exit_switch 50 57", *(f"mine {20 + n} 30" for n in range(40)))
     session = Session(pack([larger, LEVEL]), num_worlds=2)
@@ -104,19 +108,19 @@ def test_actions_from_worlds_of_other_level_sets():
     alone = Session(LEVEL)
     alone.play(bytes([2]) * 20)
     assert session.worlds.entity_states.shape[1] > alone.worlds.entity_states.shape[1]
-    expected = VALUES.of_actions(alone.worlds, [0])
+    expected = known.of_actions(alone.worlds, [0])
     assert np.isfinite(expected).any()
     for worlds in (session.worlds, session):
-        assert VALUES.of_actions(worlds, [0]).tobytes() == expected.tobytes()
-    assert VALUES.of_actions(session, [0, 0]).tobytes() == expected.tobytes() * 2
-    assert VALUES.of_actions(session, []).shape == (0, 6)
+        assert known.of_actions(worlds, [0]).tobytes() == expected.tobytes()
+    assert known.of_actions(session, [0, 0]).tobytes() == expected.tobytes() * 2
+    assert known.of_actions(session, []).shape == (0, 6)
     with pytest.raises(ConfigError, match=f"rows: expected a world of '{NAME}', got one of '{larger.name}'"):
-        VALUES.of_actions(session, [0, 1])
+        known.of_actions(session, [0, 1])
     for row in (-1, 2):
         with pytest.raises(ConfigError, match=f"rows: expected the index of a world from 0 to 1, got {row}"):
-            VALUES.of_actions(session, [0, row])
+            known.of_actions(session, [0, row])
 
 
-def test_worlds_too_small_for_the_level_are_refused():
+def test_worlds_too_small_for_the_level_are_refused(known):
     with pytest.raises(ConfigError, match=f"rows: expected a world of '{NAME}', which has"):
-        VALUES.of_actions(Session(build_room("exit 60 57", "exit_switch 50 57")).worlds, [0])
+        known.of_actions(Session(build_room("exit 60 57", "exit_switch 50 57")).worlds, [0])

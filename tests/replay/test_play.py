@@ -114,23 +114,23 @@ def test_restart_discards_the_run(pygame):
 
 
 def test_death_is_said_and_nothing_is_recorded_after_it(pygame):
-    pictures, (recording,) = played(pygame, {0: "+right", 300: "+s", 301: tap("r"), 303: "quit"})
+    pictures, (recording,) = played(pygame, {0: "+right", 120: "+s", 121: tap("r"), 123: "quit"})
     assert recording.verify().state == DEAD
     died = len(recording.inputs)
-    assert died < 290
+    assert died < 110
     assert not same(pictures[died], pictures[died - 1], MESSAGE)
     assert not same(pictures[died], pictures[died - 1], BAR)
-    assert same(pictures[died], pictures[299]), "the message stays"
-    assert same(pictures[died - 1], pictures[302], MESSAGE), "until a restart"
+    assert same(pictures[died], pictures[119]), "the message stays"
+    assert same(pictures[died - 1], pictures[122], MESSAGE), "until a restart"
     assert same(pictures[died - 2], pictures[died - 1], MESSAGE)
 
 
 def test_victory_is_said(pygame):
-    pictures, (recording,) = played(pygame, {0: "+right", 300: "+s", 301: "quit"}, [WINNABLE])
+    pictures, (recording,) = played(pygame, {0: "+right", 120: "+s", 121: "quit"}, [WINNABLE])
     assert recording.verify().state == CELEBRATING
     won = len(recording.inputs)
     assert not same(pictures[won], pictures[won - 1], MESSAGE)
-    lost, (other,) = played(pygame, {0: "+right", 300: "+s", 301: "quit"})
+    lost, (other,) = played(pygame, {0: "+right", 120: "+s", 121: "quit"})
     assert not same(pictures[won], lost[len(other.inputs)], MESSAGE)
 
 
@@ -462,8 +462,8 @@ def test_a_search_that_finds_nothing_says_so(pygame, monkeypatch):
 
 def test_the_best_time_and_the_lead_over_the_ghost_are_said(pygame):
     ghost = Recording.of(WINNABLE, [0] * 5 + [RIGHT] * 300)
-    events = {0: "+right", 300: tap("r"), 310: "quit"}
+    events = {0: "+right", 120: tap("r"), 130: "quit"}
     plain, _ = played(pygame, events, [WINNABLE])
     pictures, _ = played(pygame, events, [WINNABLE], [ghost])
-    assert not same(plain[299], pictures[299], MESSAGE), "5 before the ghost"
-    assert not same(plain[305], plain[2], BAR), "best"
+    assert not same(plain[119], pictures[119], MESSAGE), "5 before the ghost"
+    assert not same(plain[125], plain[2], BAR), "best"

@@ -73,6 +73,6 @@ def test_a_second_signal_ends_at_once_with_the_last_checkpoint_intact(outcome):
 
 @pytest.mark.slow
 def test_many_kills(tmp_path):
-    outcome = results(tmp_path, rounds=3)
+    outcome = results(tmp_path, rounds=2)
     check_killed(outcome)
     assert {point for run in outcome["killed"] for point in run["kills"]} >= set(POINTS)

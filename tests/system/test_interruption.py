@@ -69,14 +69,14 @@ def test_ctrl_c_ends_a_step_of_slow_environments(num_threads):
 
 
 def test_ctrl_c_while_waiting_for_a_sent_step_loses_nothing():
-    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=512, num_threads=1, **LONG)
+    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=256, num_threads=1, **LONG)
     envs.reset(seed=0)
     timer = interrupt_after(0.2)
-    envs.send(np.zeros(512, np.int64))
+    envs.send(np.zeros(256, np.int64))
     with pytest.raises(KeyboardInterrupt):
         envs.recv()
     timer.join()
-    assert envs.recv()[4]["frames"].tolist() == [60] * 512
+    assert envs.recv()[4]["frames"].tolist() == [60] * 256
     envs.close()
 
 
@@ -118,9 +118,9 @@ def test_an_error_of_the_reward_function_ends_the_step(num_threads):
 
 def test_a_call_while_another_thread_steps_is_rejected():
     """The step of the other thread takes long and is not disturbed."""
-    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=512, num_threads=1, **LONG)
+    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=256, num_threads=1, **LONG)
     envs.reset(seed=0)
-    actions, frames = np.zeros(512, np.int64), []
+    actions, frames = np.zeros(256, np.int64), []
     thread = threading.Thread(target=lambda: frames.append(envs.step(actions)[4]["frames"].sum()), daemon=True)
     thread.start()
     while not envs.worlds.ninjas["frame"].any():
@@ -129,7 +129,7 @@ def test_a_call_while_another_thread_steps_is_rejected():
         with pytest.raises(StepOrderError, match="while another thread is inside of a call"):
             call()
     thread.join(60)
-    assert frames == [60 * 512]
+    assert frames == [60 * 256]
     envs.close()
 
 
@@ -259,21 +259,21 @@ for ending in sys.argv[1:]:
 else:
     raise SystemExit
 signal.alarm(60)
-envs = NPlusPlusVectorEnv(levels=(level,), num_envs=8192, num_threads=2, frame_skip=60)
+envs = NPlusPlusVectorEnv(levels=(level,), num_envs=4096, num_threads=2, frame_skip=60)
 envs.reset(seed=0)
-envs.send(np.zeros(8192, np.int64))
+envs.send(np.zeros(4096, np.int64))
 exec(ending)
 """
 
 
 def test_processes_end_while_a_step_is_sent():
-    """The step takes 20 seconds of processor time; the processes are copies of one that has loaded the kernels."""
+    """The step takes 10 seconds of processor time; the processes are copies of one that has loaded the kernels."""
     command = [sys.executable, "-c", UNDER_WAY, *ENDINGS]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     codes, seconds = zip(*(map(int, line.split()) for line in done.stdout.splitlines()), strict=True)
     assert codes == tuple(ENDINGS.values())
-    assert max(seconds) < 10
+    assert max(seconds) < 5
 
 
 def test_garbage_collection_ends_the_threads():

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CORE = """
+HIDDEN = """
 import tests.platform_shim as shim
 shim.hide()
 import os
@@ -20,6 +20,8 @@ for name in ("fcntl", "resource"):
         continue
     raise AssertionError(name)
 assert not os.path.exists("/proc/self") and not hasattr(os, "fork")
+"""
+CORE = """
 import nclone_env
 env = nclone_env.NPlusPlusEnv(levels="first-steps", observations=("game_state", "action_mask"))
 env.reset(seed=0)
@@ -50,13 +52,13 @@ TRAIN = "train --levels first-steps/01-walk --total-timesteps 256 --num-envs 8 -
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     paths = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])}
     return subprocess.run(
-        [sys.executable, "-c", CORE + code], cwd=folder, env=os.environ | paths, capture_output=True, text=True
+        [sys.executable, "-c", HIDDEN + code], cwd=folder, env=os.environ | paths, capture_output=True, text=True
     )
 
 
 def test_the_core_path_and_training(tmp_path):
     trains = [[*TRAIN.split(), "--episodes", "1", "--no-video"]] if importlib.util.find_spec("torch") else []
-    done = run(f"for command in {[*COMMANDS, *trains]!r}: assert main(command) == 0, command", tmp_path)
+    done = run(f"{CORE}for command in {[*COMMANDS, *trains]!r}: assert main(command) == 0, command", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert not list(tmp_path.rglob(".nclone_env-*"))
 

@@ -31,6 +31,7 @@ def test_sampled_states_are_those_of_a_run():
     assert [short.hash(world) for world in range(3)] == [long.hash(world) for world in range(3)]
 
 
+@pytest.mark.slow  # compiles what the speed of the simulator is measured by
 def test_the_speed_of_packs(capsys, monkeypatch):
     monkeypatch.setattr(packs, "FRAMES", 500)
     packs.main((LEVEL,), each=True)

@@ -173,6 +173,7 @@ def test_the_progress_line_keeps_the_latest_evaluation():
     assert "held out" not in lines[0]
 
 
+@pytest.mark.usefixtures("at_once")
 def test_resume_refuses_another_split(tmp_path):
     half = train(config(tmp_path, total_timesteps=512, **HELD_OUT), make_envs=LineWorld)
     for name, change in (("split_seed", {"split_seed": 2}), ("held_out", {"held_out": 0.0})):

@@ -32,6 +32,7 @@ from nclone_env.train.runs.checkpoint import load_checkpoint, save_checkpoint
 from .. import runs
 from ..runs import contents, until, untimed
 
+pytestmark = pytest.mark.usefixtures("at_once")
 FIXED = "first-steps/06-hop"
 CASES = pytest.mark.parametrize(
     "fields",

@@ -211,6 +211,7 @@ def test_the_latest_checkpoint_and_the_best_are_kept(tmp_path):
     assert Rows.of(load_checkpoint(folder / "best.pt").curve)[-1] == best
 
 
+@pytest.mark.usefixtures("at_once")
 def test_resume_of_an_older_checkpoint_discards_only_when_told(tmp_path):
     settings = config(tmp_path, name="run", checkpoint_interval=1)
     older = tmp_path / "run" / "older.pt"

@@ -9,6 +9,7 @@ from nclone_env.train.runs import resume
 from ..runs import config, contents, until, untimed
 from ..stub import LineWorld
 
+pytestmark = pytest.mark.usefixtures("at_once")
 CASES = pytest.mark.parametrize(
     ("make_envs", "fields"),
     [

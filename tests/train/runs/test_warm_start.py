@@ -1,5 +1,7 @@
 """Warm start: PPO begins from the clone, stays close to it, and continues from a checkpoint bit by bit."""
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -14,9 +16,11 @@ from nclone_env.replay.recording import Recording
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
+from nclone_env.train.learn.cloning import CloningSettings, clone
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.loop import train
 from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.runs import warm_start
 from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.warm_start import reference_coefficient
 
@@ -29,6 +33,13 @@ def config(folder, **fields):
     limits = {"total_timesteps": UPDATES * STEPS, "clone_kl_steps": 3 * STEPS, "num_minibatches": 2}
     constant = {"anneal": False, "entropy_coef": 0.01, "update_epochs": 4}
     return TrainConfig.of(output=folder, **{**fixed, **limits, **constant, **fields})
+
+
+@pytest.fixture
+def rough_clones(monkeypatch):
+    """Learn from a tenth of the minibatches, where it does not matter how good a clone is."""
+    settings = CloningSettings(least_updates=500, max_epochs=30)
+    monkeypatch.setattr(warm_start, "clone", functools.partial(clone, settings=settings))
 
 
 def vector(result):
@@ -61,6 +72,7 @@ def test_a_run_begins_from_what_the_planner_shows(tmp_path):
     assert result.curve[-1]["success_rate"] > 0.5  # about 0 with random actions
 
 
+@pytest.mark.usefixtures("rough_clones")
 def test_the_penalty_keeps_the_policy_close(tmp_path):
     strong, weak, none = (
         train(config(tmp_path, name=str(coef), clone_kl_coef=coef, clone_kl_steps=10**9, learning_rate=3e-3))
@@ -73,6 +85,7 @@ def test_the_penalty_keeps_the_policy_close(tmp_path):
     assert not np.allclose(vector(strong), vector(none), atol=1e-3)
 
 
+@pytest.mark.usefixtures("rough_clones")
 def test_a_resumed_run_ends_in_the_same_bytes(tmp_path):
     whole = train(config(tmp_path, name="whole", anneal=True))
     half = train(config(tmp_path, name="half", total_timesteps=2 * STEPS, anneal=False))
@@ -84,6 +97,7 @@ def test_a_resumed_run_ends_in_the_same_bytes(tmp_path):
     assert all(torch.equal(value, load_checkpoint(resumed.checkpoint).reference[name]) for name, value in clone.items())
 
 
+@pytest.mark.usefixtures("rough_clones")
 def test_a_resume_reads_no_recordings(tmp_path):
     recording = tmp_path / "win.replay"
     Recording.of(LEVEL, known_solutions()[LEVEL]).save(recording)
@@ -99,6 +113,7 @@ def test_a_checkpoint_without_a_clone_does_not_fit(tmp_path):
         train(config(tmp_path, name="with"), resume=without.checkpoint)
 
 
+@pytest.mark.usefixtures("rough_clones")
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_do_not_change_the_result(tmp_path, threads):
     two = train(config(tmp_path, name="two", num_threads=2, total_timesteps=STEPS))
@@ -108,6 +123,7 @@ def test_threads_do_not_change_the_result(tmp_path, threads):
     assert not np.array_equal(vector(two), vector(seeded))
 
 
+@pytest.mark.usefixtures("rough_clones")
 @pytest.mark.parametrize("fields", [{"frame_stack": 2}, {"shared_trunk": False}])
 def test_other_networks(tmp_path, fields):
     result = train(config(tmp_path, total_timesteps=STEPS, **fields))
