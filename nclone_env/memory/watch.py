@@ -10,7 +10,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -242,7 +242,8 @@ class Watch:
             before, traced = held_bytes(), tracemalloc.get_traced_memory()[0]
             if self._frozen:
                 gc.unfreeze()  # the collector shows no frozen objects
-            self._find_keepers(seconds)
+            with suppress(Exception):  # what an object of the user raises when asked, or a change by another thread
+                self._find_keepers(seconds)
             if self._frozen:
                 _collect()
                 gc.freeze()
