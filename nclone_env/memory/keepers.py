@@ -82,18 +82,22 @@ def find_graphs(seconds: float) -> tuple[Keeper, ...]:
     torch = sys.modules.get("torch")
     if not hasattr(torch, "Tensor"):
         return ()
-    deadline = time.thread_time() + seconds
-    tensors = [thing for thing in gc.get_objects() if type(thing) is torch.Tensor and thing.grad_fn is not None]  # type: ignore[union-attr]
-    sizes = [(_operations(tensor.grad_fn), -number) for number, tensor in enumerate(tensors)]
-    if not sizes:
+
+    def has_graph(thing: Any) -> bool:
+        return type(thing) is torch.Tensor and thing.grad_fn is not None  # type: ignore[union-attr]
+
+    variables = [(name, thing) for name, thing in _locals() if has_graph(thing)]  # the code goes on and sets them again
+    others = [("", thing) for thing in filter(has_graph, gc.get_objects())]
+    tensors = [
+        (_operations(thing.grad_fn), -number, thing, name) for number, (name, thing) in enumerate((*variables, *others))
+    ]
+    if not tensors:
         return ()
-    operations, number = max(sizes)
-    tensor = tensors[-number]
-    del tensors
-    chain = _Walk(deadline).chain(tensor)
-    name = chain[0] if chain else "a tensor"
-    head, *others = name.split(" < ")
-    return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *others)), f"graph of {operations:,} operations"),)
+    operations, _, tensor, name = max(tensors)
+    del variables, others, tensors
+    chain = None if name else _Walk(time.thread_time() + seconds).chain(tensor)
+    head, *holders = (name or (chain[0] if chain else "a tensor")).split(" < ")
+    return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *holders)), f"graph of {operations:,} operations"),)
 
 
 def _operations(grad_fn: Any) -> int:
@@ -328,14 +332,14 @@ def _frame(holder: Any) -> types.FrameType | None:
 
 
 def _locals() -> Iterator[tuple[str, Any]]:
-    """Yield ``function.variable`` and value of all functions that run now, in all threads, without the profiler's."""
+    """Yield ``function.variable`` and value of all code that runs now, in all threads, without the profiler's."""
     for outermost in sys._current_frames().values():
         frame: types.FrameType | None = outermost
         while frame is not None:
             code = frame.f_code
             if not code.co_filename.startswith(_FOLDER):
-                if code.co_name != "<module>":
-                    yield from ((f"{code.co_name}.{name}", value) for name, value in list(frame.f_locals.items()))
+                function = "" if code.co_name == "<module>" else f"{code.co_name}."
+                yield from ((f"{function}{name}", value) for name, value in list(frame.f_locals.items()))
             frame = frame.f_back
 
 

@@ -221,6 +221,8 @@ def series(measured: Measurements) -> dict[str, list[tuple[float, int]]]:
         "workers": [(item.step, item.worker_bytes) for item in snapshots],
         "owners": [(item.step, item.owned_bytes) for item in snapshots],
     }
+    while found["workers"] and not found["workers"][-1][1]:  # they have ended
+        found["workers"].pop()
     known = {name: points for name, points in found.items() if any(size > 0 for _, size in points)}
     traced = [(item.step, item.traced_bytes) for item in measured.traced]
     return {"traced": traced, **known} if traced else known

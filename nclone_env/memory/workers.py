@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
 
+from nclone_env.memory.garbage import Garbage
 from nclone_env.memory.keepers import find_keepers
 from nclone_env.memory.measurements import Keeper
 from nclone_env.memory.stats import culprits, grown_lines
@@ -85,7 +86,7 @@ def _wait(folder: Path) -> None:
 def _trace(folder: Path) -> None:
     if not tracemalloc.is_tracing():
         start_tracing()
-    began, log = time.perf_counter(), TracedLog(_SNAPSHOTS)
+    began, log = time.perf_counter(), TracedLog(_SNAPSHOTS, Garbage().collect)
     keepers: dict[str, Keeper] = {}
     for _ in range(_SNAPSHOTS):
         log.take(1000 * (time.perf_counter() - began), lines=True)
