@@ -121,15 +121,20 @@ def _work(pipe: Any, leaks: bool) -> None:
         pipe.send(None)
 
 
-def worker(steps: Steps, leaks: bool) -> None:
+def worker(steps: Steps, leaks: bool, method: str = "fork") -> None:
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("fork").Process(target=_work, args=(theirs, leaks), daemon=True)
+    process = multiprocessing.get_context(method).Process(target=_work, args=(theirs, leaks), daemon=True)
     process.start()
     for _ in steps():
         ours.send(1)
         ours.recv()
     ours.send(None)
     process.join()
+
+
+def spawned(steps: Steps, leaks: bool) -> None:
+    """Leak in a worker process that shares nothing with this one."""
+    worker(steps, leaks, "spawn")
 
 
 def instances(steps: Steps, leaks: bool) -> None:
@@ -452,15 +457,16 @@ LISTED = (
     *(thread_local, files),
 )
 MORE = (
-    *(global_list, queue, class_attribute, instances, weak_keys, arrays, views, tensors, log_records, tasks, thread),
-    *(sockets, maps, buffers, asynchronous, tracebacks, default_argument, cycles, partials, text, context_variable),
+    *(global_list, queue, class_attribute, spawned, instances, weak_keys, arrays, views, tensors, log_records, tasks),
+    *(thread, sockets, maps, buffers, asynchronous, tracebacks, default_argument, cycles, partials, text),
+    context_variable,
 )
 PROGRAMS = {program.__name__: program for program in (*LISTED, *MORE)}
 
 
 def leaking_line(name: str) -> int:
     """Return the number of the line that leaks."""
-    lines, first = inspect.getsourcelines(_work if name == "worker" else PROGRAMS[name])
+    lines, first = inspect.getsourcelines(_work if name in ("worker", "spawned") else PROGRAMS[name])
     return first + next(number for number, line in enumerate(lines) if line.rstrip().endswith(MARK))
 
 
