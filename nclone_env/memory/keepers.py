@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache, lru_cache
 from heapq import nlargest
 from itertools import compress, filterfalse, repeat
-from operator import is_
+from operator import is_, is_not
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,7 +87,7 @@ def find_graphs(seconds: float) -> tuple[Keeper, ...]:
         return type(thing) is torch.Tensor and thing.grad_fn is not None  # type: ignore[union-attr]
 
     variables = [(name, thing) for name, thing in _locals() if has_graph(thing)]  # the code goes on and sets them again
-    others = [("", thing) for thing in filter(has_graph, gc.get_objects())]
+    others = [("", thing) for thing in filter(has_graph, _objects())]
     tensors = [
         (_operations(thing.grad_fn), -number, thing, name) for number, (name, thing) in enumerate((*variables, *others))
     ]
@@ -112,20 +112,32 @@ def _operations(grad_fn: Any) -> int:
 
 def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list[Any]]:
     """Return objects that were allocated at each line, newest first."""
-    found: dict[str, list[Any]] = {}
+    found: dict[str, dict[int, Any]] = {}
     missing = set(by_place.values())
     place_at = cache(place_of)
-    everything = [thing for generation in (0, 1, 2) for thing in reversed(gc.get_objects(generation))]
-    for things in _likely(everything):
+    for things in _likely(_objects()):
         for thing, stack in _traced(things):
             place = place_at(stack)
             line = by_place.get(place) if place else None
-            if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
-                found[line].append(thing)
+            if line is not None and len(found.setdefault(line, {})) < _CANDIDATES:
+                found[line][id(thing)] = thing
         missing = {line for line in missing if len(found.get(line, ())) < _SAMPLES}
         if not missing or time.thread_time() > deadline:
             break
-    everything.clear()  # now, rather than when garbage is collected: it is among its own objects
+    return {line: list(things.values()) for line, things in found.items()}
+
+
+def _objects() -> list[Any]:
+    """Return the variables of running code, and the objects that the collector shows, newest first, but no tuples.
+
+    The code may be making a tuple now. That fails if there is a reference to it besides its own.
+    """
+    generations = gc.get_objects(0), gc.get_objects(1), gc.get_objects(2)
+    found = [thing for _, thing in _locals()]  # made now, so that it is not among its own objects
+    for things in generations:
+        things.reverse()
+        found.extend(compress(things, map(is_not, map(type, things), repeat(tuple))))
+        things.clear()
     return found
 
 
@@ -136,10 +148,16 @@ def _likely(things: list[Any]) -> Iterator[list[Any]]:
     for first in range(0, len(things), _LOOK):
         yield things[first : first + _LOOK]
     for first in range(0, len(things), _LOOK):  # of numbers, texts and arrays, which the collector does not show
-        parts = list(filterfalse(gc.is_tracked, gc.get_referents(*things[first : first + _LOOK])))
-        parts = list(dict(zip(map(id, parts), parts)).values())
-        yield parts
-        yield gc.get_referents(*(part for part in parts if type(part) in (dict, tuple)))
+        parts = _hidden(gc.get_referents(*things[first : first + _LOOK]))
+        for _ in range(_SAMPLES):
+            yield parts
+            parts = gc.get_referents(*(part for part in parts if type(part) in (dict, tuple)))
+
+
+def _hidden(parts: list[Any]) -> list[Any]:
+    """Return those of some objects that :func:`_objects` does not show."""
+    tuples = compress(parts, map(is_, map(type, parts), repeat(tuple)))
+    return [*filterfalse(gc.is_tracked, parts), *filter(gc.is_tracked, tuples)]
 
 
 def _traced(things: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
@@ -255,13 +273,15 @@ def _referrers(level: Sequence[_Node], seen: set[int], deadline: float) -> Itera
 
 def _untracked_holder(things: Sequence[Any], deadline: float) -> list[Any]:
     """Return a dictionary or tuple that the collector does not track and that has one of some objects, if any."""
-    everything = gc.get_objects()
+    everything = _objects()
     for first in range(0, len(everything), _LOOK):
-        parts = filterfalse(gc.is_tracked, gc.get_referents(*everything[first : first + _LOOK]))
-        holders = [part for part in parts if type(part) in (dict, tuple)]
-        inner = gc.get_referents(*holders)
-        if any(_has(inner, thing) for thing in things):
-            return [holder for holder in holders if any(_has(gc.get_referents(holder), thing) for thing in things)][:1]
+        some = everything[first : first + _LOOK]
+        parts = [*some, *gc.get_referents(*some)]
+        for _ in range(_SAMPLES):
+            holders = [part for part in _hidden(parts) if type(part) in (dict, tuple)]
+            parts = gc.get_referents(*holders)
+            if any(_has(parts, thing) for thing in things):
+                return next([part] for part in holders if any(_has(gc.get_referents(part), thing) for thing in things))
         if time.thread_time() > deadline:
             break
     return []

@@ -218,14 +218,19 @@ def series(measured: Measurements) -> dict[str, list[tuple[float, int]]]:
     found = {
         "native": [(item.step, item.native_bytes) for item in snapshots],
         "process": [(item.step, item.data_bytes - item.committed_bytes) for item in snapshots],
-        "workers": [(item.step, item.worker_bytes) for item in snapshots],
+        "workers": _before_they_end([(item.step, item.worker_bytes) for item in snapshots]),
         "owners": [(item.step, item.owned_bytes) for item in snapshots],
     }
-    while found["workers"] and not found["workers"][-1][1]:  # they have ended
-        found["workers"].pop()
     known = {name: points for name, points in found.items() if any(size > 0 for _, size in points)}
     traced = [(item.step, item.traced_bytes) for item in measured.traced]
     return {"traced": traced, **known} if traced else known
+
+
+def _before_they_end(points: list[tuple[float, int]]) -> list[tuple[float, int]]:
+    """Return the memory of worker processes without the last snapshots if most have ended there."""
+    most = max((size for _, size in points), default=0)
+    running = [number for number, (_, size) in enumerate(points) if 2 * size >= most]
+    return points if not points or running[-1] == len(points) - 1 else points[: running[-1]]  # one may have ended then
 
 
 def per_environment(sizes: Sequence[SizePoint]) -> PerEnvironment | None:

@@ -51,7 +51,7 @@ _COST = 10
 """Snapshots by time take at most a tenth of the time."""
 _FEW = 0.08  # of the run so far is the longest time between two snapshots by time
 _PROMPT = 1e-6  # seconds
-_SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
+_SEARCH_AFTER = 1.0  # seconds, and whenever it has taken less than a tenth of the time
 _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0
 _TRACED_FLOOR = 6 * 1024
 """Bytes by which traced memory may vary: the user's lines are added up, once Python's free lists are emptied."""

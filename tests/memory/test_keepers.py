@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 import numpy as np
 import pytest
 
+from nclone_env.memory import keepers
 from nclone_env.memory.keepers import find_keepers
 from nclone_env.memory.measurements import Place
 from nclone_env.memory.traced import tracing
@@ -30,6 +32,7 @@ def keeper_of(line: int) -> tuple[str, str]:
 
 @pytest.fixture(autouse=True)
 def traced():
+    gc.collect()  # what Python keeps for new objects would not be traced
     with tracing():
         yield
 
@@ -69,6 +72,20 @@ def test_the_list_of_a_user_comes_before_a_pool_that_knows_its_arrays():
         environment.pool.made.append(array)
         video.append(array)
     assert keeper_of(line)[0].endswith(".video")
+
+
+def test_a_tuple_can_be_made_during_a_search():
+    held = []
+    assert tuple(held.append(keepers._objects()) for _ in range(3)) == (None, None, None)
+    assert any(thing is held for thing in held[0])
+
+
+def test_a_chain_of_tuples_is_found():
+    kept = ()
+    for number in range(50):
+        line = line_after()
+        kept = (number + 1000.5, kept, [])
+    assert keeper_of(line)[0].endswith(".kept")
 
 
 def test_what_a_line_makes_now_has_no_keeper():
