@@ -48,20 +48,17 @@ def test_committed_pages_of_owners_are_no_growth():
 
 
 @pytest.mark.parametrize(("each", "verdict"), [(0, "flat"), (100_000, "growing")])
-def test_worker_processes_are_judged_until_they_end(each, verdict):
+def test_a_program_is_judged_until_it_ends(each, verdict):
     made = measurements()
     last = len(made.snapshots) - 1
     snapshots = tuple(
         dataclasses.replace(item, worker_bytes=20_000_000 + each * int(item.step) if number < last - 1 else 5_000)
         for number, item in enumerate(made.snapshots)
     )
-    (found,) = (
-        item
-        for item in compute_stats(dataclasses.replace(made, snapshots=snapshots)).growths
-        if item.quantity == "workers"
-    )
-    assert found.verdict == verdict
-    assert found.last == made.snapshots[last - 3].step
+    found = compute_stats(dataclasses.replace(made, snapshots=snapshots, unit="millisecond", judged=(0.0, 1000.0)))
+    (workers,) = (item for item in found.growths if item.quantity == "workers")
+    assert workers.verdict == verdict
+    assert workers.last == made.snapshots[last - 3].step
 
 
 @pytest.mark.parametrize(
