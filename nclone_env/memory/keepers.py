@@ -143,8 +143,8 @@ def _objects() -> list[Any]:
 
 def _likely(things: list[Any]) -> Iterator[list[Any]]:
     """Yield parts of the largest containers among objects of the collector, these objects, and what they refer to."""
-    containers = nlargest(_LARGEST, (thing for thing in things if type(thing) in _CONTAINERS), len)
-    yield [part for container in containers for part in _sampled(container)]
+    containers = [thing for thing in things if type(thing) in _CONTAINERS and len(thing) >= _ENOUGH]
+    yield [part for container in nlargest(_LARGEST, containers, len) for part in _sampled(container)]
     for first in range(0, len(things), _LOOK):
         yield things[first : first + _LOOK]
     for first in range(0, len(things), _LOOK):  # of numbers, texts and arrays, which the collector does not show
