@@ -33,6 +33,7 @@ _HAS_ATTRIBUTES, _HEADER = 1 << 4, 4 * tuple.__itemsize__
 _FRAME_TYPES = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _CACHE = type(lru_cache(lambda: None))
 _CONTAINERS = (list, dict, set, deque)
+_UNTRACKED = (dict, tuple)  # those of numbers and texts; a tuple made for each object would be traced
 _LARGEST, _ENOUGH = 200, 60  # containers that are searched first, as what grows is among them, and parts of each
 _NO_HOLDERS = {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type}
 """Types of which there are many, and which hold what they hold in dictionaries and cells."""
@@ -51,16 +52,22 @@ class _Node(NamedTuple):
     """Under which the object below is in ``thing``, if that is a dictionary."""
 
 
-def find_keepers(lines: Mapping[str, Collection[Place]], seconds: float) -> tuple[Keeper, ...]:
+def find_keepers(
+    lines: Mapping[str, Collection[Place]], seconds: float, include: Callable[[], object] = lambda: None
+) -> tuple[Keeper, ...]:
     """Return the keeper of each line for which one is found.
 
     Args:
         lines: the places of each line by its name in the report.
         seconds: of this thread, to search in at most.
+        include: makes the collector show the objects, too, that were made before tracing began.
     """
+    traced = _objects()
+    include()
     deadline = time.thread_time() + seconds
     by_place = {place: name for name, places in lines.items() for place in places}
-    found = _survivors(by_place, deadline)
+    found = _survivors(by_place, traced, deadline)
+    traced.clear()
     samples = {
         line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES]
         for line, things in found.items()
@@ -77,8 +84,11 @@ def find_keepers(lines: Mapping[str, Collection[Place]], seconds: float) -> tupl
     return tuple(Keeper(line, name, kind) for line, (name, kind) in most.items())
 
 
-def find_graphs(seconds: float) -> tuple[Keeper, ...]:
-    """Return the tensor of torch whose graph of operations is the largest, if torch is loaded and there is one."""
+def find_graphs(seconds: float, include: Callable[[], object]) -> tuple[Keeper, ...]:
+    """Return the tensor of torch whose graph of operations is the largest, if torch is loaded and there is one.
+
+    The arguments are those of :func:`find_keepers`.
+    """
     torch = sys.modules.get("torch")
     if not hasattr(torch, "Tensor"):
         return ()
@@ -95,6 +105,7 @@ def find_graphs(seconds: float) -> tuple[Keeper, ...]:
         return ()
     operations, _, tensor, name = max(tensors)
     del variables, others, tensors
+    include()
     chain = None if name else _Walk(time.thread_time() + seconds).chain(tensor)
     head, *holders = (name or (chain[0] if chain else "a tensor")).split(" < ")
     return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *holders)), f"graph of {operations:,} operations"),)
@@ -110,12 +121,12 @@ def _operations(grad_fn: Any) -> int:
     return len(seen)
 
 
-def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list[Any]]:
-    """Return objects that were allocated at each line, newest first."""
+def _survivors(by_place: Mapping[Place, str], traced: list[Any], deadline: float) -> dict[str, list[Any]]:
+    """Return objects that were allocated at each line, newest first; most of those in ``traced`` were traced."""
     found: dict[str, dict[int, Any]] = {}
     missing = set(by_place.values())
     place_at = cache(place_of)
-    for things in _likely(_objects()):
+    for things in _likely(traced, _objects()):
         for thing, stack in _traced(things):
             place = place_at(stack)
             line = by_place.get(place) if place else None
@@ -141,17 +152,17 @@ def _objects() -> list[Any]:
     return found
 
 
-def _likely(things: list[Any]) -> Iterator[list[Any]]:
-    """Yield parts of the largest containers among objects of the collector, these objects, and what they refer to."""
+def _likely(traced: list[Any], things: list[Any]) -> Iterator[list[Any]]:
+    """Yield parts of the largest containers among all things, the traced ones, and what all things refer to."""
     containers = [thing for thing in things if type(thing) in _CONTAINERS and len(thing) >= _ENOUGH]
     yield [part for container in nlargest(_LARGEST, containers, len) for part in _sampled(container)]
-    for first in range(0, len(things), _LOOK):
-        yield things[first : first + _LOOK]
+    for first in range(0, len(traced), _LOOK):
+        yield traced[first : first + _LOOK]
     for first in range(0, len(things), _LOOK):  # of numbers, texts and arrays, which the collector does not show
         parts = _hidden(gc.get_referents(*things[first : first + _LOOK]))
         for _ in range(_SAMPLES):
             yield parts
-            parts = gc.get_referents(*(part for part in parts if type(part) in (dict, tuple)))
+            parts = gc.get_referents(*(part for part in parts if type(part) in _UNTRACKED))
 
 
 def _hidden(parts: list[Any]) -> list[Any]:
@@ -278,7 +289,7 @@ def _untracked_holder(things: Sequence[Any], deadline: float) -> list[Any]:
         some = everything[first : first + _LOOK]
         parts = [*some, *gc.get_referents(*some)]
         for _ in range(_SAMPLES):
-            holders = [part for part in _hidden(parts) if type(part) in (dict, tuple)]
+            holders = [part for part in _hidden(parts) if type(part) in _UNTRACKED]
             parts = gc.get_referents(*holders)
             if any(_has(parts, thing) for thing in things):
                 return next([part] for part in holders if any(_has(gc.get_referents(part), thing) for thing in things))

@@ -167,7 +167,7 @@ class Watch:
         if self._native.is_watching:  # whose count this would disturb
             return
         now = self._milliseconds()
-        loads = self._loading.look(self._steps or now, now)
+        loads = self._loading.look(self._steps or now, now, self._workers.are_loading())
         if self._steps:
             return
         quiet = now - self._loading.last
@@ -234,11 +234,9 @@ class Watch:
             self._workers.request()
         if growing & {"traced", "native", "process"}:
             before = held_bytes()
-            self._garbage.include()  # the collector does not show what is left out
             with suppress(Exception):  # what an object of the user raises when asked, or a change by another thread
                 self._find_keepers(seconds)
             if not self._ended.is_set():
-                self._garbage.collect()
                 self._garbage.leave_out()
             if self._steps:  # otherwise the code runs at the same time, and what it takes counts
                 self._log.exclude(before)
@@ -249,9 +247,13 @@ class Watch:
 
     def _find_keepers(self, seconds: float) -> None:
         lines = {line.place: line.places for line in culprits(self._grown()) if line.place not in self._keepers}
-        if lines and tracemalloc.is_tracing():
-            self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
-        self._keepers |= {keeper.line: keeper for keeper in find_graphs(seconds)}
+
+        def include() -> None:
+            self._garbage.include()
+            self._garbage.collect()  # now, or Python does at every turn: it has not counted what was left out
+
+        found = find_keepers(lines, seconds, include) if lines and tracemalloc.is_tracing() else ()
+        self._keepers |= {keeper.line: keeper for keeper in (*found, *find_graphs(seconds, include))}
 
     def _grown(self) -> tuple[GrownLine, ...]:
         if not self._wants_trace:

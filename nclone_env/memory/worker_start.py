@@ -5,13 +5,15 @@ Worker processes that are not forked run this file on its own: it imports nothin
 
 from __future__ import annotations
 
+import os
+import runpy
 import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 
-REQUEST = "trace"
-"""Name of the file by which a parent asks."""
+REQUEST, LOADING = "trace", ".loading"
+"""Name of the file by which a parent asks, and ending of that by which a process says that it imports or compiles."""
 SPAWNED = "spawned worker"
 """Name under which a worker process that is not forked runs this file."""
 _POLL = 0.1  # seconds
@@ -27,14 +29,18 @@ def begin(folder: Path) -> None:
 
 
 def _wait(folder: Path) -> None:
-    while folder.exists():
-        if (folder / REQUEST).exists():
-            from nclone_env.memory.workers import trace
+    is_loading = runpy.run_path(str(Path(__file__).with_name("loading.py")))["is_loading"]
+    sign = folder / f"{os.getpid()}{LOADING}"
+    with suppress(OSError):  # the folder is removed at the end
+        while folder.exists():
+            if is_loading():
+                sign.touch()
+            elif (folder / REQUEST).exists():
+                from nclone_env.memory.workers import trace
 
-            with suppress(OSError):  # the folder is removed at the end
                 trace(folder)
-            return
-        time.sleep(_POLL)
+                return
+            time.sleep(_POLL)
 
 
 if __name__ == SPAWNED:

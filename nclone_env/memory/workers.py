@@ -26,11 +26,12 @@ from nclone_env.memory.process import command_of, worker_sizes
 from nclone_env.memory.section import format_bytes
 from nclone_env.memory.stats import culprits, grown_lines
 from nclone_env.memory.traced import TracedLog, start_tracing
-from nclone_env.memory.worker_start import REQUEST, SPAWNED
+from nclone_env.memory.worker_start import LOADING, REQUEST, SPAWNED
 
 _INTERVAL = 0.5  # seconds between two snapshots
 _SNAPSHOTS = 600  # of a process
 _SEARCH_SECONDS = 0.5
+_FRESH = 1.0  # seconds for which a sign of a process counts: it may have ended
 _NAMED, _LEAST_SHARE = 3, 0.1  # processes without lines, and the least part of what grew in all of them
 
 
@@ -54,6 +55,12 @@ class WorkerLines:
             return {**self._prepare(name), "memory profiler": _Start(self._folder)}
 
         spawn.get_preparation_data = prepared
+
+    def are_loading(self) -> bool:
+        """Return whether one of the processes imports or compiles now."""
+        now = time.time()
+        signs = self._folder.glob(f"*{LOADING}") if _Folder.current is not None else ()
+        return any(now - sign.stat().st_mtime < _FRESH for sign in signs)
 
     def request(self) -> None:
         """Ask the processes to trace themselves, and note their memory."""
