@@ -105,9 +105,11 @@ def find_graphs(seconds: float, include: Callable[[], object]) -> tuple[Keeper, 
         return ()
     operations, _, tensor, name = max(tensors)
     del variables, others, tensors
-    include()
-    chain = None if name else _Walk(time.thread_time() + seconds).chain(tensor)
-    head, *holders = (name or (chain[0] if chain else "a tensor")).split(" < ")
+    if not name:
+        include()
+        chain = _Walk(time.thread_time() + seconds).chain(tensor)
+        name = chain[0] if chain else "a tensor"
+    head, *holders = name.split(" < ")
     return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *holders)), f"graph of {operations:,} operations"),)
 
 

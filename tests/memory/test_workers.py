@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
 from multiprocessing import spawn
 from pathlib import Path
@@ -49,3 +50,19 @@ def test_processes_that_grow_without_lines_are_named(monkeypatch):
     shares, (keeper,) = lines.close()
     assert not shares
     assert (keeper.name, keeper.kind) == ("process 7: command 7", "+19.07 MB")
+
+
+def test_a_worker_that_imports_gives_a_sign():
+    lines = WorkerLines()
+    assert not lines.are_loading()
+    lines.open()
+    try:
+        assert not lines.are_loading()
+        sign = lines._folder / "7.loading"
+        sign.touch()
+        assert lines.are_loading()
+        os.utime(sign, (0, 0))  # the process has gone on
+        assert not lines.are_loading()
+    finally:
+        lines.close()
+    assert not lines.are_loading()
