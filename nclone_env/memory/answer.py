@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nclone_env.memory.growth import MIN_SNAPSHOTS
-from nclone_env.memory.measurements import NATIVE, TIME_UNIT
+from nclone_env.memory.measurements import NATIVE, TIME_UNIT, WORKER
 from nclone_env.memory.section import Row, Section, format_bytes, format_seconds, location
 from nclone_env.memory.stats import Stats, culprits, judged_steps
 
@@ -117,3 +117,5 @@ def _culprits(stats: Stats) -> Iterator[Row]:
     if not any(line.behind == NATIVE for line in stats.grown_lines):
         graphs = (keeper for keeper in stats.measurements.keepers if keeper.line == NATIVE)
         yield from (("", f"memory of {NATIVE}: kept by {keeper.name} ({keeper.kind})") for keeper in graphs)
+    processes = (keeper for keeper in stats.measurements.keepers if keeper.line == WORKER)
+    yield from ((title, f"{keeper.name} {keeper.kind}") for keeper in processes)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import sys
 import time
 import types
 from collections import Counter, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from heapq import nlargest
+from itertools import compress, filterfalse, repeat
+from operator import is_, is_not
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,15 +21,19 @@ from nclone_env.memory.measurements import NATIVE, Keeper, Place
 from nclone_env.memory.traced import place_of
 
 _SAMPLES = 3  # survivors of a line that are followed
+_LARGE = 1024  # bytes of an object that may be all that grows
 _CANDIDATES = 300  # of which they are chosen
 _DEPTH = 14
 _WIDTH = 12  # objects of a level that are followed
-_LOOK = 4096  # objects between two looks at the clock
+_LOOK = 16384  # objects between two looks at the clock
 _GRAPH = 5_000  # operations of a graph that are counted
 _FOLDER = str(Path(__file__).parent) + os.sep
+_HAS_ATTRIBUTES, _HEADER = 1 << 4, 4 * tuple.__itemsize__
+"""Flag of types whose objects have attributes, and the bytes of a block before such an object."""
 _FRAME_TYPES = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _CACHE = type(lru_cache(lambda: None))
 _CONTAINERS = (list, dict, set, deque)
+_UNTRACKED = (dict, tuple)  # those of numbers and texts; a tuple made for each object would be traced
 _LARGEST, _ENOUGH = 200, 60  # containers that are searched first, as what grows is among them, and parts of each
 _NO_HOLDERS = {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type}
 """Types of which there are many, and which hold what they hold in dictionaries and cells."""
@@ -44,44 +52,65 @@ class _Node(NamedTuple):
     """Under which the object below is in ``thing``, if that is a dictionary."""
 
 
-def find_keepers(lines: Mapping[str, Collection[Place]], seconds: float) -> tuple[Keeper, ...]:
+def find_keepers(
+    lines: Mapping[str, Collection[Place]], seconds: float, include: Callable[[], object] = lambda: None
+) -> tuple[Keeper, ...]:
     """Return the keeper of each line for which one is found.
 
     Args:
         lines: the places of each line by its name in the report.
         seconds: of this thread, to search in at most.
+        include: makes the collector show the objects, too, that were made before tracing began.
     """
+    traced = _objects()
+    include()
     deadline = time.thread_time() + seconds
     by_place = {place: name for name, places in lines.items() for place in places}
-    found = _survivors(by_place, deadline)
-    samples = {line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES] for line, things in found.items()}
+    found = _survivors(by_place, traced, deadline)
+    traced.clear()
+    samples = {
+        line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES]
+        for line, things in found.items()
+        if len(things) >= _SAMPLES or sys.getsizeof(things[0]) > _LARGE  # others are what the line makes now
+    }
     walk = _Walk(deadline + seconds, {id(things) for things in (*found.values(), *samples.values())})
-    keepers = []
-    for line, things in samples.items():
-        chains = [chain for thing in things if (chain := walk.chain(thing))]
-        if chains:
-            (name, kind), _ = Counter(chains).most_common(1)[0]
-            keepers.append(Keeper(line, name, kind))
-    return tuple(keepers)
+    chains: dict[str, list[tuple[str, str]]] = {line: [] for line in samples}
+    for number in range(_SAMPLES):  # of all lines first: in a large heap there is time for a few
+        for line, things in samples.items():
+            chain = walk.chain(things[number]) if number < len(things) else None
+            if chain is not None:
+                chains[line].append(chain)
+    most = {line: Counter(found).most_common(1)[0][0] for line, found in chains.items() if found}
+    return tuple(Keeper(line, name, kind) for line, (name, kind) in most.items())
 
 
-def find_graphs(seconds: float) -> tuple[Keeper, ...]:
-    """Return the tensor of torch whose graph of operations is the largest, if torch is loaded and there is one."""
+def find_graphs(seconds: float, include: Callable[[], object]) -> tuple[Keeper, ...]:
+    """Return the tensor of torch whose graph of operations is the largest, if torch is loaded and there is one.
+
+    The arguments are those of :func:`find_keepers`.
+    """
     torch = sys.modules.get("torch")
     if not hasattr(torch, "Tensor"):
         return ()
-    deadline = time.thread_time() + seconds
-    tensors = [thing for thing in gc.get_objects() if type(thing) is torch.Tensor and thing.grad_fn is not None]  # type: ignore[union-attr]
-    sizes = [(_operations(tensor.grad_fn), -number) for number, tensor in enumerate(tensors)]
-    if not sizes:
+
+    def has_graph(thing: Any) -> bool:
+        return type(thing) is torch.Tensor and thing.grad_fn is not None  # type: ignore[union-attr]
+
+    variables = [(name, thing) for name, thing in _locals() if has_graph(thing)]  # the code goes on and sets them again
+    others = [("", thing) for thing in filter(has_graph, _objects())]
+    tensors = [
+        (_operations(thing.grad_fn), -number, thing, name) for number, (name, thing) in enumerate((*variables, *others))
+    ]
+    if not tensors:
         return ()
-    operations, number = max(sizes)
-    tensor = tensors[-number]
-    del tensors
-    chain = _Walk(deadline).chain(tensor)
-    name = chain[0] if chain else "a tensor"
-    head, *others = name.split(" < ")
-    return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *others)), f"graph of {operations:,} operations"),)
+    operations, _, tensor, name = max(tensors)
+    del variables, others, tensors
+    if not name:
+        include()
+        chain = _Walk(time.thread_time() + seconds).chain(tensor)
+        name = chain[0] if chain else "a tensor"
+    head, *holders = name.split(" < ")
+    return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *holders)), f"graph of {operations:,} operations"),)
 
 
 def _operations(grad_fn: Any) -> int:
@@ -94,46 +123,83 @@ def _operations(grad_fn: Any) -> int:
     return len(seen)
 
 
-def _survivors(by_place: Mapping[Place, str], deadline: float) -> dict[str, list[Any]]:
-    """Return objects that were allocated at each line, newest first."""
-    from _tracemalloc import _get_object_traceback as traceback_of
-
-    found: dict[str, list[Any]] = {}
+def _survivors(by_place: Mapping[Place, str], traced: list[Any], deadline: float) -> dict[str, list[Any]]:
+    """Return objects that were allocated at each line, newest first; most of those in ``traced`` were traced."""
+    found: dict[str, dict[int, Any]] = {}
     missing = set(by_place.values())
-    things = [thing for generation in (0, 1, 2) for thing in reversed(gc.get_objects(generation))]  # newest first
-    containers = sorted((thing for thing in things if type(thing) in _CONTAINERS), key=len, reverse=True)[:_LARGEST]
-    for holders, parts in ((containers, _sampled), (things, _with_parts), (things, _parts_of_parts)):
-        for first in range(0, len(holders), _LOOK):
-            if not missing or time.thread_time() > deadline:
-                break
-            some = [thing for thing in holders[first : first + _LOOK] if type(thing) not in _NO_HOLDERS]
-            traced = [part for thing in some for part in parts(thing) if traceback_of(part) is not None]
-            for thing in traced:
-                stack = traceback_of(thing)
-                place = place_of(tuple(stack)) if stack else None
-                line = by_place.get(place) if place else None
-                if line is not None and len(found.setdefault(line, [])) < _CANDIDATES:
-                    found[line].append(thing)
-            missing = {line for line in missing if len(found.get(line, ())) < _SAMPLES}
-    things.clear()  # now, rather than when garbage is collected: it has all objects
+    place_at = cache(place_of)
+    for things in _likely(traced, _objects()):
+        for thing, stack in _traced(things):
+            place = place_at(stack)
+            line = by_place.get(place) if place else None
+            if line is not None and len(found.setdefault(line, {})) < _CANDIDATES:
+                found[line][id(thing)] = thing
+        missing = {line for line in missing if len(found.get(line, ())) < _SAMPLES}
+        if not missing or time.thread_time() > deadline:
+            break
+    return {line: list(things.values()) for line, things in found.items()}
+
+
+def _objects() -> list[Any]:
+    """Return the variables of running code, and the objects that the collector shows, newest first, but no tuples.
+
+    The code may be making a tuple now. That fails if there is a reference to it besides its own.
+    """
+    generations = gc.get_objects(0), gc.get_objects(1), gc.get_objects(2)
+    found = [thing for _, thing in _locals()]  # made now, so that it is not among its own objects
+    for things in generations:
+        things.reverse()
+        found.extend(compress(things, map(is_not, map(type, things), repeat(tuple))))
+        things.clear()
     return found
+
+
+def _likely(traced: list[Any], things: list[Any]) -> Iterator[list[Any]]:
+    """Yield parts of the largest containers among all things, the traced ones, and what all things refer to."""
+    containers = [thing for thing in things if type(thing) in _CONTAINERS and len(thing) >= _ENOUGH]
+    yield [part for container in nlargest(_LARGEST, containers, len) for part in _sampled(container)]
+    for first in range(0, len(traced), _LOOK):
+        yield traced[first : first + _LOOK]
+    for first in range(0, len(things), _LOOK):  # of numbers, texts and arrays, which the collector does not show
+        parts = _hidden(gc.get_referents(*things[first : first + _LOOK]))
+        for _ in range(_SAMPLES):
+            yield parts
+            parts = gc.get_referents(*(part for part in parts if type(part) in _UNTRACKED))
+
+
+def _hidden(parts: list[Any]) -> list[Any]:
+    """Return those of some objects that :func:`_objects` does not show."""
+    tuples = compress(parts, map(is_, map(type, parts), repeat(tuple)))
+    return [*filterfalse(gc.is_tracked, parts), *filter(gc.is_tracked, tuples)]
+
+
+def _traced(things: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield those of some objects that tracemalloc knows, with the call stacks that made them."""
+    from _tracemalloc import _get_object_traceback
+
+    for thing, stack in zip(things, map(_get_object_traceback, things)):
+        if stack is not None:
+            yield thing, stack
+    if sys.version_info < (3, 12):  # it looks at the wrong address of objects with attributes
+        kinds = {kind for kind in set(map(type, things)) if kind.__flags__ & _HAS_ATTRIBUTES}
+        those = [thing for thing in things if type(thing) in kinds] if kinds else []
+        for thing in those:
+            stack = _traceback_at()(0, id(thing) - _HEADER)
+            if stack is not None:
+                yield thing, stack
+
+
+@cache
+def _traceback_at() -> Callable[[int, int], Any]:
+    """Return tracemalloc's function from domain and address to the call stack that took the block, or None."""
+    prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_uint, ctypes.c_size_t)
+    return prototype(("_PyTraceMalloc_GetTraceback", ctypes.pythonapi))
 
 
 def _sampled(container: Any) -> list[Any]:
     """Return some parts of a container."""
     parts = list(container.values() if isinstance(container, dict) else container)
     return parts[:: max(1, len(parts) // _ENOUGH)]
-
-
-def _with_parts(thing: Any) -> list[Any]:
-    """Return an object and its parts: the collector shows no numbers, texts and arrays on their own."""
-    return [thing, *gc.get_referents(thing)]
-
-
-def _parts_of_parts(thing: Any) -> list[Any]:
-    """Return some parts of the dictionaries that an object has and that the collector does not track either."""
-    inner = (part for part in gc.get_referents(thing) if type(part) is dict and not gc.is_tracked(part))
-    return [part for holder in inner if len(holder) >= _ENOUGH for part in _sampled(holder)]
 
 
 class _Walk:
@@ -157,14 +223,18 @@ class _Walk:
             if not level or time.thread_time() > self._deadline:
                 break
             following: list[_Node] = []
-            seen |= {id(following), *map(id, level)}
-            for node, referrer in _referrers(level, seen):
+            roots: list[tuple[_Node, str]] = []
+            seen |= {id(following), id(roots), *map(id, level)}
+            for node, referrer in _referrers(level, seen, self._deadline):
                 name, is_root = self._name(referrer, node)
                 if is_root:
-                    return _answer(thing, node, name)
+                    roots.append((node, name))
+                    continue
                 following.append(_above(referrer, node, name))
                 if name and best is None:
                     best = _answer(thing, following[-1], "")
+            if roots:  # the shortest: a pool of results knows them, but the list of the user keeps them
+                return _answer(thing, *min(roots, key=lambda root: len(root[0].names)))
             level = following[:_WIDTH]
         return best
 
@@ -199,34 +269,47 @@ class _Walk:
         return "", False
 
 
-def _referrers(level: Sequence[_Node], seen: set[int]) -> Iterator[tuple[_Node, Any]]:
+def _referrers(level: Sequence[_Node], seen: set[int], deadline: float) -> Iterator[tuple[_Node, Any]]:
     """Yield nodes with each object that refers to theirs; a look at all objects takes tens of milliseconds."""
-    nodes = {id(node.thing): node for node in level}
     referrers = gc.get_referrers(*(node.thing for node in level))
     seen.add(id(referrers))
     found = [thing for thing in referrers if id(thing) not in seen and not _is_ours(thing)]
-    if not found:  # they are in a dictionary that the collector does not track
-        found = [part for part in _untracked() if any(id(value) in nodes for value in part.values())][:1]
+    if not found:  # they are in a dictionary or a tuple that the collector does not track
+        found = _untracked_holder([node.thing for node in level], deadline)
     seen |= {id(found), *map(id, found)}
     for referrer in found:
-        part = next((part for part in gc.get_referents(referrer) if id(part) in nodes), None)
-        if part is not None and not isinstance(referrer, _Node):
-            yield nodes[id(part)], referrer
+        parts = gc.get_referents(referrer)
+        node = next((node for node in level if _has(parts, node.thing)), None)
+        if node is not None and not isinstance(referrer, _Node):
+            yield node, referrer
 
 
-def _untracked() -> Iterator[dict[Any, Any]]:
-    """Yield the larger dictionaries that the collector does not track."""
-    for thing in gc.get_objects():
-        for part in gc.get_referents(thing) if type(thing) not in _NO_HOLDERS else ():
-            if type(part) is dict and len(part) >= _ENOUGH and not gc.is_tracked(part):
-                yield part
+def _untracked_holder(things: Sequence[Any], deadline: float) -> list[Any]:
+    """Return a dictionary or tuple that the collector does not track and that has one of some objects, if any."""
+    everything = _objects()
+    for first in range(0, len(everything), _LOOK):
+        some = everything[first : first + _LOOK]
+        parts = [*some, *gc.get_referents(*some)]
+        for _ in range(_SAMPLES):
+            holders = [part for part in _hidden(parts) if type(part) in _UNTRACKED]
+            parts = gc.get_referents(*holders)
+            if any(_has(parts, thing) for thing in things):
+                return next([part] for part in holders if any(_has(gc.get_referents(part), thing) for thing in things))
+        if time.thread_time() > deadline:
+            break
+    return []
+
+
+def _has(parts: Iterable[Any], thing: Any) -> bool:
+    """Return whether an object is among others; numbers made here would be traced, which takes microseconds each."""
+    return any(map(is_, parts, repeat(thing)))
 
 
 def _above(holder: Any, node: _Node, name: str) -> _Node:
     names = (*node.names, name) if name and node.names[-1:] != (name,) else node.names
     count, container = node.size, node.container
     if isinstance(holder, Sequence | Mapping | set | frozenset) or type(holder).__name__ == "deque":
-        is_attributes = isinstance(holder, dict) and holder and all(isinstance(key, str) for key in holder)
+        is_attributes = isinstance(holder, dict) and set(map(type, list(holder))) == {str}
         if len(holder) > count and not is_attributes:
             count, container = len(holder), type(holder).__name__
     elif isinstance(holder, _CACHE):
@@ -259,7 +342,8 @@ def describe(thing: Any) -> str:
 
 def _key(mapping: Mapping[Any, Any], thing: Any) -> str:
     """Return the text under which a mapping has an object; empty if there is none."""
-    return next((key for key, value in list(mapping.items()) if value is thing and isinstance(key, str)), "")
+    copied = dict(mapping)  # another thread may change it
+    return next((key for key in compress(copied, map(is_, copied.values(), repeat(thing))) if isinstance(key, str)), "")
 
 
 def _closure_name(function: types.FunctionType, node: _Node) -> str:
@@ -281,14 +365,14 @@ def _frame(holder: Any) -> types.FrameType | None:
 
 
 def _locals() -> Iterator[tuple[str, Any]]:
-    """Yield ``function.variable`` and value of all functions that run now, in all threads, without the profiler's."""
+    """Yield ``function.variable`` and value of all code that runs now, in all threads, without the profiler's."""
     for outermost in sys._current_frames().values():
         frame: types.FrameType | None = outermost
         while frame is not None:
             code = frame.f_code
             if not code.co_filename.startswith(_FOLDER):
-                if code.co_name != "<module>":
-                    yield from ((f"{code.co_name}.{name}", value) for name, value in list(frame.f_locals.items()))
+                function = "" if code.co_name == "<module>" else f"{code.co_name}."
+                yield from ((f"{function}{name}", value) for name, value in list(frame.f_locals.items()))
             frame = frame.f_back
 
 

@@ -34,14 +34,15 @@ class Loading:
         """In which code was seen to be imported or compiled."""
         self._before = 0.0
 
-    def look(self, place: float, now: float) -> bool:
+    def look(self, place: float, now: float, workers: bool = False) -> bool:
         """Look at all threads.
 
         Args:
             place: step of the program, or milliseconds.
             now: milliseconds.
+            workers: whether a worker process imports or compiles.
         """
-        loads = is_loading()
+        loads = workers or is_loading()
         if loads:
             self.milliseconds += now - self._before
             if self._stretches and now - self.last < _SAME:

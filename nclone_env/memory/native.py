@@ -80,9 +80,9 @@ class NativeLines:
                 frame.f_trace = self._trace
                 self._watched.append(frame)
             frame = frame.f_back
-        if self._watched:
+        self._in_use = _in_use()
+        if self._watched:  # last: a pending call that makes traced calls never ends if another one waits
             sys.settrace(self._trace)
-            self._in_use = _in_use()
         return 0
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:

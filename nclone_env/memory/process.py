@@ -16,7 +16,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -26,7 +26,7 @@ import numpy as np
 
 from nclone_env._optional import installation
 from nclone_env.cores import available_cores
-from nclone_env.errors import MissingExtraError
+from nclone_env.errors import MissingExtraError, shortened
 from nclone_env.memory.measurements import INTERPRETER, Machine, Stage
 from nclone_env.memory_tree import MemoryNode
 
@@ -92,13 +92,24 @@ def _resident_by_psutil() -> ResidentBytes:
 
 def worker_bytes(field: Literal["data", "anonymous"] = "data") -> int:
     """Return a field of the resident memory of all descendants of this process; 0 where ``/proc`` is missing."""
-    total = 0
+    return sum(worker_sizes(field).values())
+
+
+def worker_sizes(field: Literal["data", "anonymous"]) -> dict[int, int]:
+    """Return a field of the resident memory of each descendant of this process, by its number."""
+    found = {}
     for child in _descendants(os.getpid()):
-        try:
-            total += getattr(_read_rollup(_PROC / str(child) / _ROLLUP), field)
-        except (FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended by now
-            continue
-    return total
+        with suppress(FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended by now
+            found[child] = getattr(_read_rollup(_PROC / str(child) / _ROLLUP), field)
+    return found
+
+
+def command_of(process: int) -> str:
+    """Return the beginning of the command line of a process; empty if it has ended."""
+    with suppress(OSError):
+        words = (_PROC / str(process) / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        return shortened(" ".join(words).strip())
+    return ""
 
 
 def _descendants(process: int) -> Iterator[int]:

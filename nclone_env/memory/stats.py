@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
@@ -37,6 +38,7 @@ from nclone_env.memory.measurements import (
 
 _OWNED_SHARE = 0.01
 """Share of the reported bytes by which they may vary: memory for final observations follows the episodes that end."""
+_ENDING = 3  # snapshots
 _SHORTEST = 1000.0
 """Milliseconds of a run without counted steps below which there is no verdict."""
 TOP_LINES = 15
@@ -46,6 +48,8 @@ _CULPRITS, _CULPRIT_SHARE = 3, 0.02
 """Lines that are named first, and the share of the fastest one's rate that they have at least."""
 TOP_FUNCTIONS = 30
 MIN_TIME_SHARE = 0.001  # of the profiled time; functions below it are not listed
+Points = list[tuple[float, int]]
+"""Step, or milliseconds, and bytes of each snapshot."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +212,7 @@ def judged_steps(measured: Measurements) -> tuple[float, float]:
     return measured.settings.warm_up_steps, measured.settings.steps
 
 
-def series(measured: Measurements) -> dict[str, list[tuple[float, int]]]:
+def series(measured: Measurements) -> dict[str, Points]:
     """Return the quantities that were measured: (step, bytes) of each snapshot by name.
 
     Resident memory is judged without the arrays of owners: that their pages are committed one by one is no growth, and
@@ -223,7 +227,16 @@ def series(measured: Measurements) -> dict[str, list[tuple[float, int]]]:
     }
     known = {name: points for name, points in found.items() if any(size > 0 for _, size in points)}
     traced = [(item.step, item.traced_bytes) for item in measured.traced]
-    return {"traced": traced, **known} if traced else known
+    found = {"traced": traced, **known} if traced else known
+    return {name: _before_the_end(points) for name, points in found.items()} if measured.unit == TIME_UNIT else found
+
+
+def _before_the_end(points: Points) -> Points:
+    """Return the memory of a program without the last snapshots if most of what it took is freed there."""
+    first, most = points[0][1], max(size for _, size in points)
+    freed = takewhile(lambda point: most - point[1] > max(ARENA, point[1] - first), reversed(points[-_ENDING:]))
+    count = sum(1 for _ in freed)
+    return points[: -count - 1] if count else points  # the one before may be of the same moment
 
 
 def per_environment(sizes: Sequence[SizePoint]) -> PerEnvironment | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import site
 import sysconfig
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -127,15 +128,18 @@ class TracedLog:
 
     Args:
         capacity: room for so many snapshots; when it is full, :meth:`thin` makes room.
+        collect: collects garbage, after lines were noted.
     """
 
-    def __init__(self, capacity: int):
+    def __init__(self, capacity: int, collect: Callable[[], object] = gc.collect):
+        self._collect = collect
         self._values = np.full((capacity, 2), -1.0)
         self._count = 0
         self._own = 0  # traced bytes of the profiler itself
         self._numbers: dict[Place, int] = {}
         self._stacks: list[tuple[Frame, ...]] = []
         self._lines: list[tuple[float, np.ndarray]] = []
+        self._spacing = 0.0  # steps between two lines that are kept
         self._next = 0.0
         self.whole = True
         """Whether tracemalloc ran at every snapshot: the code may stop it."""
@@ -144,28 +148,35 @@ class TracedLog:
         """Note the traced bytes at a step.
 
         Args:
-            lines: also note the lines, after the total, which they would disturb; the first ones before it.
-            always: even if the last time was so recently that it takes too large a share of the time.
+            lines: from the lines, which is exact, unless the last time was so recently that they take too long.
+            always: even then, and keep the lines.
         """
-        first = lines and not self._lines
-        if first:
-            self._take_lines(step, always)
         self.whole &= tracemalloc.is_tracing()
-        self._values[self._count] = step, tracemalloc.get_traced_memory()[0] - self._own
+        if lines and tracemalloc.is_tracing() and (always or time.perf_counter() >= self._next):
+            size = self._take_lines(step, always)
+            self._collect()
+            self._own = tracemalloc.get_traced_memory()[0] - size
+        else:
+            size = tracemalloc.get_traced_memory()[0] - self._own
+        self._values[self._count] = step, size
         self._count += 1
-        if lines and not first:
-            self._take_lines(step, always)
 
-    def _take_lines(self, step: float, always: bool) -> None:
-        """Note the lines with live memory, and by the way how much the profiler itself has allocated."""
+    def _take_lines(self, step: float, always: bool) -> int:
+        """Return the bytes of all lines but the profiler's, and keep the lines if it is time to."""
         start = time.thread_time()
-        if not tracemalloc.is_tracing() or (time.perf_counter() < self._next and not always):
-            return
+        lines = live_lines()
+        if always or not self._lines or step - self._lines[-1][0] >= self._spacing:
+            self._keep(step, lines)
+        self._next = time.perf_counter() + _COST * (time.thread_time() - start)
+        return sum(entry[0] for entry in lines.values())
+
+    def _keep(self, step: float, lines: dict[Place, list[Any]]) -> None:
+        """Keep the lines of a step; when there are too many, drop every second of the earlier ones."""
         if self._lines and self._lines[-1][0] == step:
             del self._lines[-1]
         if len(self._lines) == _LINE_SNAPSHOTS:
             del self._lines[1::2]
-        lines = live_lines()
+            self._spacing = self._lines[-1][0] - self._lines[-2][0]
         for place, (_, _, stack, *_) in lines.items():
             if place not in self._numbers:
                 self._numbers[place] = len(self._stacks)
@@ -174,14 +185,10 @@ class TracedLog:
         for place, (size, blocks, *_) in lines.items():
             values[self._numbers[place]] = size, blocks
         self._lines.append((step, values))
-        live = int(values[:, 0].sum())
-        del lines, values
-        self._own = tracemalloc.get_traced_memory()[0] - live
-        self._next = time.perf_counter() + _COST * (time.thread_time() - start)
 
-    def exclude(self, size: int) -> None:
-        """Leave so many traced bytes out until lines are noted again: the profiler has taken them."""
-        self._own += size
+    def measure_again(self) -> None:
+        """Take the next value from the lines in any case: the profiler has allocated something."""
+        self._next = 0.0
 
     @property
     def nbytes(self) -> int:
@@ -190,7 +197,7 @@ class TracedLog:
 
     def clear(self) -> None:
         """Drop all snapshots and lines."""
-        self._count, self._next, self.whole = 0, 0.0, True
+        self._count, self._spacing, self._next, self.whole = 0, 0.0, 0.0, True
         self._lines.clear()
 
     def thin(self) -> None:

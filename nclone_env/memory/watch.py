@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 import sys
@@ -10,12 +9,13 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
 from nclone_env.memory.answer import summary
+from nclone_env.memory.garbage import Garbage
 from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
@@ -50,10 +50,11 @@ _EARLY = 5.0  # seconds after which tracing goes on while something is imported,
 _COST = 10
 """Snapshots by time take at most a tenth of the time."""
 _FEW = 0.08  # of the run so far is the longest time between two snapshots by time
-_LINES_EVERY = 2  # snapshots
 _PROMPT = 1e-6  # seconds
-_SEARCH_AFTER = 2.0  # seconds, and whenever it has taken less than a tenth of the time
+_SEARCH_AFTER = 1.0  # seconds, and whenever it has taken less than a tenth of the time
 _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0
+_TRACED_FLOOR = 6 * 1024
+"""Bytes by which traced memory may vary: the user's lines are added up, once Python's free lists are emptied."""
 _NATIVE_FLOOR = 128 * 1024
 """Bytes by which native memory may vary: the profiler works beside the code, and each thread has caches."""
 _NOTHING = MemoryNode("nothing reported")
@@ -75,10 +76,11 @@ class Watch:
         self._name, self._owner, self._num_envs, self._folder = name, owner, num_envs, output_dir
         self._notify = notify
         self._log = SnapshotLog(_CAPACITY)
-        self._traced = TracedLog(_CAPACITY)
+        self._garbage = Garbage()
+        self._traced = TracedLog(_CAPACITY, self._garbage.collect)
         self._loading = Loading()
         self._wants_trace = traced
-        self._began_trace = self._frozen = False
+        self._began_trace = False
         self._settled = 0.0  # milliseconds at which the part began that is judged
         self._steps = 0
         self._every = 1  # step of the code, or of the clock, has a snapshot
@@ -113,10 +115,10 @@ class Watch:
             return
         with self._lock:
             if not self._steps:
-                self._count_steps()
+                self._settle("first step", "before the first step was counted")
             self._steps += 1
             if self._steps % self._every == 0:
-                _collect()
+                self._garbage.collect()
                 self._take(self._steps)
                 if self._may_search():
                     self._search(_SEARCH_SECONDS)
@@ -131,12 +133,10 @@ class Watch:
         self._ended.set()
         self._clock.join()
         self._native.close()
-        if self._frozen:
-            gc.unfreeze()
-            self._frozen = False
-        gc.collect()
         if not self._steps or self._log.last_step != self._steps:
+            self._garbage.collect()
             self._take(self._steps or self._milliseconds(), last=True)
+        self._garbage.include()
         self._stages.append(stage("after", "at the end of the block"))
         self._search(_LAST_SEARCH_SECONDS)
         if self._wants_trace:
@@ -167,7 +167,7 @@ class Watch:
         if self._native.is_watching:  # whose count this would disturb
             return
         now = self._milliseconds()
-        loads = self._loading.look(self._steps or now, now)
+        loads = self._loading.look(self._steps or now, now, self._workers.are_loading())
         if self._steps:
             return
         quiet = now - self._loading.last
@@ -178,7 +178,7 @@ class Watch:
         if now >= self._next and not loads:  # what is judged ends before imports and compilation
             start = time.thread_time()  # what it costs; waiting for the interpreter costs the program nothing
             with _promptly():
-                clear_free_lists()
+                self._garbage.collect()
                 self._take(now)
             took = time.thread_time() - start
             rest = min(_COST * took, max(2 * took, _FEW * now / 1000))  # a short run needs some snapshots, too
@@ -188,7 +188,10 @@ class Watch:
 
     def _settle(self, name: str, how: str) -> None:
         """Begin what is judged: start to trace, forget the snapshots before."""
+        self._garbage.include()
         self._stages.append(stage(name, how))
+        self._garbage.leave_out()
+        self._garbage.all_full = True
         if self._wants_trace and not tracemalloc.is_tracing():
             start_tracing()
             self._began_trace = True
@@ -201,18 +204,11 @@ class Watch:
     def _unsettle(self) -> None:
         """Wait again: imports and compilation go on, which are many times as slow if traced."""
         self._stages.pop()
+        self._garbage.include()
         self._settled = 0.0
         if self._began_trace:
             tracemalloc.stop()
             self._began_trace = False
-
-    def _count_steps(self) -> None:
-        """Forget the snapshots by time, and leave what exists already out of the collections of garbage."""
-        gc.collect()
-        if not gc.get_freeze_count():
-            gc.freeze()
-            self._frozen = True
-        self._settle("first step", "before the first step was counted")
 
     def _milliseconds(self) -> float:
         return (time.perf_counter() - self._began) * 1000
@@ -225,7 +221,7 @@ class Watch:
             self._every *= 2
         self._log.take(place, self._owner.memory() if self._owner is not None else _NOTHING, self._traced.nbytes)
         if self._wants_trace:
-            self._traced.take(place, lines=last or (len(self._log) - 1) % _LINES_EVERY == 0, always=last)
+            self._traced.take(place, lines=True, always=last)
 
     def _may_search(self) -> bool:
         return self._searched * _COST < (self._milliseconds() - self._settled) / 1000 - _SEARCH_AFTER
@@ -234,29 +230,30 @@ class Watch:
         """Look for the lines and the keepers of what grows, for so many seconds at most."""
         start = time.thread_time()
         growing = {item.quantity for item in growths_of(self._measurements()) if item.verdict == "growing"}
-        if self._wants_trace and "native" in growing:
-            self._native.watch()
         if self._wants_trace and "workers" in growing:
             self._workers.request()
         if growing & {"traced", "native", "process"}:
-            before, traced = held_bytes(), tracemalloc.get_traced_memory()[0]
-            if self._frozen:
-                gc.unfreeze()  # the collector shows no frozen objects
-            self._find_keepers(seconds)
-            if self._frozen:
-                _collect()
-                gc.freeze()
-                self._traced.exclude(tracemalloc.get_traced_memory()[0] - traced)
+            before = held_bytes()
+            with suppress(Exception):  # what an object of the user raises when asked, or a change by another thread
+                self._find_keepers(seconds)
+            if not self._ended.is_set():
+                self._garbage.leave_out()
+            if self._steps:  # otherwise the code runs at the same time, and what it takes counts
                 self._log.exclude(before)
-            else:  # the code runs at the same time, and what it takes counts
-                clear_free_lists()
+            self._traced.measure_again()
+        if self._wants_trace and "native" in growing:  # now that nothing else takes memory
+            self._native.watch()
         self._searched += time.thread_time() - start
 
     def _find_keepers(self, seconds: float) -> None:
         lines = {line.place: line.places for line in culprits(self._grown()) if line.place not in self._keepers}
-        if lines and tracemalloc.is_tracing():
-            self._keepers |= {keeper.line: keeper for keeper in find_keepers(lines, seconds)}
-        self._keepers |= {keeper.line: keeper for keeper in find_graphs(seconds)}
+
+        def include() -> None:
+            self._garbage.include()
+            self._garbage.collect()  # now, or Python does at every turn: it has not counted what was left out
+
+        found = find_keepers(lines, seconds, include) if lines and tracemalloc.is_tracing() else ()
+        self._keepers |= {keeper.line: keeper for keeper in (*found, *find_graphs(seconds, include))}
 
     def _grown(self) -> tuple[GrownLine, ...]:
         if not self._wants_trace:
@@ -294,7 +291,7 @@ class Watch:
             snapshots=snapshots,
             stages=tuple(self._stages),
             traced=self._traced.records() if self._wants_trace else (),
-            traced_floor=FREE_LISTS,
+            traced_floor=_TRACED_FLOOR if self._garbage.all_full else FREE_LISTS,
             native_floor=_NATIVE_FLOOR,
             line_steps=self._traced.line_steps(),
             lines=self._traced.lines(),
@@ -303,26 +300,6 @@ class Watch:
             judged=self._judged(),
             loading=self._loading.milliseconds / max(1.0, self._milliseconds()),
         )
-
-
-def _collect() -> None:
-    """Collect garbage, unless the code has switched that off: then its garbage is its leak."""
-    if gc.isenabled():
-        gc.collect()
-
-
-def clear_free_lists() -> None:
-    """Free what Python keeps for new objects, and garbage in cycles among the young ones.
-
-    A tuple or a number that is freed goes to a list of its type until the next full collection and counts as live
-    until then: up to a megabyte, reached after thousands of steps. A full collection of nothing takes microseconds.
-    """
-    if gc.isenabled():
-        gc.collect(1)
-    if not gc.get_freeze_count():
-        gc.freeze()
-        gc.collect()
-        gc.unfreeze()
 
 
 @contextmanager

@@ -1,29 +1,38 @@
-"""Lines of forked worker processes: each traces itself once its parent has seen the memory of workers grow."""
+"""Lines of worker processes: each traces itself once its parent has seen the memory of workers grow."""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
+import runpy
 import shutil
 import tempfile
-import threading
 import time
 import tracemalloc
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import astuple
+from dataclasses import astuple, replace
+from multiprocessing import spawn
 from pathlib import Path
+from typing import Any
 
+from nclone_env.memory import worker_start
+from nclone_env.memory.garbage import Garbage
 from nclone_env.memory.keepers import find_keepers
-from nclone_env.memory.measurements import Keeper
+from nclone_env.memory.measurements import WORKER, Keeper
+from nclone_env.memory.process import command_of, worker_sizes
+from nclone_env.memory.section import format_bytes
 from nclone_env.memory.stats import culprits, grown_lines
 from nclone_env.memory.traced import TracedLog, start_tracing
+from nclone_env.memory.worker_start import LOADING, REQUEST, SPAWNED
 
-_POLL = 0.1  # seconds between two looks for the request
 _INTERVAL = 0.5  # seconds between two snapshots
 _SNAPSHOTS = 600  # of a process
 _SEARCH_SECONDS = 0.5
-_REQUEST = "trace"
+_FRESH = 1.0  # seconds for which a sign of a process counts: it may have ended
+_NAMED, _LEAST_SHARE = 3, 0.1  # processes without lines, and the least part of what grew in all of them
 
 
 class WorkerLines:
@@ -31,21 +40,42 @@ class WorkerLines:
 
     def __init__(self) -> None:
         self._folder = Path()
+        self._prepare: Callable[[str], dict[str, Any]] = spawn.get_preparation_data
+        self._first: dict[int, int] = {}  # bytes of each process when it was first asked, and last
+        self._last: dict[int, int] = {}
+        self._commands: dict[int, str] = {}
 
     def open(self) -> None:
-        """Have every process that is forked from now on wait for the request."""
+        """Have every process that ``multiprocessing`` or a fork starts from now on wait for the request."""
         self._folder = Path(tempfile.mkdtemp(prefix="nclone-env-workers-"))
         _Folder.current = self._folder
+        self._prepare = spawn.get_preparation_data
+
+        def prepared(name: str) -> dict[str, Any]:
+            return {**self._prepare(name), "memory profiler": _Start(self._folder)}
+
+        spawn.get_preparation_data = prepared
+
+    def are_loading(self) -> bool:
+        """Return whether one of the processes imports or compiles now."""
+        now = time.time()
+        signs = self._folder.glob(f"*{LOADING}") if _Folder.current is not None else ()
+        return any(now - sign.stat().st_mtime < _FRESH for sign in signs)
 
     def request(self) -> None:
-        """Ask the processes to trace themselves."""
-        (self._folder / _REQUEST).touch()
+        """Ask the processes to trace themselves, and note their memory."""
+        (self._folder / REQUEST).touch()
+        sizes = worker_sizes("anonymous")
+        self._commands |= {process: command_of(process) for process in sizes.keys() - self._commands.keys()}
+        self._first = {**sizes, **self._first}
+        self._last |= sizes
 
     def close(self) -> tuple[dict[str, float], tuple[Keeper, ...]]:
         """Stop waiting, and remove the folder.
 
         Returns:
-            Each line, as ``file:line``, with its share in what grew in all processes; and their keepers.
+            Each line, as ``file:line``, with its share in what grew in all processes; and their keepers, or the
+            processes that grew most where there are no lines.
         """
         rates: Counter[str] = Counter()
         keepers: list[Keeper] = []
@@ -54,8 +84,27 @@ class WorkerLines:
             rates.update(lines)
             keepers.extend(Keeper(*keeper) for keeper in found)
         _Folder.current = None
+        spawn.get_preparation_data = self._prepare  # type: ignore[assignment]
         shutil.rmtree(self._folder, ignore_errors=True)
-        return {line: rate / rates.total() for line, rate in rates.items()}, tuple(keepers)
+        shares = {line: rate / rates.total() for line, rate in rates.items()}
+        return shares, tuple(keepers if shares else self._grown())
+
+    def _grown(self) -> Iterator[Keeper]:
+        grown = Counter({process: size - self._first[process] for process, size in self._last.items()})
+        whole = sum(size for size in grown.values() if size > 0)
+        for process, size in grown.most_common(_NAMED):
+            if size > _LEAST_SHARE * whole > 0:
+                yield Keeper(WORKER, f"process {process}: {self._commands[process]}", format_bytes(size, sign=True))
+
+
+class _Start:
+    """Is among what a new process is told: reading it begins to wait there."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return runpy.run_path, (worker_start.__file__, {"folder": str(self._folder)}, SPAWNED)
 
 
 class _Folder:
@@ -65,36 +114,34 @@ class _Folder:
 
 def _after_fork() -> None:
     if _Folder.current is not None:
-        threading.Thread(target=_wait, args=(_Folder.current,), daemon=True, name="memory profiler").start()
+        worker_start.begin(_Folder.current)
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def _wait(folder: Path) -> None:
-    """Wait until the process is asked to trace itself, or the profile has ended."""
-    while folder.exists():
-        if (folder / _REQUEST).exists():
-            with suppress(OSError):  # the folder is removed at the end
-                _trace(folder)
-            return
-        time.sleep(_POLL)
-
-
-def _trace(folder: Path) -> None:
+def trace(folder: Path) -> None:
+    """Trace this process and write its lines that grow to the folder, until that is removed."""
     if not tracemalloc.is_tracing():
         start_tracing()
-    began, log = time.perf_counter(), TracedLog(_SNAPSHOTS)
+    began, log = time.perf_counter(), TracedLog(_SNAPSHOTS, Garbage().collect)
     keepers: dict[str, Keeper] = {}
     for _ in range(_SNAPSHOTS):
         log.take(1000 * (time.perf_counter() - began), lines=True)
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         places = {line.place: line.places for line in grown if line.place not in keepers}
-        keepers |= {keeper.line: keeper for keeper in find_keepers(places, _SEARCH_SECONDS)} if places else {}
-        rates, found = {line.place: line.rate for line in grown}, [astuple(keeper) for keeper in keepers.values()]
-        partial = folder / f"{os.getpid()}.partial"
-        partial.write_text(json.dumps((rates, found)))
-        partial.rename(partial.with_suffix(".json"))
+        with suppress(Exception):  # what an object of the user raises when asked, or a change by another thread
+            found = find_keepers(places, _SEARCH_SECONDS) if places else ()
+            keepers |= {keeper.line: _in_this_process(keeper) for keeper in found}
+        if grown:  # nothing does at its end, when it frees all
+            rates = {line.place: line.rate for line in grown}
+            partial = folder / f"{os.getpid()}.partial"
+            partial.write_text(json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
+            partial.rename(partial.with_suffix(".json"))
         time.sleep(_INTERVAL)
+
+
+def _in_this_process(keeper: Keeper) -> Keeper:
+    return replace(keeper, name=f"{keeper.name} in {multiprocessing.current_process().name}")

@@ -1,7 +1,8 @@
 """Programs that leak, each beside one that does the same and keeps nothing: ``python -m tests.memory.planted NAME``.
 
-The words behind the name are the seconds to run, then ``clean`` and ``steps`` on request: the latter profiles the
-program itself by ``nclone_env.memory.profile`` and counts steps, instead of leaving both to ``profile script``.
+The words behind the name are the seconds to run, then ``clean``, ``heap`` and ``steps`` on request. ``heap`` makes
+three million objects first. ``steps`` profiles the program itself by ``nclone_env.memory.profile`` and counts steps,
+instead of leaving both to ``profile script``.
 A comment ends the line that leaks.
 """
 
@@ -34,6 +35,7 @@ from nclone_env.memory import profile
 MARK = "# leaks"
 Steps = Callable[[], Iterator[int]]
 KEPT: list[Any] = []
+OLDER: list[Any] = []
 LIBC = ctypes.CDLL(None)
 LIBC.malloc.restype = ctypes.c_void_p
 LIBC.malloc.argtypes = [ctypes.c_size_t]
@@ -119,15 +121,37 @@ def _work(pipe: Any, leaks: bool) -> None:
         pipe.send(None)
 
 
-def worker(steps: Steps, leaks: bool) -> None:
+def worker(steps: Steps, leaks: bool, method: str = "fork") -> None:
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("fork").Process(target=_work, args=(theirs, leaks), daemon=True)
+    process = multiprocessing.get_context(method).Process(target=_work, args=(theirs, leaks), daemon=True)
     process.start()
     for _ in steps():
         ours.send(1)
         ours.recv()
     ours.send(None)
     process.join()
+
+
+def spawned(steps: Steps, leaks: bool) -> None:
+    """Leak in a worker process that shares nothing with this one."""
+    worker(steps, leaks, "spawn")
+
+
+def instances(steps: Steps, leaks: bool) -> None:
+    """Register objects of a class by their bound methods."""
+
+    class View:
+        def __init__(self, number: int):
+            self.number = number
+
+        def changed(self) -> None:
+            self.number += 1
+
+    listeners: list[Any] = []
+    for step in steps():
+        listeners.append(View(step).changed)  # leaks
+        if not leaks:
+            listeners.clear()
 
 
 def hook(steps: Steps, leaks: bool) -> None:
@@ -433,19 +457,24 @@ LISTED = (
     *(thread_local, files),
 )
 MORE = (
-    *(global_list, queue, class_attribute, weak_keys, arrays, views, tensors, log_records, tasks, thread, sockets),
-    *(maps, buffers, asynchronous, tracebacks, default_argument, cycles, partials, text, context_variable),
+    *(global_list, queue, class_attribute, spawned, instances, weak_keys, arrays, views, tensors, log_records, tasks),
+    *(thread, sockets, maps, buffers, asynchronous, tracebacks, default_argument, cycles, partials, text),
+    context_variable,
 )
 PROGRAMS = {program.__name__: program for program in (*LISTED, *MORE)}
 
 
 def leaking_line(name: str) -> int:
     """Return the number of the line that leaks."""
-    lines, first = inspect.getsourcelines(_work if name == "worker" else PROGRAMS[name])
+    lines, first = inspect.getsourcelines(_work if name in ("worker", "spawned") else PROGRAMS[name])
     return first + next(number for number, line in enumerate(lines) if line.rstrip().endswith(MARK))
 
 
 def main(name: str, seconds: str, *words: str) -> None:
+    if "heap" in words:
+        gc.disable()  # it would take seconds
+        OLDER.extend([number] for number in range(3_000_000))
+        gc.enable()
     with profile(name) if "steps" in words else nullcontext() as watch:
 
         def steps() -> Iterator[int]:

@@ -34,6 +34,15 @@ def test_a_leak_is_found_in_a_script(name):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("form", ["script", "steps"])
+def test_a_leak_is_found_beside_millions_of_older_objects(form):
+    found = answer("global_list", form, 8, "heap")
+    assert found.verdict == "GROWING"
+    assert found.named
+    assert found.keeper.startswith("KEPT") or ".KEPT" in found.keeper
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["closure"])
 def test_a_script_without_a_leak_does_not_grow(name):
     assert answer(name, "script", 6, "clean").verdict != "GROWING"

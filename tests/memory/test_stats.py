@@ -47,6 +47,20 @@ def test_committed_pages_of_owners_are_no_growth():
     assert compute_stats(dataclasses.replace(made, snapshots=uncommitted)).verdict == "growing"
 
 
+@pytest.mark.parametrize(("each", "verdict"), [(0, "flat"), (100_000, "growing")])
+def test_a_program_is_judged_until_it_ends(each, verdict):
+    made = measurements()
+    last = len(made.snapshots) - 1
+    snapshots = tuple(
+        dataclasses.replace(item, worker_bytes=20_000_000 + each * int(item.step) if number < last - 1 else 5_000)
+        for number, item in enumerate(made.snapshots)
+    )
+    found = compute_stats(dataclasses.replace(made, snapshots=snapshots, unit="millisecond", judged=(0.0, 1000.0)))
+    (workers,) = (item for item in found.growths if item.quantity == "workers")
+    assert workers.verdict == verdict
+    assert workers.last == made.snapshots[last - 3].step
+
+
 @pytest.mark.parametrize(
     ("unit", "slope", "verdict"),
     [

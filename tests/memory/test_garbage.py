@@ -1,0 +1,103 @@
+"""Garbage is collected beside the code that is judged, as far as it takes little of the time."""
+
+from __future__ import annotations
+
+import pytest
+
+from nclone_env.memory import garbage
+from nclone_env.memory.garbage import Garbage
+
+
+class Collector:
+    """Stands in for ``gc``, ``sys`` and ``time``: a full collection takes so many seconds."""
+
+    def __init__(self, seconds=0.0, frozen=0):
+        self.seconds, self.frozen, self.enabled = seconds, frozen, True
+        self.now = 1000.0
+        self.collected = []
+
+    def isenabled(self):
+        return self.enabled
+
+    def collect(self, generation):
+        self.collected.append(generation)
+        self.now += self.seconds if generation == 2 else 0.0
+
+    def freeze(self):
+        self.frozen += 100
+
+    def unfreeze(self):
+        self.frozen = 0
+
+    def get_freeze_count(self):
+        return self.frozen
+
+    def thread_time(self):
+        return self.now
+
+    def _clear_type_cache(self):
+        self.collected.append("names")
+
+    perf_counter = thread_time
+
+
+@pytest.fixture
+def collector(monkeypatch):
+    found = Collector()
+    for module in ("gc", "sys", "time"):
+        monkeypatch.setattr(garbage, module, found)
+    return found
+
+
+def test_fast_collections_are_full(collector):
+    own = Garbage()
+    for _ in range(3):
+        own.collect()
+    assert collector.collected == [2, "names"] * 3
+    assert own.all_full
+
+
+def test_slow_collections_take_a_twentieth_of_the_time(collector):
+    collector.seconds, own = 1.0, Garbage()
+    for _ in range(41):
+        own.collect()
+        collector.now += 1.0
+    assert collector.collected.count(2) == 2
+    assert collector.collected.count(1) == 39
+    assert not own.all_full
+
+
+def test_what_is_left_out_does_not_count_for_the_next_time(collector):
+    collector.seconds, own = 1.0, Garbage()
+    own.collect()
+    own.leave_out()
+    own.collect()
+    assert collector.collected.count(2) == 2
+
+
+def test_a_program_without_collections_gets_none(collector):
+    collector.enabled, own = False, Garbage()
+    own.collect()
+    assert collector.collected == []
+    assert not own.all_full
+
+
+def test_what_was_left_out_is_included_again(collector):
+    own = Garbage()
+    own.leave_out()
+    assert collector.frozen == 100
+    own.include()
+    assert collector.frozen == 0
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_the_code_leaves_out_stays_so(collector, when):
+    own = Garbage()
+    if when == "before":
+        collector.freeze()
+    own.leave_out()
+    if when == "after":
+        collector.freeze()
+    before = collector.frozen
+    own.include()
+    assert collector.frozen == before

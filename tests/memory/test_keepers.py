@@ -1,0 +1,97 @@
+"""Who keeps the memory of a line, asked of objects that tracemalloc has seen."""
+
+from __future__ import annotations
+
+import gc
+import sys
+
+import numpy as np
+import pytest
+
+from nclone_env.memory import keepers
+from nclone_env.memory.keepers import find_keepers
+from nclone_env.memory.measurements import Place
+from nclone_env.memory.traced import tracing
+
+
+class Plain:
+    def __init__(self, number: int):
+        self.number = number
+
+
+def line_after() -> int:
+    """Return the number of the line after the calling one."""
+    return sys._getframe(1).f_lineno + 1
+
+
+def keeper_of(line: int) -> tuple[str, str]:
+    place = Place(__file__, line, f"{__file__}:{line}")
+    (found,) = find_keepers({"line": [place]}, 5.0)
+    return found.name, found.kind
+
+
+@pytest.fixture(autouse=True)
+def traced():
+    gc.collect()  # what Python keeps for new objects would not be traced
+    with tracing():
+        yield
+
+
+def test_objects_with_attributes_are_found():
+    kept = []  # made now: the collector does not show what is frozen
+    for number in range(50):
+        line = line_after()
+        kept.append(Plain(number))
+    assert keeper_of(line) == ("test_objects_with_attributes_are_found.kept", "list of 50: Plain")
+
+
+def test_numbers_in_tuples_that_the_collector_does_not_track_are_found():
+    kept = {}
+    for number in range(300):
+        line = line_after()
+        kept[number] = (0.5, (number + 1000.5, 1.5))
+    name, kind = keeper_of(line)
+    assert name.endswith(".kept")
+    assert kind.startswith("dict of 300")
+
+
+def test_the_list_of_a_user_comes_before_a_pool_that_knows_its_arrays():
+    class Pool:
+        def __init__(self):
+            self.made = []
+
+    class Environment:
+        def __init__(self):
+            self.pool = Pool()
+
+    environment = Environment()
+    video = []
+    for _ in range(50):
+        line = line_after()
+        array = np.zeros(64)
+        environment.pool.made.append(array)
+        video.append(array)
+    assert keeper_of(line)[0].endswith(".video")
+
+
+def test_a_tuple_can_be_made_during_a_search():
+    held = []
+    assert tuple(held.append(keepers._objects()) for _ in range(3)) == (None, None, None)
+    assert any(thing is held for thing in held[0])
+
+
+def test_a_chain_of_tuples_is_found():
+    kept = ()
+    for number in range(50):
+        line = line_after()
+        kept = (number + 1000.5, kept, [])
+    assert keeper_of(line)[0].endswith(".kept")
+
+
+def test_what_a_line_makes_now_has_no_keeper():
+    for number in range(100):
+        line = line_after()
+        last = float(number)
+    assert last == 99.0
+    place = Place(__file__, line, f"{__file__}:{line}")
+    assert find_keepers({"line": [place]}, 5.0) == ()

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from multiprocessing import spawn
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nclone_env.memory.workers import WorkerLines
+
+
+def work(ended: Any) -> None:
+    kept: list[bytes] = []
+    while not ended.is_set():
+        kept.append(bytes(4000))
+        time.sleep(0.001)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_worker_names_its_line_and_the_keeper(method):
+    context, lines, before = multiprocessing.get_context(method), WorkerLines(), spawn.get_preparation_data
+    lines.open()
+    ended = context.Event()
+    process = context.Process(target=work, args=(ended,), daemon=True)
+    process.start()
+    lines.request()
+    while not list(Path(lines._folder).glob("*.json")) and process.is_alive():
+        time.sleep(0.1)
+    ended.set()
+    shares, keepers = lines.close()
+    process.join()
+    line = f"{__file__}:{work.__code__.co_firstlineno + 3}"
+    assert max(shares, key=lambda place: shares[place]) == line
+    assert [keeper.name for keeper in keepers if keeper.line == line] == [f"work.kept in {process.name}"]
+    assert spawn.get_preparation_data is before
+
+
+def test_processes_that_grow_without_lines_are_named(monkeypatch):
+    sizes = iter([{7: 10_000_000, 8: 1}, {7: 30_000_000, 8: 2}, {}])
+    monkeypatch.setattr("nclone_env.memory.workers.worker_sizes", lambda field: next(sizes))
+    monkeypatch.setattr("nclone_env.memory.workers.command_of", lambda process: f"command {process}")
+    lines = WorkerLines()
+    lines.open()
+    for _ in range(3):
+        lines.request()
+    shares, (keeper,) = lines.close()
+    assert not shares
+    assert (keeper.name, keeper.kind) == ("process 7: command 7", "+19.07 MB")
+
+
+def test_a_worker_that_imports_gives_a_sign():
+    lines = WorkerLines()
+    assert not lines.are_loading()
+    lines.open()
+    try:
+        assert not lines.are_loading()
+        sign = lines._folder / "7.loading"
+        sign.touch()
+        assert lines.are_loading()
+        os.utime(sign, (0, 0))  # the process has gone on
+        assert not lines.are_loading()
+    finally:
+        lines.close()
+    assert not lines.are_loading()
