@@ -220,7 +220,7 @@ def test_the_exit_status_is_that_of_the_script(code, status, tmp_path):
 GROWING_SCRIPT = """
 import time
 kept = []
-for _ in range(1500):
+for _ in range(2500):
     kept.append(bytes(1000))
     time.sleep(0.001)
 """

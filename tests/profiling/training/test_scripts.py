@@ -32,6 +32,7 @@ def test_training_on_a_device(capsys):
     assert all(float(row.split()[1].replace(",", "")) > 0 for row in rows)
 
 
+@pytest.mark.slow
 def test_outcomes_that_a_network_predicts(capsys):
     """Displacements are learned within a hundred batches; with simulated outcomes the policy wins."""
     look_ahead.main(("first-steps",), others=("first-steps",), steps=3000, epochs=20, points=(4,))
