@@ -322,9 +322,8 @@ def test_mixed_precision(device):
         assert mixed[name].dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    "backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)]
-)  # the latter needs a C++ compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])  # the latter needs a C++ compiler
 def test_compilation_changes_nothing(monkeypatch, backend):
     compiled, compile_ = [], torch.compile
 
