@@ -9,6 +9,7 @@ import time
 import pytest
 import torch
 
+from nclone_env.jit import cache_root
 from nclone_env.train import TrainConfig, load_checkpoint, train
 from tests.docs.pages import ROOT
 
@@ -27,10 +28,8 @@ def cluster(tmp_path, monkeypatch):
     (programs / "scontrol").write_text(f'#!/bin/bash\necho "$@" >> {tmp_path}/requeued\n')
     for program in programs.iterdir():
         program.chmod(0o755)
-    known = {name: value for name, value in os.environ.items() if name != "NCLONE_ENV_CACHE_DIR"}
-    known |= {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "SLURM_ARRAY_JOB_ID": "7"}
-    cache = os.environ.get("NCLONE_ENV_CACHE_DIR")
-    known |= {"NCLONE_ENV_CACHE_DIR": cache} if cache else {}
+    known = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    known |= {"SLURM_ARRAY_JOB_ID": "7", "NCLONE_ENV_CACHE_DIR": str(cache_root())}  # as warm.sh has filled it
 
     def start(task, steps=40_000):
         own = {"SLURM_ARRAY_TASK_ID": str(task), "TIMESTEPS": str(steps), "LEVELS": "first-steps/01-walk"}
