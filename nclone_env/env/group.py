@@ -26,6 +26,7 @@ class Group:
         only = batch.config.only_observation
         self._memory = OutputMemory(batch.specs, last - first, batch.autoreset == SAME_STEP, ring, only)
         self._job = Job()
+        self._pace_of_resets = Pace()
         self._pending: Outputs | None = None
         self._calling = threading.Lock()
 
@@ -63,7 +64,7 @@ class Group:
     def reset(self, mask: np.ndarray, outputs: Outputs) -> None:
         """Begin new episodes where ``mask``, one bool per environment of the batch, is set."""
         call = self._batch.reset_call(mask, outputs.observations, self.first)
-        self._batch.workers.run(self._job, call, self.first, self.last, Pace())
+        self._batch.workers.run(self._job, call, self.first, self.last, self._pace_of_resets)
         self._complete(outputs)
 
     def step(self, outputs: Outputs) -> None:

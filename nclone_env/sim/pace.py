@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from time import perf_counter
 
 _LONGEST, _SHORTEST = 0.05, 0.01  # seconds of a piece: far below a second, far above the cost of a call
-_FIRST, _GROWTH = 64, 4
+_FIRST, _GROWTH = 1, 4  # a step of one environment may take half a second
 
 
 class Pace:

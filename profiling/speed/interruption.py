@@ -62,6 +62,7 @@ def command(*words: str) -> str:
 
 
 REPLAY = f"{FOLDER}/b.replay"
+TWICE = "train, a second Ctrl-C"
 SMALL = ("--num-envs", "16", "--num-steps", "16", "--max-frames", "400")
 CASES = {
     "step, 1 thread": step(),
@@ -83,12 +84,16 @@ CASES = {
     "gallery": command("gallery", LEVEL, "--recordings", f"{FOLDER}/long.replay", "--output", f"{FOLDER}/g", "--force"),
     "solve": command("solve", LEVEL, "--seconds", "600", "--output", f"{FOLDER}/s", "--force"),
     "profile": command("profile", "--levels", LEVEL, "--num-envs", "64", "--output-dir", f"{FOLDER}/m"),
-    "train": command("train", "--levels", LEVEL, "--output", FOLDER, *SMALL),
+    "train": command("train", "--levels", LEVEL, "--output", FOLDER, "--name", "once", *SMALL),
+    TWICE: command("train", "--levels", LEVEL, "--output", FOLDER, "--name", "twice", *SMALL),
 }
 
 
-def seconds_to_end(code: str, seconds: float) -> tuple[float, int]:
-    """Run code until it is ready and some seconds more; return the seconds from SIGINT to its end, and its status."""
+def seconds_to_end(code: str, seconds: float, before: int = 0) -> tuple[float, int]:
+    """Run code until it is ready and some seconds more; return the seconds from SIGINT to its end, and its status.
+
+    So many SIGINT come before it, with half a second between two.
+    """
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ
     )
@@ -96,6 +101,9 @@ def seconds_to_end(code: str, seconds: float) -> tuple[float, int]:
     while "ready" not in process.stdout.readline():
         assert process.poll() is None, "the process ended before it was ready"
     time.sleep(seconds)
+    for _ in range(before):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
     assert process.poll() is None, "the process ended before it was interrupted"
     began = time.perf_counter()
     process.send_signal(signal.SIGINT)
@@ -125,7 +133,7 @@ def main() -> None:
         level = prepare(Path(folder))
         for name in arguments.names:
             code = BEGIN + CASES[name].replace(LEVEL, repr(str(level)) if "main(" not in CASES[name] else str(level))
-            seconds, status = seconds_to_end(code.replace(FOLDER, folder), arguments.seconds)
+            seconds, status = seconds_to_end(code.replace(FOLDER, folder), arguments.seconds, before=name == TWICE)
             print(f"{name:<28}{seconds:6.2f} s   exit status {status}", flush=True)
 
 
