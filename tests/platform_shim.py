@@ -18,8 +18,12 @@ import os
 import pathlib
 import signal
 import sys
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
+
+import _pytest.tmpdir
+import pytest
 
 MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "tty", "pty", "syslog")
 OF_OS = (
@@ -116,8 +120,9 @@ _CDLL = ctypes.CDLL
 
 def hide() -> None:
     """Remove everything, for this process."""
+    import asyncio  # noqa: F401 - as the three below while it can be: they have other code for Windows
     import fcntl
-    import multiprocessing.util  # noqa: F401 - as the two below while it can be: they have other code for Windows
+    import multiprocessing.util  # noqa: F401
     import subprocess  # noqa: F401
     import tempfile  # noqa: F401
 
@@ -142,5 +147,10 @@ def hide() -> None:
     files._OPENS_FOLDERS = files._REMOVES_OPEN = False
 
 
-def pytest_configure() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    config.option.timeout_method = "thread"
+    _pytest.tmpdir.get_user_id = lambda: None  # as pytest has it on Windows
+    with suppress(ImportError):
+        import torch.distributed.launcher  # noqa: F401 - it has other code for Windows
     hide()

@@ -36,7 +36,7 @@ def guarded(command: Callable[[], int]) -> int:
     except OSError as error:
         broken = isinstance(error, BrokenPipeError)
         if broken or error.filename == "standard output":
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - Python flushes it at the end
+            _drop_output()
         if broken:
             return _BROKEN_PIPE
         if error.filename is None and error.errno == errno.ENOENT and not _has_working_directory():
@@ -45,6 +45,14 @@ def guarded(command: Callable[[], int]) -> int:
         with suppress(OSError):
             sys.stderr.write(f"nclone-env: {where}{error.strerror or error}\n")
         return 1
+
+
+def _drop_output() -> None:
+    """Send to nowhere what Python flushes at the end."""
+    with suppress(OSError):  # of a stream without a number
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
 def _show_everything() -> None:

@@ -6,6 +6,7 @@ import gc
 import sys
 import time
 
+_clear_caches = getattr(sys, "_clear_internal_caches", None) or sys._clear_type_cache  # of Python 3.13 and before it
 _CHEAP = 0.002  # seconds that a full collection may take in any case
 _COST = 20
 """Longer ones take at most a twentieth of the time."""
@@ -31,7 +32,7 @@ class Garbage:
         start = time.thread_time()
         gc.collect(2 if is_due else 1)
         if is_due:
-            sys._clear_type_cache()
+            _clear_caches()
             self._cost, self._last = time.thread_time() - start, time.perf_counter()
 
     def leave_out(self) -> None:
