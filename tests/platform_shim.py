@@ -16,6 +16,7 @@ import importlib.abc
 import io
 import os
 import pathlib
+import shutil
 import signal
 import sys
 from contextlib import suppress
@@ -127,6 +128,7 @@ def hide() -> None:
     import tempfile  # noqa: F401
 
     sys.modules["msvcrt"] = _msvcrt(fcntl)
+    shutil._use_fd_functions, shutil._rmtree_impl = False, shutil._rmtree_unsafe  # before and since Python 3.14
     for name in MODULES:
         sys.modules.pop(name, None)
     sys.meta_path.insert(0, _Hidden())

@@ -160,6 +160,8 @@ def _open(path: Path, key: bytes, layout: Layout) -> Arrays | None:
     shapes = _verified(memory, key, layout)
     if shapes is None:
         counts.damaged += 1
+        if isinstance(memory, mmap.mmap):
+            memory.close()  # Windows removes no file that is mapped
         _remove(path)
         return None
     with contextlib.suppress(OSError):  # a folder that can only be read
