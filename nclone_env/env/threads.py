@@ -149,6 +149,10 @@ class Workers:
         """Number of worker slots, each with its own scratch memory: the calling thread's and one per thread."""
         return self.count + 1
 
+    def begin_slowly(self) -> None:
+        """Begin again with the shortest pieces, as other levels may take a thousand times as long."""
+        self._pace = Pace()
+
     def run(self, job: Job, task: Task, first: int, last: int, pace: Pace | None = None) -> None:
         """Process a range, in part in this thread, and wait for all of it.
 

@@ -141,6 +141,8 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         levels = self._requested_levels(chosen.get("level"))
         seeds, seeded = self._seeds(seed)
         outputs = self._all.take(out)
+        if "level" in chosen:
+            self._batch.workers.begin_slowly()
         with self._lifecycle:
             self._batch.episodes["next_level"][mask] = levels[mask]
             self._batch.seed(seeds, seeded & mask)

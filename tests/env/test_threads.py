@@ -6,6 +6,7 @@ import threading
 import time
 import weakref
 
+import numpy as np
 import pytest
 
 from nclone_env.env import NPlusPlusVectorEnv
@@ -169,6 +170,17 @@ def test_fast_work_with_a_pace_of_its_own_does_not_lengthen_the_pieces_of_slow_w
         pool.run(Job(), lambda worker, first, last: None, 0, 10**6, Pace() if own_pace else None)
     pool.run(Job(), lambda worker, first, last: sizes.append(last - first), 0, 3000)
     assert sizes[0] == longest
+
+
+def test_pieces_are_short_again_on_levels_that_were_asked_for():
+    envs = NPlusPlusVectorEnv(num_envs=512, num_threads=1)
+    envs.reset(seed=0)
+    for _ in range(20):
+        envs.step(np.zeros(512, np.int64))
+    assert envs._batch.workers._pace.size > 1
+    envs.reset(options={"level": 0})
+    assert envs._batch.workers._pace.size == 1
+    envs.close()
 
 
 def test_resets_have_a_pace_of_their_own():
