@@ -147,6 +147,7 @@ def hide() -> None:
     import nclone_env._files as files
 
     files._OPENS_FOLDERS = files._REMOVES_OPEN = False
+    files.fcntl, files.msvcrt = None, sys.modules["msvcrt"]
 
 
 @pytest.hookimpl(tryfirst=True)
