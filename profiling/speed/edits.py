@@ -93,7 +93,7 @@ def main() -> None:
         folder = Path(name)
         shutil.copytree(Path(nclone_env.__file__).parent, folder / "nclone_env", ignore=shutil.ignore_patterns("_code"))
         shutil.copytree(Path(nclone_env.__file__).parents[1] / "levels", folder / "levels")
-        print("| Edited | constant: processor, s | kernels compiled | parts compiled | comment: processor, s | compiled |")
+        print("| Edited | constant: processor, s | kernels | parts | comment: processor, s | compiled |")
         print("|---|---:|---:|---:|---:|---:|")
         for row in ("nothing, empty cache", "nothing"):
             print(f"| {row} | {format_cost(warm_up(folder))} | | |")
