@@ -15,7 +15,8 @@ from nclone_env.render import GROUND, bar_height
 from nclone_env.replay.view import View, natural_size
 
 _GAP = 4  # pixels between views
-_LEAST_ASPECT = 1.4  # width by height of the room of a view, so that the texts of its bar can be read
+_LEAST_WIDTH = 112  # pixels of the room of a view at scale 1, so that the names of built-in levels can be read
+_WIDTHS = [share / 20 for share in range(8, 21)]  # of rows that are tried, by that of the room
 _ROUNDED = 0.49  # pixels, so that a size that was rounded up fits
 _ROOM = WORLD_WIDTH, WORLD_HEIGHT + 120  # pixels for a grid at scale 1: the world and some bars
 
@@ -61,7 +62,7 @@ class Grid(NamedTuple):
     Attributes:
         size: width and height of the pictures, pixels.
         places: that of each view.
-        use: how good it is: pixels of the views without bars, times the square of their share.
+        use: how good it is: pixels of the views without bars, times the square of their share; negative if too wide.
     """
 
     size: tuple[int, int]
@@ -115,33 +116,42 @@ def arranged(views: Sequence[Sequence[Level]], scale: float = 1.0, step: int = 1
     shapes = [_Shape(width / height, height) for width, height in sizes]
     groups = -(-len(views) // step)
     grids = []
-    for count, more in itertools.product(range(1, groups + 1), (0, 1)):  # the last or the first rows have one more
+    # The last or the first rows have one more.
+    for count, more, across in itertools.product(range(1, groups + 1), (0, 1), _WIDTHS):
         ends = [min(step * ((groups * row + more * (count - 1)) // count), len(views)) for row in range(count + 1)]
-        grids.append(_grid([shapes[first:end] for first, end in itertools.pairwise(ends)], scale))
+        grids.append(_grid([shapes[first:end] for first, end in itertools.pairwise(ends)], across, scale))
     return max(grids, key=lambda grid: grid.use)
 
 
-def _grid(rows: Sequence[Sequence[_Shape]], scale: float) -> Grid:
-    """Return the largest arrangement of views in rows; ``scale`` as of :func:`arranged`."""
-    least = _LEAST_ASPECT if len(rows) > 1 or len(rows[0]) > 1 else 0.0
-    aspects = [[max(shape.aspect, least) for shape in row] for row in rows]
+def _grid(rows: Sequence[Sequence[_Shape]], across: float, scale: float) -> Grid:
+    """Return the largest arrangement of views in rows, no wider than ``across`` times the room where names allow it."""
+    room, most = scale * _ROOM[0], scale * _ROOM[1]
     tall = [
-        min((scale * _ROOM[0] - _GAP * (len(row) - 1)) / sum(wide), scale * min(shape.height for shape in row))
-        for wide, row in zip(aspects, rows)
+        min(
+            (across * room - _GAP * (len(row) - 1)) / sum(shape.aspect for shape in row),
+            scale * min(shape.height for shape in row),
+        )
+        for row in rows
     ]
-    bars = [max(bar_height(round(height * aspect)) for aspect in wide) for height, wide in zip(tall, aspects)]
-    shrunk = min(1.0, max(0.05, (scale * _ROOM[1] - sum(bars) - _GAP * (len(rows) - 1)) / sum(tall)))
+    bars = [max(bar_height(round(height * shape.aspect)) for shape in row) for height, row in zip(tall, rows)]
+    shrunk = min(1.0, max(0.05, (most - sum(bars) - _GAP * (len(rows) - 1)) / sum(tall)))
+    heights = [height * shrunk for height in tall]
+    least = round(scale * _LEAST_WIDTH)
+    widths = [[max(round(height * shape.aspect), least) for shape in row] for height, row in zip(heights, rows)]
+    width = max(sum(each) + _GAP * (len(each) - 1) for each in widths)
     places: list[Place] = []
     top = 0
-    for height, wide in zip(tall, aspects):
-        widths = [round(height * shrunk * aspect) for aspect in wide]
-        full = max(round(height * shrunk) + bar_height(width) for width in widths)
-        lefts = itertools.accumulate(widths, lambda left, width: left + width + _GAP, initial=0)
-        places += [Place(left, top, width, full, scale) for left, width in zip(lefts, widths)]
+    for height, each in zip(heights, widths):
+        full = round(height) + max(map(bar_height, each))
+        left = (width - sum(each) - _GAP * (len(each) - 1)) // 2
+        for one in each:
+            places.append(Place(left, top, one, full, scale))
+            left += one + _GAP
         top += full + _GAP
-    size = max(place.left + place.width for place in places), top - _GAP
-    area = sum((height * shrunk) ** 2 * shape.aspect for height, row in zip(tall, rows) for shape in row)
-    return Grid(size, tuple(places), area * (area / (size[0] * size[1])) ** 2)
+    size = width, top - _GAP
+    area = sum(height**2 * shape.aspect for height, row in zip(heights, rows) for shape in row)
+    fits = width <= room + _GAP
+    return Grid(size, tuple(places), area * (area / (size[0] * size[1])) ** 2 if fits else -float(width))
 
 
 def grid_pictures(
