@@ -125,16 +125,13 @@ def arranged(views: Sequence[Sequence[Level]], scale: float = 1.0, step: int = 1
 
 def _grid(rows: Sequence[Sequence[_Shape]], across: float, scale: float) -> Grid:
     """Return the largest arrangement of views in rows, no wider than ``across`` times the room where names allow it."""
-    room, most = scale * _ROOM[0], scale * _ROOM[1]
-    tall = [
-        min(
-            (across * room - _GAP * (len(row) - 1)) / sum(shape.aspect for shape in row),
-            scale * min(shape.height for shape in row),
-        )
-        for row in rows
-    ]
+    room = scale * _ROOM[0]
+    tall = []
+    for row in rows:
+        full = (across * room - _GAP * (len(row) - 1)) / sum(shape.aspect for shape in row)
+        tall.append(min(full, *(scale * shape.height for shape in row)))
     bars = [max(bar_height(round(height * shape.aspect)) for shape in row) for height, row in zip(tall, rows)]
-    shrunk = min(1.0, max(0.05, (most - sum(bars) - _GAP * (len(rows) - 1)) / sum(tall)))
+    shrunk = min(1.0, max(0.05, (scale * _ROOM[1] - sum(bars) - _GAP * (len(rows) - 1)) / sum(tall)))
     heights = [height * shrunk for height in tall]
     least = round(scale * _LEAST_WIDTH)
     widths = [[max(round(height * shape.aspect), least) for shape in row] for height, row in zip(heights, rows)]
@@ -142,16 +139,15 @@ def _grid(rows: Sequence[Sequence[_Shape]], across: float, scale: float) -> Grid
     places: list[Place] = []
     top = 0
     for height, each in zip(heights, widths):
-        full = round(height) + max(map(bar_height, each))
+        whole = round(height) + max(map(bar_height, each))
         left = (width - sum(each) - _GAP * (len(each) - 1)) // 2
         for one in each:
-            places.append(Place(left, top, one, full, scale))
+            places.append(Place(left, top, one, whole, scale))
             left += one + _GAP
-        top += full + _GAP
-    size = width, top - _GAP
+        top += whole + _GAP
     area = sum(height**2 * shape.aspect for height, row in zip(heights, rows) for shape in row)
-    fits = width <= room + _GAP
-    return Grid(size, tuple(places), area * (area / (size[0] * size[1])) ** 2 if fits else -float(width))
+    use = area * (area / (width * (top - _GAP))) ** 2
+    return Grid((width, top - _GAP), tuple(places), use if width <= room + _GAP else -float(width))
 
 
 def grid_pictures(
