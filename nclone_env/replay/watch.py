@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -62,7 +63,7 @@ class Grid(NamedTuple):
     Attributes:
         size: width and height of the pictures, pixels.
         places: that of each view.
-        use: how good it is: pixels of the views without bars, times the square of their share; negative if too wide.
+        use: how good it is: square of the sum of the sides of views as squares, times their share; below 0: too wide.
     """
 
     size: tuple[int, int]
@@ -116,20 +117,25 @@ def arranged(views: Sequence[Sequence[Level]], scale: float = 1.0, step: int = 1
     shapes = [_Shape(width / height, height) for width, height in sizes]
     groups = -(-len(views) // step)
     grids = []
-    # The last or the first rows have one more.
-    for count, more, across in itertools.product(range(1, groups + 1), (0, 1), _WIDTHS):
+    # The last or the first rows have one more; all rows are equally high or not.
+    for count, more, across, even in itertools.product(range(1, groups + 1), (0, 1), _WIDTHS, (True, False)):
         ends = [min(step * ((groups * row + more * (count - 1)) // count), len(views)) for row in range(count + 1)]
-        grids.append(_grid([shapes[first:end] for first, end in itertools.pairwise(ends)], across, scale))
+        grids.append(_grid([shapes[first:end] for first, end in itertools.pairwise(ends)], across, even, scale))
     return max(grids, key=lambda grid: grid.use)
 
 
-def _grid(rows: Sequence[Sequence[_Shape]], across: float, scale: float) -> Grid:
-    """Return the largest arrangement of views in rows, no wider than ``across`` times the room where names allow it."""
+def _grid(rows: Sequence[Sequence[_Shape]], across: float, even: bool, scale: float) -> Grid:
+    """Return the largest arrangement of views in rows, no wider than ``across`` times the room where names allow it.
+
+    ``even`` rows are equally high.
+    """
     room = scale * _ROOM[0]
     tall = []
     for row in rows:
         full = (across * room - _GAP * (len(row) - 1)) / sum(shape.aspect for shape in row)
         tall.append(min(full, *(scale * shape.height for shape in row)))
+    if even:
+        tall = [min(tall)] * len(tall)
     bars = [max(bar_height(round(height * shape.aspect)) for shape in row) for height, row in zip(tall, rows)]
     shrunk = min(1.0, max(0.05, (scale * _ROOM[1] - sum(bars) - _GAP * (len(rows) - 1)) / sum(tall)))
     heights = [height * shrunk for height in tall]
@@ -145,8 +151,8 @@ def _grid(rows: Sequence[Sequence[_Shape]], across: float, scale: float) -> Grid
             places.append(Place(left, top, one, whole, scale))
             left += one + _GAP
         top += whole + _GAP
-    area = sum(height**2 * shape.aspect for height, row in zip(heights, rows) for shape in row)
-    use = area * (area / (width * (top - _GAP))) ** 2
+    sides = [height * math.sqrt(shape.aspect) for height, row in zip(heights, rows) for shape in row]
+    use = sum(sides) ** 2 * sum(side * side for side in sides) / (width * (top - _GAP))
     return Grid((width, top - _GAP), tuple(places), use if width <= room + _GAP else -float(width))
 
 

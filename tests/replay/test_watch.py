@@ -106,6 +106,13 @@ def test_a_tall_level_and_a_flat_one_cover_the_grid():
         assert {place.width for place in grid.places} == {grid.size[0]}
 
 
+def test_views_of_the_same_levels_are_equally_large():
+    levels = [load_level(name) for name in MIXED[:6]]
+    places = arranged([levels] * 9, step=2).places
+    assert {(place.width, place.height) for place in places} == {(509, 141)}
+    assert [place.left for place in places] == [0, 513] * 4 + [256]
+
+
 def test_names_are_complete_in_every_view():
     """Of two sources, whose letters come before the names."""
     for count in (9, 16):
