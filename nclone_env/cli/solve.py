@@ -211,7 +211,8 @@ class _Table:
         for row in self.rows:
             won.update(row.won)
         if won:
-            print("won after the first solutions: " + ", ".join(f"{stage} {frames:,}" for stage, frames in won.items()))
+            stages = ", ".join(f"{stage} {frames:,}" for stage, frames in won.items())
+            print(f"frames saved after the first solutions: {stages}")
 
     def _say(self, text: str) -> None:
         self._line.show(f"[{len(self.rows)}/{self._total}] {text}")

@@ -191,7 +191,7 @@ class Play:
         if take.rest:
             notes.append((f"frame {take.frame}/{len(take.inputs)}", DIM))
         if self._paused:
-            notes.append(("paused", DIM))
+            notes.append(("paused, Enter: go on", DIM))
         if self._slow:
             notes.append(("slow motion", DIM))
         if 0 < self._window.rate < _SLOW_RATE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,7 +16,8 @@ from nclone_env.render import GROUND, bar_height
 from nclone_env.replay.view import View, natural_size
 
 _GAP = 4  # pixels between views
-_LEAST_ASPECT = 1.4  # width by height of the room of a view, so that the texts of its bar can be read
+_LEAST_WIDTH = 112  # pixels of the room of a view at scale 1, so that the names of built-in levels can be read
+_WIDTHS = [share / 20 for share in range(8, 21)]  # of rows that are tried, by that of the room
 _ROUNDED = 0.49  # pixels, so that a size that was rounded up fits
 _ROOM = WORLD_WIDTH, WORLD_HEIGHT + 120  # pixels for a grid at scale 1: the world and some bars
 
@@ -61,7 +63,7 @@ class Grid(NamedTuple):
     Attributes:
         size: width and height of the pictures, pixels.
         places: that of each view.
-        use: how good it is: pixels of the views without bars, times the square of their share.
+        use: how good it is: square of the sum of the sides of views as squares, times their share; below 0: too wide.
     """
 
     size: tuple[int, int]
@@ -115,33 +117,43 @@ def arranged(views: Sequence[Sequence[Level]], scale: float = 1.0, step: int = 1
     shapes = [_Shape(width / height, height) for width, height in sizes]
     groups = -(-len(views) // step)
     grids = []
-    for count, more in itertools.product(range(1, groups + 1), (0, 1)):  # the last or the first rows have one more
+    # The last or the first rows have one more; all rows are equally high or not.
+    for count, more, across, even in itertools.product(range(1, groups + 1), (0, 1), _WIDTHS, (True, False)):
         ends = [min(step * ((groups * row + more * (count - 1)) // count), len(views)) for row in range(count + 1)]
-        grids.append(_grid([shapes[first:end] for first, end in itertools.pairwise(ends)], scale))
+        grids.append(_grid([shapes[first:end] for first, end in itertools.pairwise(ends)], across, even, scale))
     return max(grids, key=lambda grid: grid.use)
 
 
-def _grid(rows: Sequence[Sequence[_Shape]], scale: float) -> Grid:
-    """Return the largest arrangement of views in rows; ``scale`` as of :func:`arranged`."""
-    least = _LEAST_ASPECT if len(rows) > 1 or len(rows[0]) > 1 else 0.0
-    aspects = [[max(shape.aspect, least) for shape in row] for row in rows]
-    tall = [
-        min((scale * _ROOM[0] - _GAP * (len(row) - 1)) / sum(wide), scale * min(shape.height for shape in row))
-        for wide, row in zip(aspects, rows)
-    ]
-    bars = [max(bar_height(round(height * aspect)) for aspect in wide) for height, wide in zip(tall, aspects)]
+def _grid(rows: Sequence[Sequence[_Shape]], across: float, even: bool, scale: float) -> Grid:
+    """Return the largest arrangement of views in rows, no wider than ``across`` times the room where names allow it.
+
+    ``even`` rows are equally high.
+    """
+    room = scale * _ROOM[0]
+    tall = []
+    for row in rows:
+        full = (across * room - _GAP * (len(row) - 1)) / sum(shape.aspect for shape in row)
+        tall.append(min(full, *(scale * shape.height for shape in row)))
+    if even:
+        tall = [min(tall)] * len(tall)
+    bars = [max(bar_height(round(height * shape.aspect)) for shape in row) for height, row in zip(tall, rows)]
     shrunk = min(1.0, max(0.05, (scale * _ROOM[1] - sum(bars) - _GAP * (len(rows) - 1)) / sum(tall)))
+    heights = [height * shrunk for height in tall]
+    least = round(scale * _LEAST_WIDTH)
+    widths = [[max(round(height * shape.aspect), least) for shape in row] for height, row in zip(heights, rows)]
+    width = max(sum(each) + _GAP * (len(each) - 1) for each in widths)
     places: list[Place] = []
     top = 0
-    for height, wide in zip(tall, aspects):
-        widths = [round(height * shrunk * aspect) for aspect in wide]
-        full = max(round(height * shrunk) + bar_height(width) for width in widths)
-        lefts = itertools.accumulate(widths, lambda left, width: left + width + _GAP, initial=0)
-        places += [Place(left, top, width, full, scale) for left, width in zip(lefts, widths)]
-        top += full + _GAP
-    size = max(place.left + place.width for place in places), top - _GAP
-    area = sum((height * shrunk) ** 2 * shape.aspect for height, row in zip(tall, rows) for shape in row)
-    return Grid(size, tuple(places), area * (area / (size[0] * size[1])) ** 2)
+    for height, each in zip(heights, widths):
+        whole = round(height) + max(map(bar_height, each))
+        left = (width - sum(each) - _GAP * (len(each) - 1)) // 2
+        for one in each:
+            places.append(Place(left, top, one, whole, scale))
+            left += one + _GAP
+        top += whole + _GAP
+    sides = [height * math.sqrt(shape.aspect) for height, row in zip(heights, rows) for shape in row]
+    use = sum(sides) ** 2 * sum(side * side for side in sides) / (width * (top - _GAP))
+    return Grid((width, top - _GAP), tuple(places), use if width <= room + _GAP else -float(width))
 
 
 def grid_pictures(

@@ -1,4 +1,4 @@
-"""Draw the loop of the README: one policy on three levels with its paths, and the agent's views of the last one."""
+"""Draw the loop of the README: one policy on three levels with its paths, and the views of the last one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tyro.conf import Positional
 
 from nclone_env import TrainConfig, create_environment, load_policy, train
 from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import FRAMES_PER_SECOND
+from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.level.load import load_levels
 from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.render.text import BRIGHT, GROUND, with_path, write_text
@@ -25,6 +25,10 @@ LEVELS = ("first-steps/06-hop", "jumps/03-islands", "hazards/05-slalom")
 WIDTH, VIEW, LINE, GAP = 640, 112, 20, 6  # pixels
 FRAMES, RATE = 360, 20
 COLOUR = (224, 92, 24)
+VIEWS = (  # name, left edge and width, pixels, and lines of the caption at the right of it
+    ("player_frame", GAP, VIEW, ("an agent can see", "its surroundings")),
+    ("global_view", 270, 2 * VIEW, ("and all of", "the level")),
+)
 
 
 def main(path: Positional[Path] = Path("docs/overview.gif"), run: Path | None = None) -> None:
@@ -45,7 +49,7 @@ def main(path: Positional[Path] = Path("docs/overview.gif"), run: Path | None = 
 
 
 def write_loop(levels: Sequence[str], inputs: Sequence[np.ndarray], path: Path, frames: int) -> None:
-    """Write the first frames of runs, one above the other, and of the agent's views of the last one."""
+    """Write the first frames of runs, one above the other, and of the views of the last one."""
     columns = [level_pictures(name, codes) for name, codes in zip(levels, inputs, strict=True)]
     columns.append(agent_pictures(levels[-1], inputs[-1]))
     shown = range(0, frames, FRAMES_PER_SECOND // RATE)
@@ -62,12 +66,13 @@ def level_pictures(name: str, inputs: np.ndarray) -> list[np.ndarray]:
         places.append((session.ninja["x"], session.ninja["y"]))
         picture = world_picture(session.levels, session.worlds, 0, scale, area)
         drawn = with_path(picture, np.array(places), scale, area, COLOUR)
-        pictures.append(np.vstack([caption(f"{name}    {len(places) / FRAMES_PER_SECOND:.2f} s"), drawn]))
+        time = f"{'won ' if session.ninja['state'] == CELEBRATING else ''}{len(places) / FRAMES_PER_SECOND:.2f} s"
+        pictures.append(np.vstack([caption(f"{name}    {time}"), drawn]))
     return pictures
 
 
 def agent_pictures(name: str, inputs: np.ndarray) -> list[np.ndarray]:
-    """Return the agent's two views after each frame of a run, with their names."""
+    """Return the two views that an agent can observe after each frame of a run, with captions."""
     env = create_environment(levels=name, frame_skip=1, observations=("player_frame", "global_view"))
     env.reset(seed=0)
     by_input = {code: action for action, code in enumerate(INPUT_OF_ACTION)}
@@ -75,14 +80,11 @@ def agent_pictures(name: str, inputs: np.ndarray) -> list[np.ndarray]:
     for code in inputs:
         observation, *_ = env.step(by_input[int(code)])
         row = np.full((VIEW + 2 * GAP, WIDTH, 3), GROUND, np.uint8)
-        left = GAP
-        for view, width in (("player_frame", VIEW), ("global_view", 2 * VIEW)):
+        for view, left, width, texts in VIEWS:
             small = cv2.resize(observation[view][..., 0], (width, VIEW), interpolation=cv2.INTER_AREA)
             row[GAP : GAP + VIEW, left : left + width] = small[..., None]
-            left += width + GAP
-        texts = ("what the agent sees:", "player_frame, around the ninja", "global_view, all of it")
-        for number, text in enumerate(texts):
-            write_text(row, text, left + GAP, 30 + 24 * number, 9, BRIGHT)
+            for number, text in enumerate((view, *texts)):
+                write_text(row, text, left + width + 2 * GAP, 40 + 22 * number, 9, BRIGHT)
         pictures.append(row)
     env.close()
     return pictures

@@ -97,6 +97,17 @@ def test_what_few_rows_have_stays_in_the_line():
     assert "new levels" not in progress_line(ROW | {"new_level_success": float("nan")}, 1_000_000, 1.0)
 
 
+def test_time_is_that_since_the_preparation(monkeypatch):
+    clock = iter([0.0, 0.0, 40.0, 47.0, 48.0])  # the display and its line are made, a part is compiled, two rows come
+    monkeypatch.setattr("nclone_env.cli.progress.time.monotonic", lambda: next(clock))
+    progress = TrainingProgress(1_000_000, Terminal())
+    progress.begin()
+    progress(ROW)
+    assert progress.seconds == 7.0
+    progress.begin()  # a part that is prepared later does not set it back
+    assert progress.seconds == 7.0
+
+
 def test_preparation_on_a_plain_stream():
     stream = io.StringIO()
     progress = LevelProgress(stream, interval=0.0)
@@ -105,6 +116,7 @@ def test_preparation_on_a_plain_stream():
     progress.level("solutions planned", 1, 2)
     progress.level("levels generated", 8, 1_024)
     progress.stage("environments", 12.34)
+    progress.stage("storage", 0.09)  # not worth a line
     assert stream.getvalue().splitlines() == [
         "  [#####               ] 1/4 solutions planned  0 s",
         "  [###############     ] 3/4 solutions planned  0 s, 0 s left",

@@ -38,6 +38,16 @@ def empty_pictures(monkeypatch):
     monkeypatch.setattr(plots, "_save", lambda figure, path: path.touch())
 
 
+def test_a_run_shorter_than_an_update_says_how_long_it_is(toy, tmp_path, capsys):
+    for steps, is_said in ((100, True), (512, False)):
+        options = {"num_envs": 32, "num_steps": 16, "max_frames": 80, "num_threads": 1, "output": tmp_path}
+        config = TrainConfig.of(total_timesteps=steps, name=str(steps), **options)
+        assert train(config, episodes=1, video=False) == 0
+        printed = capsys.readouterr().out
+        assert ("one update is 512 steps (32 environments x 16 steps), and the run makes one" in printed) == is_said
+        assert "total_timesteps reached after 512 timesteps" in printed
+
+
 def test_train_then_evaluate(toy, tmp_path, capsys):
     config = TrainConfig.of(
         num_envs=32,

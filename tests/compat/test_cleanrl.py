@@ -137,3 +137,18 @@ def test_tensors_that_share_memory_with_observations_stay_as_they_were(mode):
 
 def test_the_example_of_the_documents():
     assert run_example("CleanRL")["observations"].shape == (16, 30)
+
+
+def test_wrappers_to_torch_give_the_same_numbers():
+    pytest.importorskip("array_api_compat", reason="needs what gymnasium[torch] brings")
+    actions = np.random.default_rng(0).integers(0, 6, (20, 2))
+    single = gymnasium.make(HAZARDS), gymnasium.wrappers.NumpyToTorch(gymnasium.make(HAZARDS))
+    several = gymnasium.make_vec(HAZARDS, 2), gymnasium.wrappers.vector.NumpyToTorch(gymnasium.make_vec(HAZARDS, 2))
+    for (plain, wrapped), each in ((single, actions[:, 0]), (several, actions)):
+        assert (plain.reset(seed=0)[0] == wrapped.reset(seed=0)[0].numpy()).all()
+        for action in each:
+            observation, reward, *_ = plain.step(action)
+            tensor, rewarded, *_ = wrapped.step(torch.tensor(action))
+            assert isinstance(tensor, torch.Tensor)
+            np.testing.assert_array_equal(tensor.numpy(), observation)
+            assert (np.asarray(rewarded) == reward).all()

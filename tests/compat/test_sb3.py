@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 import sys
+import warnings
 from pathlib import Path
 
 import gymnasium
@@ -64,6 +65,45 @@ def test_ppo_learns_from_what_the_environments_did():
     twin.close()
 
     mean, _ = evaluate_policy(model, env, n_eval_episodes=16, deterministic=False)
+    assert np.isfinite(mean)
+    env.close()
+
+
+class Masked(BaseCallback):
+    """Notes whether all actions that were taken were allowed by their masks, and whether any other was not."""
+
+    all_allowed, some_forbidden = True, False
+
+    def _on_rollout_end(self) -> None:
+        buffer = self.model.rollout_buffer
+        allowed = np.take_along_axis(buffer.action_masks, buffer.actions.astype(np.int64), axis=-1)
+        self.all_allowed &= bool(allowed.all())
+        self.some_forbidden |= not buffer.action_masks.all()
+
+    def _on_step(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("by_id", [False, True])
+def test_maskable_ppo_takes_actions_that_the_mask_allows(by_id):
+    maskable = pytest.importorskip("sb3_contrib").MaskablePPO
+    fields = FIELDS | {"observations": ("game_state", "action_mask")}
+    env = gymnasium.make(f"{PREFIX}-v0", **fields) if by_id else NPlusPlusVecEnv(num_envs=16, **fields)
+    model = maskable("MultiInputPolicy", env, **SMALL)
+    before, masked = numbers(model.policy), Masked()
+    model.learn(1024, callback=masked)
+    check_learned(before, numbers(model.policy))
+    assert masked.all_allowed
+    assert by_id or masked.some_forbidden  # about one mask in a thousand forbids something
+    env.close()
+
+
+def test_evaluating_warns_of_nothing():
+    env = NPlusPlusVecEnv(num_envs=4, **FIELDS)
+    model = PPO("MultiInputPolicy", env, **SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mean, _ = evaluate_policy(model, env, n_eval_episodes=8, deterministic=False)
     assert np.isfinite(mean)
     env.close()
 

@@ -25,6 +25,14 @@ def test_the_cells_run(tmp_path, monkeypatch):
     variables = runpy.run_path(str(script))
     assert variables["info"]["outcome"] == "won"
     assert len(variables["results"]) == 6
+    pyplot = variables["plt"]
+    shown = [pyplot.figure(number).axes[0] for number in pyplot.get_fignums()]
+    paths = [(axes, axes.lines[0].get_xydata()) for axes in shown if axes.images and axes.lines]
+    assert len(paths) == 2
+    for axes, path in paths:
+        left, right, bottom, top = *axes.get_xlim(), *axes.get_ylim()
+        assert ((left, top) < path).all(), "the path is drawn on the level"
+        assert (path < (right, bottom)).all()
 
 
 def test_outputs_are_small_and_no_errors():

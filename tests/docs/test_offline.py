@@ -1,6 +1,7 @@
 """The built site, opened as files with the network refused: pages ask for nothing else, and search finds."""
 
 import json
+import re
 
 import pytest
 
@@ -56,3 +57,10 @@ def test_search_finds_the_page_on_policies_first(browser, words):
 def test_search_finds_other_pages_too(browser):
     browser.open(SITE / "index.html")
     assert found(browser, "gravity")[0].startswith("physics/")
+
+
+@pytest.mark.parametrize(("page", "default"), [("configuration", "RewardConfig()"), ("training", "= 256")])
+def test_the_reference_shows_defaults_and_not_how_they_are_declared(page, default):
+    shown = re.sub(r"<[^>]*>", "", (SITE / "reference" / f"{page}.html").read_text())
+    assert default in shown
+    assert not re.search(r"\b(option|group)\(", shown)

@@ -259,3 +259,12 @@ def test_the_global_view_averages_the_world():
     error = (global_view(levels, worlds, 0) - exact)[20:100, 20:200]  # without the level's frame
     assert abs(error.sum()) < 20
     assert abs(error).max() < 45
+
+
+def test_an_open_exit_is_brighter_than_a_closed_one_in_the_global_view():
+    levels = make_levels((NO_TILES, ["exit 100 46", "exit_switch 120 46"]))
+    worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)] * 2)
+    worlds.entity_states[:, :2] = [[0], [1]]
+    closed, opened = (global_view(levels.arrays, worlds, index).astype(int) for index in (0, 1))
+    leaf = slice(57, 61), slice(143, 148)
+    assert (opened - closed)[leaf].min() >= 40

@@ -227,6 +227,17 @@ def test_pages_fit_a_phone(browser, site):
     assert browser.evaluate("document.documentElement.scrollWidth") > 390
 
 
+def test_a_high_level_and_its_controls_fit_a_screen(browser, tmp_path):
+    assert gallery("jumps/05-tower", "--output", tmp_path / "site") == 0
+    browser.open(tmp_path / "site" / "levels" / "jumps-05-tower.html")
+    ends = "['canvas', 'play', 'link'].map(name => document.getElementById(name).getBoundingClientRect().bottom)"
+    assert max(browser.evaluate(ends)) <= 800
+    browser.evaluate("document.getElementById('canvas').style.maxHeight = 'none'")
+    assert max(browser.evaluate(ends)) > 800
+    poster = browser.evaluate("getComputedStyle(document.getElementById('canvas')).backgroundImage")
+    assert poster.endswith('/jumps-05-tower-small.webp")')
+
+
 def test_controls_have_names(browser, site):
     for page in ("index.html", "levels/a.html"):
         browser.open(site / page)

@@ -44,6 +44,21 @@ def test_there_is_a_picture_of_each_environment():
     np.testing.assert_array_equal(pictures[1], env.render())
 
 
+def test_a_picture_keeps_its_size_unless_it_is_cropped():
+    pictures = []
+    for crop in (False, True):
+        env = NPlusPlusEnv(levels=WALK, observations="game_state", render_mode="rgb_array", render={"crop": crop})
+        env.reset(seed=0)
+        pictures.append(env.render())
+    whole, cropped = pictures
+    assert whole.shape == (600, 1056, 3)
+    assert cropped.shape[0] < 300
+    background = whole[env.worlds.ninjas["y"].astype(int)[0], env.worlds.ninjas["x"].astype(int)[0] + 60]
+    share = [(picture == background).all(axis=2).mean() for picture in pictures]
+    assert share[0] < 0.1
+    assert share[1] >= 0.35
+
+
 def test_pictures_that_do_not_fit_are_not_drawn(monkeypatch):
     envs = make(50)
     envs.reset()

@@ -112,7 +112,7 @@
       said = "Link copied";
     } catch { /* pages opened as files, and older browsers */ }
     find("link").textContent = said;
-    setTimeout(() => { find("link").textContent = "Copy link to this frame"; }, 2000);
+    setTimeout(() => { find("link").textContent = "Copy link"; }, 2000);
   }
 
   function change(box) {

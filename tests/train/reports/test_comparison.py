@@ -49,12 +49,18 @@ def test_only_what_differs_is_in_the_label():
     runs = [record(0), record(0, levels=["jumps", "x"], reward={"death": -2.0, "gamma": 0.99}), record(0, new=3)]
     groups, title = group_runs(runs)
     assert [each.label for each in groups] == [
-        "levels jumps, death -1.0, new None",
         "levels jumps, x, death -2.0, new None",
+        "levels jumps, death -1.0, new None",
         "levels jumps, death -1.0, new 3",
     ]
     assert title == "several level sets"
     assert [each.label for each in group_runs([record(0), record(1)])[0]] == ["all runs"]
+
+
+def test_groups_are_in_the_order_of_numbers():
+    rates = (0.01, 0.0002, None, 0.03)
+    groups, _ = group_runs([record(0, learning_rate=rate) for rate in rates])
+    assert [each.label.split()[1] for each in groups] == ["None", "0.0002", "0.01", "0.03"]
 
 
 def test_long_values_are_told_apart():
