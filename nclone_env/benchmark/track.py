@@ -92,6 +92,11 @@ class Track:
         return -(-self.max_frames // self.frame_skip)
 
     @property
+    def pack(self) -> Path:
+        """The pack of its levels, if these are generated ones."""
+        return FOLDER / f"{self.name.lower()}.txt.gz"
+
+    @property
     def parts(self) -> dict[str, slice]:
         """Parts of the levels: the bands by number from 1 on, the packs by name; nothing if there is one part."""
         if self.bands > 1:

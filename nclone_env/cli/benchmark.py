@@ -47,7 +47,8 @@ def show_track(track: Positional[str]) -> int:
     ]
     facts = {
         "question": found.title,
-        "levels": f"{len(found.levels)} ({found.source})" + (f" in {found.bands} bands" if found.bands > 1 else ""),
+        "levels": f"{len(found.levels)} ({found.source})"
+        + (f" in {found.bands} bands, {found.pack}" if found.source == "generated" else ""),
         "training": found.training,
         "modes": ", ".join(found.modes),
         "budgets": ", ".join(budgets),
