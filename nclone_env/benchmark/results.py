@@ -75,8 +75,8 @@ def page(entries: Sequence[tuple[Submission, Verification]], picture: str | None
         own = [(one, found) for one, found in entries if one.track == name]
         own.sort(key=lambda pair: -pair[1].scores["speed"].iqm)
         lines += [f"## {name}\n", f"{track.title}\n", _markdown(TITLES, [row(track, *pair) for pair in own])]
-        lines += ["\n| policy | command |\n|---|---|"]
-        lines += [f"| {_escaped(one.title)} | `{_one_line(one.command)}` |" for one, _ in own]
+        lines += ["\n| policy | mode | command |\n|---|---|---|"]
+        lines += [f"| {_escaped(one.title)} | {one.mode} | `{_one_line(one.command)}` |" for one, _ in own]
         lines.append("")
         if track.parts:
             lines += [_of_parts(track, own), ""]
