@@ -13,7 +13,7 @@ import numpy as np
 from nclone_env.actions import NUM_ACTIONS
 from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.entries import of_inputs, of_run
-from nclone_env.benchmark.evaluation import evaluate, run_of
+from nclone_env.benchmark.evaluation import evaluate
 from nclone_env.benchmark.track import MODES, Track
 from nclone_env.benchmark.track_levels import track_levels, training_levels
 from nclone_env.config import EnvironmentConfig, ObservationName
@@ -166,7 +166,7 @@ def play_planner(order: Order) -> Run:
         simulated.append(solution.simulated)
         order.hooks.on_level("levels searched", number + 1, len(levels))
     claimed = {"frames": max(simulated), "seconds": round(time.process_time() - began, 1), "simulated": simulated}
-    return run_of(order.track, levels, order.seed, of_inputs(order.track, found)).claiming(claimed)
+    return of_inputs(order.track, levels, order.seed, found).claiming(claimed)
 
 
 BASELINES: Mapping[str, Callable[[Order], Run]] = {

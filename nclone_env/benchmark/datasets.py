@@ -25,9 +25,9 @@ from nclone_env.benchmark.track_levels import track_levels
 from nclone_env.benchmark.verification import episodes as actions_of
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import ENVIRONMENT_ID, NPlusPlusVectorEnv
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import ConfigError, FormatError, shortened
 from nclone_env.level import Level
-from nclone_env.train import Hooks, held_actions, read_demonstrations, winning_inputs
+from nclone_env.train import Demonstration, Hooks, held_actions, read_demonstrations, winning_inputs
 
 _SILENT = Hooks()
 _MOST_EPISODES, _MOST_BYTES = 256, 1 << 28
@@ -58,13 +58,15 @@ def played(sources: Sequence[str | Path], config: EnvironmentConfig, packs: Mapp
     Args:
         sources: submissions (``.zip``) of one track, of which all sampled attempts are taken; recordings, and names of
             built-in levels or sets, whose known solutions are taken. A recording whose actions are not held for
-            ``frame_skip`` frames is followed, as in :func:`nclone_env.train.demonstrate`.
+            ``frame_skip`` frames is followed, as in :func:`nclone_env.train.demonstrate`; one that is damaged or does
+            not finish its level is left out.
         config: observations, and the frames of steps and episodes; those of a track take their place.
         packs: for a track of the game, the file of each pack by name.
 
     Raises:
         ConfigError: if submissions are of several tracks, or nothing is left.
-        FormatError, UnknownLevelError: if a source cannot be read.
+        FormatError: if a submission is malformed.
+        UnknownLevelError: if a source is neither a file nor a built-in level.
     """
     submissions = [read_submission(source) for source in sources if Path(source).suffix == ".zip"]
     names = sorted({submission.track for submission in submissions})
@@ -79,7 +81,7 @@ def played(sources: Sequence[str | Path], config: EnvironmentConfig, packs: Mapp
             found.levels.extend(np.arange(len(levels)).repeat(track.attempts).tolist())
             found.actions.extend(np.frombuffer(one, np.uint8) for one in actions_of(run.sampled))
     numbers = {level.raw.digest: number for number, level in enumerate(levels)}
-    for one in read_demonstrations([source for source in sources if Path(source).suffix != ".zip"]):
+    for one in _demonstrations(sources, found.skipped):
         inputs = winning_inputs(one.level.raw, one.inputs)
         actions = None if inputs is None else held_actions(one.level, inputs, config.frame_skip)
         if actions is None or len(actions) > config.max_steps:
@@ -90,8 +92,18 @@ def played(sources: Sequence[str | Path], config: EnvironmentConfig, packs: Mapp
         found.levels.append(number)
         found.actions.append(actions.astype(np.uint8))
     if not found.levels:
-        raise ConfigError(f"sources: expected submissions, or recordings that finish their level, got {sources!r}")
+        why = next((f"; {source}: {reason}" for source, reason in found.skipped.items()), "")
+        raise ConfigError(f"sources: expected submissions, or recordings that finish their level, got {sources!r}{why}")
     return found._replace(config=config.replace(levels=tuple(levels)))
+
+
+def _demonstrations(sources: Sequence[str | Path], skipped: dict[str, str]) -> Iterator[Demonstration]:
+    """Yield the demonstrations of sources that are no submissions; those that are damaged are noted with the reason."""
+    for source in sources:
+        try:
+            yield from read_demonstrations([source] if Path(source).suffix != ".zip" else [])
+        except FormatError as error:
+            skipped[str(source)] = f"{error.where}: expected {error.expected}, got {error.got}"
 
 
 def export_dataset(name: str, given: Played, description: str, hooks: Hooks = _SILENT) -> Any:

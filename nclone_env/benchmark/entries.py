@@ -15,9 +15,11 @@ from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.evaluation import Episodes, run_of
 from nclone_env.benchmark.track import Track
 from nclone_env.benchmark.track_levels import track_levels
-from nclone_env.constants import CELEBRATING
+from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
+from nclone_env.level import Level
 from nclone_env.replay import Recording, load_any_recording
+from nclone_env.sim.simulate import simulate
 from nclone_env.train import Hooks, level_digests, load_policy, policy_file, training_seconds
 
 _SILENT = Hooks()
@@ -98,7 +100,7 @@ def of_recordings(
     claimed: Mapping[str, Any],
     packs: Mapping[str, Path] | None = None,
 ) -> Run:
-    """Return recordings of a planner or a person as a run; levels without one count as lost.
+    """Return recordings of a planner or a person as a run; levels without one that wins in time count as lost.
 
     Args:
         files: recordings, of a level of the track each; of several of a level the shortest that wins is taken.
@@ -116,19 +118,28 @@ def of_recordings(
     best: dict[str, np.ndarray] = {}
     for recording in (load_any_recording(file) for file in files):
         inputs, digest = _winning(recording), recording.level.digest
-        if len(inputs) and (digest not in best or len(inputs) < len(best[digest])):
+        if 0 < len(inputs) <= track.max_frames and (digest not in best or len(inputs) < len(best[digest])):
             best[digest] = inputs
     found = [best.get(level.raw.digest, np.zeros(0, np.uint8)) for level in levels]
     if not any(map(len, found)):
         raise ConfigError(f"runs: expected recordings that complete a level of {track.name}, got none in {len(files)}")
-    return run_of(track, levels, 0, of_inputs(track, found)).claiming(claimed)
+    return of_inputs(track, levels, 0, found).claiming(claimed)
 
 
-def of_inputs(track: Track, inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return steps and actions of episodes from input bytes that win; none stands for an episode without inputs."""
-    idle = np.zeros(track.max_frames, np.uint8)
-    actions = [np.array(ACTION_OF_INPUT, np.uint8)[codes] if len(codes) else idle for codes in inputs]
-    return np.array([len(codes) for codes in actions], np.uint32), np.concatenate(actions)
+def of_inputs(track: Track, levels: Sequence[Level], seed: int, inputs: Sequence[np.ndarray]) -> Run:
+    """Return a run of the inputs that win on each level; none stands for waiting until the episode is lost."""
+    actions = [
+        np.array(ACTION_OF_INPUT, np.uint8)[codes] if len(codes) else _waiting(level, track.max_frames)
+        for level, codes in zip(levels, inputs, strict=True)
+    ]
+    return run_of(track, levels, seed, (np.array([*map(len, actions)], np.uint32), np.concatenate(actions)))
+
+
+def _waiting(level: Level, frames: int) -> np.ndarray:
+    """Return the actions of an episode without inputs: some ninjas are killed while they wait."""
+    idle = np.zeros(frames, np.uint8)
+    deaths = np.flatnonzero(simulate(level.raw, idle).state == DEAD)
+    return idle[: deaths[0] + 1] if len(deaths) else idle
 
 
 def _winning(recording: Recording) -> np.ndarray:

@@ -75,8 +75,8 @@ def page(entries: Sequence[tuple[Submission, Verification]], picture: str | None
         own = [(one, found) for one, found in entries if one.track == name]
         own.sort(key=lambda pair: -pair[1].scores["speed"].iqm)
         lines += [f"## {name}\n", f"{track.title}\n", _markdown(TITLES, [row(track, *pair) for pair in own])]
-        lines += ["\n| policy | command |\n|---|---|"]
-        lines += [f"| {_escaped(one.title)} | `{_one_line(one.command)}` |" for one, _ in own]
+        lines += ["\n| policy | mode | command |\n|---|---|---|"]
+        lines += [f"| {_escaped(one.title)} | {one.mode} | `{_one_line(one.command)}` |" for one, _ in own]
         lines.append("")
         if track.parts:
             lines += [_of_parts(track, own), ""]
@@ -119,19 +119,21 @@ def write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Pat
     """
     optional_module("matplotlib", "train").use("agg")
     plots = optional_module("matplotlib.pyplot", "train")
-    figure, axes = plots.subplots(figsize=(9, 4), layout="constrained")
-    thresholds = np.linspace(0, 1, 201)
-    for submission, _ in sorted(entries, key=lambda entry: -entry[1].scores["speed"].iqm):
-        track = load_track(submission.track)
-        values = np.stack([measures(track, run)["speed"] for run in submission.runs])
-        axes.plot(thresholds, performance_profile(values, thresholds), label=f"{submission.title}, {submission.mode}")
+    figure, axes = plots.subplots(figsize=(6, 5), layout="constrained")
+    track, shown = load_track(entries[0][0].track), sorted(entries, key=lambda entry: -entry[1].scores["speed"].iqm)
+    speeds = [np.stack([measures(track, run)["speed"] for run in one.runs]) for one, _ in shown]
+    fastest = max(1.0, *(np.quantile(values, 0.98) for values in speeds))
+    thresholds = np.linspace(0, fastest, 201)
+    for (one, _), values in zip(shown, speeds, strict=True):
+        label = f"{one.title}, {one.mode}, {one.budget}"
+        axes.plot(thresholds, performance_profile(values, thresholds), label=label)
     axes.set(
         xlabel="speed, mean of the attempts on a level",
         ylabel="share of levels and seeds above",
-        xlim=(0, 1),
+        xlim=(0, fastest),
         ylim=(0, 1),
     )
-    axes.set_title(entries[0][0].track)
-    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    fill_file(path, lambda temporary: figure.savefig(temporary, dpi=110, format="png"))
+    axes.set_title(track.name)
+    figure.legend(fontsize=8, loc="outside lower center", ncols=2)
+    fill_file(path, lambda temporary: figure.savefig(temporary, dpi=130, format="png"))
     plots.close(figure)

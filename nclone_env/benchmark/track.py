@@ -92,6 +92,11 @@ class Track:
         return -(-self.max_frames // self.frame_skip)
 
     @property
+    def pack(self) -> Path:
+        """The pack of its levels, if these are generated ones."""
+        return FOLDER / f"{self.name.lower()}.txt.gz"
+
+    @property
     def parts(self) -> dict[str, slice]:
         """Parts of the levels: the bands by number from 1 on, the packs by name; nothing if there is one part."""
         if self.bands > 1:
@@ -99,14 +104,6 @@ class Track:
             return {str(band + 1): slice(band * size, (band + 1) * size) for band in range(self.bands)}
         names = [level.reference.split("#")[0] for level in self.levels] if self.packs else []
         return {name: slice(names.index(name), names.index(name) + names.count(name)) for name in self.packs}
-
-    def check_mode(self, mode: str) -> None:
-        """Check the name of a mode.
-
-        Raises:
-            ConfigError: if the track has no such mode.
-        """
-        check_choice("mode", mode, self.modes)
 
     def environment(self, mode: str, given: EnvironmentConfig | None = None) -> EnvironmentConfig:
         """Return the configuration of the environments of a mode, with the levels left as they are.
@@ -119,7 +116,7 @@ class Track:
         Raises:
             ConfigError: if the track has no such mode, or an observation is not allowed in it.
         """
-        self.check_mode(mode)
+        check_choice("mode", mode, self.modes)
         if given is None:
             names = {"state": ("game_state", "locals"), "pixels": _PIXELS}
             given = EnvironmentConfig(observations=names.get(mode, ("game_state", "action_outcomes")))

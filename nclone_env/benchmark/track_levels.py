@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from nclone_env.benchmark.track import FOLDER, Track
+from nclone_env.benchmark.track import Track
 from nclone_env.errors import ConfigError
 from nclone_env.level import Level, load_levels
 
@@ -27,7 +27,7 @@ def track_levels(track: Track, packs: Mapping[str, Path] | None = None) -> tuple
         return _checked(track, load_levels(level.reference for level in track.levels))
     if track.source == "packs":
         return _checked(track, _from_packs(track, packs or {}))
-    return _checked(track, load_levels(FOLDER / f"{track.name.lower()}.txt.gz"))
+    return _checked(track, load_levels(track.pack))
 
 
 def training_levels(track: Track, packs: Mapping[str, Path]) -> tuple[str, ...]:

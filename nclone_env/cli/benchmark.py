@@ -13,7 +13,7 @@ from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env._table import table
-from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
+from nclone_env.benchmark import TRACK_NAMES, Submission, Track, check_choice, load_track
 from nclone_env.cli.output import check_exists, check_folder, check_free, check_suffix, counted
 from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.errors import ConfigError
@@ -29,7 +29,10 @@ _MODES = Literal["state", "pixels", "look-ahead", "planning"]
 
 def list_tracks() -> int:
     """List the tracks."""
-    rows = [(track.name, str(len(track.levels)), ", ".join(track.modes), track.title) for track in _tracks()]
+    rows = [
+        (track.name, str(len(track.levels)), ", ".join(track.modes), track.title)
+        for track in map(load_track, TRACK_NAMES)
+    ]
     print("\n".join(table(("track", "levels", "modes", "question"), rows)))
     return 0
 
@@ -47,7 +50,8 @@ def show_track(track: Positional[str]) -> int:
     ]
     facts = {
         "question": found.title,
-        "levels": f"{len(found.levels)} ({found.source})" + (f" in {found.bands} bands" if found.bands > 1 else ""),
+        "levels": f"{len(found.levels)} ({found.source})"
+        + (f" in {found.bands} bands, {found.pack}" if found.source == "generated" else ""),
         "training": found.training,
         "modes": ", ".join(found.modes),
         "budgets": ", ".join(budgets),
@@ -94,8 +98,7 @@ def run_baseline(
     from nclone_env.benchmark import BASELINES, Order
 
     found = load_track(track)
-    if baseline not in BASELINES:
-        raise ConfigError(f"baseline: expected one of {', '.join(BASELINES)}, got {baseline!r}")
+    check_choice("baseline", baseline, tuple(BASELINES))
     if steps is not None and baseline != "ppo":
         raise ConfigError(f"steps: expected none for the baseline {baseline}, got {steps:,}; leave --steps out")
     chosen, own_mode = _chosen(found, budget, mode)
@@ -241,21 +244,12 @@ def write_table(
     return int(len(entries) < len(files))
 
 
-def _tracks() -> list[Track]:
-    return [load_track(name) for name in TRACK_NAMES]
-
-
 def _chosen(track: Track, budget: str | None, mode: str | None) -> tuple[str, str]:
-    """Return budget and mode, by default the first of the track.
-
-    Raises:
-        ConfigError: if the track has none of this name.
-    """
-    if budget is not None and budget not in track.budgets:
-        raise ConfigError(f"budget: expected one of {', '.join(track.budgets)}, got {budget!r}")
-    found = mode or track.modes[0]
-    track.check_mode(found)
-    return budget or next(iter(track.budgets)), found
+    """Return budget and mode, by default the first of the track."""
+    chosen, own_mode = next(iter(track.budgets)) if budget is None else budget, mode or track.modes[0]
+    check_choice("budget", chosen, tuple(track.budgets))
+    check_choice("mode", own_mode, track.modes)
+    return chosen, own_mode
 
 
 def _check_target(path: Path, force: bool) -> None:
@@ -333,5 +327,4 @@ def _report(name: str, found: Verification) -> str:
 
 def _command() -> str:
     """Return the command line, as a reader would type it."""
-    arguments: list[Any] = ["nclone-env", *sys.argv[1:]]
-    return shlex.join(arguments)
+    return shlex.join(["nclone-env", *sys.argv[1:]])

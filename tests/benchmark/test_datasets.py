@@ -53,12 +53,14 @@ def test_recordings_join_the_levels_of_a_track(tmp_path):
     inputs = np.frombuffer(known_solutions()[level], np.uint8)
     Recording.of(level, inputs, {}).save(tmp_path / "known.replay")
     Recording.of(level, inputs[:20], {}).save(tmp_path / "short.replay")
-    found = played([tmp_path / name for name in ("right.zip", "known.replay", "short.replay")], CONFIG)
+    (tmp_path / "bad.replay").write_bytes((tmp_path / "known.replay").read_bytes()[:-9])
+    found = played([tmp_path / name for name in ("right.zip", "bad.replay", "known.replay", "short.replay")], CONFIG)
     assert len(found.config.levels) == 16
     assert found.levels[512:] == [3]
-    assert [*found.skipped] == [str(tmp_path / "short.replay")]
-    with pytest.raises(ConfigError, match="sources: expected submissions, or recordings that finish their level"):
-        played([tmp_path / "short.replay"], CONFIG)
+    assert [*found.skipped] == [str(tmp_path / name) for name in ("bad.replay", "short.replay")]
+    for name, reason in (("bad", "bad.replay: .*: expected .*, got"), ("short", "it does not finish its level")):
+        with pytest.raises(ConfigError, match=f"expected submissions, or recordings that finish their .*{reason}"):
+            played([tmp_path / f"{name}.replay"], CONFIG)
 
 
 def test_episodes_that_end_elsewhere_are_refused():
