@@ -4,7 +4,7 @@
 |---|---|---|
 | ``game_state``, ``reachability``, other vectors | none: used as they are, stacks flattened | their elements |
 | ``action_outcomes`` | none: the rows of all actions side by side | their elements |
-| ``player_frame``, ``global_view`` | `PictureEncoder`: layers over patches, squares of them, and all | 128 |
+| ``player_frame``, ``global_view`` | `PictureEncoder`: layers over patches, squares of them, and all | 64 |
 | ``locals`` | :class:`GridEncoder`: a linear layer over all squares | 64 |
 | ``entity_states``, ``entity_kinds``, ``entity_count`` | :class:`EntityEncoder`: maximum and mean over a set | 129 |
 | ``action_mask`` | none: it masks logits and is no input | |
@@ -29,9 +29,9 @@ from nclone_env.train.network.picture_kernels import PATCH
 Shapes = Mapping[str, tuple[int, ...]]
 
 PICTURES = ("player_frame", "global_view")
-PICTURE_FEATURES = 128
+PICTURE_FEATURES = 64
 """Features of a picture."""
-_PATCH_UNITS, _SQUARE_UNITS, _MOST_PLACES = 32, 64, 32
+_PATCH_UNITS, _SQUARE_UNITS, _MOST_PLACES = 16, 32, 32
 _SOLID = 255.0
 
 
@@ -128,7 +128,7 @@ class PictureEncoder(Encoder):
         self.last = nn.Linear(math.prod(self._places(merges)) * _SQUARE_UNITS, self.width)
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        """Return (n, 128) float32 of pictures (n, height, width, 1) or (n, k, height, width, 1) uint8."""
+        """Return (n, 64) float32 of pictures (n, height, width, 1) or (n, k, height, width, 1) uint8."""
         frames = inputs[0].squeeze(-1)
         frames = frames if frames.dim() == 4 else frames.unsqueeze(1)
         hidden = self.patches(self._patches(frames).float() / _SOLID).relu()
