@@ -7,9 +7,10 @@ import os
 import sys
 import threading
 import time
+import traceback
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -49,6 +50,8 @@ _QUIET, _QUIET_SHARE = 0.5, 0.2
 _EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
 _COST = 10
 """Snapshots by time take at most a tenth of the time."""
+_STEP_SECONDS, _STEP_SHARE = 1.0, 0.33
+"""Snapshots at steps take at most a third of the time, where they take more than a second in all."""
 _FEW = 0.08  # of the run so far is the longest time between two snapshots by time
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 1.0  # seconds, and whenever it has taken less than a tenth of the time
@@ -89,7 +92,7 @@ class Watch:
         self._keepers: dict[str, Keeper] = {}
         self._native, self._workers = NativeLines(), WorkerLines()
         self._of_workers: dict[str, float] = {}  # shares of lines
-        self._searched = 0.0  # seconds
+        self._searched = self._took = 0.0  # seconds of the search, and of snapshots at steps
         self._clock = threading.Thread(target=self._watch_clock, daemon=True, name="memory profiler")
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._began = 0.0
@@ -117,9 +120,11 @@ class Watch:
             if not self._steps:
                 self._settle("first step", "before the first step was counted")
             self._steps += 1
-            if self._steps % self._every == 0:
+            if self._steps % self._every == 0 and self._took < max(_STEP_SECONDS, _STEP_SHARE * self._judged_seconds()):
+                start = time.perf_counter()
                 self._garbage.collect()
                 self._take(self._steps)
+                self._took += time.perf_counter() - start
                 if self._may_search():
                     self._search(_SEARCH_SECONDS)
                 self._native.skip()
@@ -224,7 +229,10 @@ class Watch:
             self._traced.take(place, lines=True, always=last)
 
     def _may_search(self) -> bool:
-        return self._searched * _COST < (self._milliseconds() - self._settled) / 1000 - _SEARCH_AFTER
+        return self._searched * _COST < self._judged_seconds() - _SEARCH_AFTER
+
+    def _judged_seconds(self) -> float:
+        return (self._milliseconds() - self._settled) / 1000
 
     def _search(self, seconds: float) -> None:
         """Look for the lines and the keepers of what grows, for so many seconds at most."""
@@ -234,8 +242,10 @@ class Watch:
             self._workers.request()
         if growing & {"traced", "native", "process"}:
             before = held_bytes()
-            with suppress(Exception):  # what an object of the user raises when asked, or a change by another thread
+            try:
                 self._find_keepers(seconds)
+            except Exception:  # noqa: BLE001 - a fault of the profiler, which the code shall survive
+                traceback.print_exc()
             if not self._ended.is_set():
                 self._garbage.leave_out()
             if self._steps:  # otherwise the code runs at the same time, and what it takes counts
