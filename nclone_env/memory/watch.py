@@ -52,7 +52,7 @@ _COST = 10
 """Snapshots by time take at most a tenth of the time."""
 _STEP_SECONDS, _STEP_SHARE = 1.0, 0.33
 """Snapshots at steps take at most a third of the time, where they take more than a second in all."""
-_FEW = 0.08  # of the run so far is the longest time between two snapshots by time
+_FEW = 0.08  # of the run so far is the longest time between two snapshots; in steps only beyond the share
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 1.0  # seconds, and whenever it has taken less than a tenth of the time
 _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0
@@ -120,7 +120,7 @@ class Watch:
             if not self._steps:
                 self._settle("first step", "before the first step was counted")
             self._steps += 1
-            if self._steps % self._every == 0 and self._took < max(_STEP_SECONDS, _STEP_SHARE * self._judged_seconds()):
+            if self._steps % self._every == 0 and self._is_due():
                 start = time.perf_counter()
                 self._garbage.collect()
                 self._take(self._steps)
@@ -230,6 +230,11 @@ class Watch:
 
     def _may_search(self) -> bool:
         return self._searched * _COST < self._judged_seconds() - _SEARCH_AFTER
+
+    def _is_due(self) -> bool:
+        """Return whether the snapshots have taken little of the time, or the last one is many steps ago."""
+        allowed = max(_STEP_SECONDS, _STEP_SHARE * self._judged_seconds())
+        return self._took < allowed or self._steps >= (1 + _FEW) * self._log.last_step
 
     def _judged_seconds(self) -> float:
         return (self._milliseconds() - self._settled) / 1000
