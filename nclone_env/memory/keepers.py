@@ -339,8 +339,9 @@ def describe(thing: Any) -> str:
 
 def _shape(thing: Any) -> str:
     shape, dtype = getattr(thing, "shape", None), getattr(thing, "dtype", None)
-    is_array = isinstance(shape, tuple) and dtype is not None
-    return f" {tuple(shape)} {str(dtype).removeprefix('torch.')}" if is_array else ""
+    if isinstance(shape, tuple) and dtype is not None:
+        return f" {tuple(shape)} {str(dtype).removeprefix('torch.')}"
+    return ""
 
 
 def _asked(question: Callable[[Any], Any], thing: Any, otherwise: Any) -> Any:
