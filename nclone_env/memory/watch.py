@@ -50,9 +50,10 @@ _QUIET, _QUIET_SHARE = 0.5, 0.2
 _EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
 _COST = 10
 """Snapshots by time take at most a tenth of the time."""
-_STEP_SECONDS, _STEP_SHARE = 1.0, 0.33
-"""Snapshots at steps take at most a third of the time, where they take more than a second in all."""
-_FEW = 0.08  # of the run so far is the longest time between two snapshots; in steps only beyond the share
+_STEP_SECONDS, _STEP_SHARE, _STEP_FACTOR = 0.5, 0.33, 1.15
+"""Snapshots at steps take at most a third of the time or half a second, unless there are so many times as many steps as
+at the last one."""
+_FEW = 0.08  # of the run so far is the longest time between two snapshots by time
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 1.0  # seconds, and whenever it has taken less than a tenth of the time
 _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0
@@ -234,7 +235,7 @@ class Watch:
     def _is_due(self) -> bool:
         """Return whether the snapshots have taken little of the time, or the last one is many steps ago."""
         allowed = max(_STEP_SECONDS, _STEP_SHARE * self._judged_seconds())
-        return self._took < allowed or self._steps >= (1 + _FEW) * self._log.last_step
+        return self._took < allowed or self._steps >= _STEP_FACTOR * self._log.last_step
 
     def _judged_seconds(self) -> float:
         return (self._milliseconds() - self._settled) / 1000
