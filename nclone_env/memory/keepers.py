@@ -71,7 +71,7 @@ def find_keepers(
     samples = {
         line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES]
         for line, things in found.items()
-        if len(things) >= _SAMPLES or sys.getsizeof(things[0]) > _LARGE  # others are what the line makes now
+        if len(things) >= _SAMPLES or _asked(sys.getsizeof, things[0], 0) > _LARGE  # others are what the line makes now
     }
     walk = _Walk(deadline + seconds, {id(things) for things in (*found.values(), *samples.values())})
     chains: dict[str, list[tuple[str, str]]] = {line: [] for line in samples}
@@ -240,32 +240,32 @@ class _Walk:
 
     def _name(self, holder: Any, node: _Node) -> tuple[str, bool]:
         """Return the name under which ``holder`` has the object, and whether that is enough for a person."""
-        thing = node.thing
-        if isinstance(holder, dict):
+        thing, kind = node.thing, type(holder)
+        if issubclass(kind, dict):
             module = self._modules.get(id(holder))
             if module is None:
                 return "", False
             name = _key(holder, thing)
             return (name if module == "__main__" else f"{module}.{name}"), bool(name)
-        if isinstance(holder, _FRAME_TYPES):
+        if issubclass(kind, _FRAME_TYPES):
             frame = _frame(holder)
             code = frame.f_code if frame is not None else None
             local = _key(frame.f_locals, thing) if frame is not None else ""
             return f"{code.co_name}.{local}" if code is not None and local else "", bool(local)
-        if isinstance(holder, type):
+        if issubclass(kind, type):
             name = _key(vars(holder), thing) or node.key
             return f"{holder.__name__}.{name}", bool(name)
-        if isinstance(holder, _CACHE):
+        if kind is _CACHE:
             return f"{getattr(holder, '__name__', 'function')}.cache", False
-        if isinstance(holder, types.FunctionType):
+        if kind is types.FunctionType:
             return _closure_name(holder, node), False
-        if type(holder).__name__ == "_local":
+        if kind.__name__ == "_local":
             return f"thread-local {node.key}", False
-        attributes = getattr(holder, "__dict__", None)
-        if isinstance(attributes, dict) and not isinstance(holder, types.ModuleType):
+        attributes = _asked(vars, holder, None)
+        if isinstance(attributes, dict) and not issubclass(kind, types.ModuleType):
             inner = attributes is thing
             name = node.key if inner else _key(attributes, thing)
-            return f"{type(holder).__name__}.{name}" if name else "", False
+            return f"{kind.__name__}.{name}" if name else "", False
         return "", False
 
 
@@ -280,7 +280,7 @@ def _referrers(level: Sequence[_Node], seen: set[int], deadline: float) -> Itera
     for referrer in found:
         parts = gc.get_referents(referrer)
         node = next((node for node in level if _has(parts, node.thing)), None)
-        if node is not None and not isinstance(referrer, _Node):
+        if node is not None and type(referrer) is not _Node:
             yield node, referrer
 
 
@@ -307,17 +307,18 @@ def _has(parts: Iterable[Any], thing: Any) -> bool:
 
 def _above(holder: Any, node: _Node, name: str) -> _Node:
     names = (*node.names, name) if name and node.names[-1:] != (name,) else node.names
-    count, container = node.size, node.container
-    if isinstance(holder, Sequence | Mapping | set | frozenset) or type(holder).__name__ == "deque":
-        is_attributes = isinstance(holder, dict) and set(map(type, list(holder))) == {str}
-        if len(holder) > count and not is_attributes:
-            count, container = len(holder), type(holder).__name__
-    elif isinstance(holder, _CACHE):
+    count, container, kind = node.size, node.container, type(holder)
+    if issubclass(kind, Sequence | Mapping | set | frozenset | deque):
+        is_attributes = kind is dict and set(map(type, list(holder))) == {str}
+        length = _asked(len, holder, 0)
+        if length > count and not is_attributes:
+            count, container = length, kind.__name__
+    elif kind is _CACHE:
         count, container = holder.cache_info().currsize, "lru_cache"
     key = node.key
-    if isinstance(holder, dict):
+    if issubclass(kind, dict):
         key = _key(holder, node.thing) or key
-    elif isinstance(holder, types.CellType):
+    elif kind is types.CellType:
         key = str(id(holder))
     return _Node(holder, names, count, container, key)
 
@@ -333,16 +334,27 @@ def _answer(thing: Any, node: _Node, root: str) -> tuple[str, str]:
 
 def describe(thing: Any) -> str:
     """Return the type of an object; with shape and dtype if it is an array or a tensor."""
+    return type(thing).__name__ + _asked(_shape, thing, "")
+
+
+def _shape(thing: Any) -> str:
     shape, dtype = getattr(thing, "shape", None), getattr(thing, "dtype", None)
-    name = type(thing).__name__
     if isinstance(shape, tuple) and dtype is not None:
-        return f"{name} {tuple(shape)} {str(dtype).removeprefix('torch.')}"
-    return name
+        return f" {tuple(shape)} {str(dtype).removeprefix('torch.')}"
+    return ""
+
+
+def _asked(question: Callable[[Any], Any], thing: Any, otherwise: Any) -> Any:
+    """Return the answer of an object of the user, which may raise anything instead."""
+    try:
+        return question(thing)
+    except Exception:  # noqa: BLE001
+        return otherwise
 
 
 def _key(mapping: Mapping[Any, Any], thing: Any) -> str:
     """Return the text under which a mapping has an object; empty if there is none."""
-    copied = dict(mapping)  # another thread may change it
+    copied: dict[Any, Any] = _asked(dict, mapping, {})  # another thread may change it
     return next((key for key in compress(copied, map(is_, copied.values(), repeat(thing))) if isinstance(key, str)), "")
 
 
@@ -355,7 +367,7 @@ def _closure_name(function: types.FunctionType, node: _Node) -> str:
 
 
 def _frame(holder: Any) -> types.FrameType | None:
-    if isinstance(holder, types.FrameType):
+    if type(holder) is types.FrameType:
         return holder
     for name in ("gi_frame", "cr_frame", "ag_frame"):
         if hasattr(holder, name):
@@ -377,10 +389,10 @@ def _locals() -> Iterator[tuple[str, Any]]:
 
 
 def _is_ours(thing: Any) -> bool:
-    frame = _frame(thing) if isinstance(thing, _FRAME_TYPES) else None
-    code = thing.__code__ if isinstance(thing, types.FunctionType) else frame.f_code if frame is not None else None
+    frame = _frame(thing) if issubclass(type(thing), _FRAME_TYPES) else None
+    code = thing.__code__ if type(thing) is types.FunctionType else frame.f_code if frame is not None else None
     return code is not None and code.co_filename.startswith(_FOLDER)
 
 
 def _has_dict(module: Any) -> bool:
-    return isinstance(module, types.ModuleType)
+    return issubclass(type(module), types.ModuleType)

@@ -223,7 +223,7 @@ class FunctionTime:
 
 @dataclass(frozen=True)
 class SizePoint:
-    """Memory of a fresh process with a number of environments, above what the same process took before them."""
+    """Memory that a number of environments takes in a fresh process, beside one and what they share with it."""
 
     num_envs: int
     data_bytes: int
@@ -233,7 +233,7 @@ class SizePoint:
     owned_bytes: int
     """Bytes reported as growing with the number of environments."""
     committed_bytes: int
-    """Bytes of all that is reported, in committed pages."""
+    """Bytes of what is reported, without what that one shares, in committed pages."""
     python_bytes: int | None
     """Bytes traced by tracemalloc less the reported ones; None: not traced, as tracing would disturb the others."""
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from nclone_env._files import write_file
 from nclone_env._optional import optional_module
+from nclone_env.memory.answer import per
 from nclone_env.memory.section import HEIGHT, WIDTH, Row, format_bytes, text_of
 from nclone_env.memory.sections import memory_sections, run, time_sections
 from nclone_env.memory.stats import Stats
@@ -100,6 +101,7 @@ def html_text(stats: Stats) -> str:
         verdict=stats.verdict,
         cards=[card for card in cards(answer.rows) if not (card.name == _PEAK and first)],
         floors=[(item.quantity, format_bytes(item.margin)) for item in stats.growths if item.margin],
+        per=per(stats),
         shown=sections[:first],
         folded=[*sections[first:], *time_sections(stats)],
         width=WIDTH,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -19,12 +20,15 @@ from typing import NamedTuple
 
 from nclone_env.memory.measurements import ProfileSettings, SizePoint
 from nclone_env.memory.process import committed_tree_bytes, heap_bytes, resident_bytes, trim_heap, worker_bytes
-from nclone_env.memory.subject import Target
+from nclone_env.memory.subject import Subject, Target
 from nclone_env.memory_tree import MemoryNode
 
 _STEPS, _FEWEST_STEPS = 60, 3  # of an environment, and fewest of the subject
 _LARGEST_BYTES = 48 * 1024**2
 """The largest process has at least so much of them, unless that takes more environments than the target allows."""
+
+_BLOCKS, _BALLAST = (*range(48, 513, 16), *range(512 + 128, 4096, 128)), 256 * 1024
+"""Sizes of blocks of Python's allocator and of the C library's, and bytes of each size that are used up."""
 
 
 class Process(NamedTuple):
@@ -88,27 +92,44 @@ def in_fresh_process(process: Process) -> SizePoint:
 
 
 def measure(process: Process) -> SizePoint:
-    """Measure in this process, which made no environments before."""
+    """Measure in this process, beside one that stays: it has what all share, and frees nothing."""
     with closing(process.target.make(1)) as one:
-        for _ in range(process.steps):
-            one.step()
-    del one
-    if process.traced:
-        tracemalloc.start()
-    before = _data_bytes()
-    with closing(process.target.make(process.num_envs)) as subject:
-        for _ in range(process.steps):
-            subject.step()
-        data, traced = _data_bytes() - before, _traced_bytes()
-        tree = subject.memory()  # last: it takes memory itself, a few KB for each single environment
-        return SizePoint(
-            num_envs=process.num_envs,
-            data_bytes=data,
-            worker_bytes=worker_bytes(),
-            owned_bytes=tree.bytes_where(shared=False),
-            committed_bytes=committed_tree_bytes(tree),
-            python_bytes=traced - tree.bytes_where(mapped=False) if process.traced else None,
-        )
+        _step(one, process.steps)
+        ballast = _ballast()
+        shared = {block for _, node in one.memory().walk() for block in node.blocks}
+        if process.traced:
+            tracemalloc.start()
+        before, workers = _data_bytes(), worker_bytes()
+        with closing(process.target.make(process.num_envs)) as subject:
+            _step(subject, process.steps)
+            data, traced = _data_bytes() - before, _traced_bytes()
+            tree = subject.memory()  # last: it takes memory itself, a few KB for each single environment
+            made = _without(tree, shared)
+            del ballast
+            return SizePoint(
+                num_envs=process.num_envs,
+                data_bytes=data,
+                worker_bytes=worker_bytes() - workers,
+                owned_bytes=tree.bytes_where(shared=False),
+                committed_bytes=committed_tree_bytes(made),
+                python_bytes=traced - made.bytes_where(mapped=False) if process.traced else None,
+            )
+
+
+def _without(tree: MemoryNode, blocks: set[tuple[int, int]]) -> MemoryNode:
+    children = tuple(_without(child, blocks) for child in tree.children)
+    is_there = bool(tree.blocks) and blocks.issuperset(tree.blocks)
+    return replace(tree, children=children, own_bytes=0 if is_there else tree.own_bytes)
+
+
+def _step(subject: Subject, steps: int) -> None:
+    for _ in range(steps):
+        subject.step()
+
+
+def _ballast() -> list[bytes]:
+    """Return objects in the small blocks that imports have left free: what is made next takes memory of its own."""
+    return [bytes(size - sys.getsizeof(b"")) for size in _BLOCKS for _ in range(_BALLAST // size)]
 
 
 def _data_bytes() -> int:
@@ -135,11 +156,14 @@ def _unreported(target: Target, num_envs: int) -> Iterator[MemoryNode]:
     assert two.traced.python_bytes is not None
     python = one.traced.python_bytes, two.traced.python_bytes
     yield from _grown("other Python memory", *python, num_envs)
+    rest = (
+        one.plain.data_bytes - one.plain.committed_bytes - python[0],
+        two.plain.data_bytes - two.plain.committed_bytes - python[1],
+    )
     if two.plain.worker_bytes:
-        known = one.plain.committed_bytes + python[0], two.plain.committed_bytes + python[1]
-        yield from _grown(
-            "worker processes", one.plain.data_bytes - known[0], two.plain.data_bytes - known[1], num_envs
-        )
+        yield from _grown("worker processes", *rest, num_envs)
+    else:
+        yield MemoryNode("stacks of threads, spare heap", max(0, rest[0]), shared=True)
 
 
 def _grown(name: str, one: int, two: int, num_envs: int) -> Iterator[MemoryNode]:
@@ -163,6 +187,5 @@ def scaled(one: MemoryNode, two: MemoryNode, num_envs: int) -> MemoryNode:
 
 def _tree(target: Target, num_envs: int) -> MemoryNode:
     with closing(target.make(num_envs)) as subject:
-        for _ in range(_FEWEST_STEPS):
-            subject.step()
+        _step(subject, _FEWEST_STEPS)
         return subject.memory()

@@ -196,11 +196,11 @@ def growths_of(measured: Measurements) -> tuple[Growth, ...]:
     floors = {"traced": measured.traced_floor, "native": measured.native_floor}
     if "owners" in found:
         floors["owners"] = int(_OWNED_SHARE * found["owners"][-1][1])
-    first, last = judged_steps(measured)
-    if measured.unit == TIME_UNIT:
+    if measured.judged is not None:  # code of the user
         floors["process"] = ARENA
-        if last - first < _SHORTEST:
-            found = {name: [] for name in found}
+    first, last = judged_steps(measured)
+    if measured.unit == TIME_UNIT and last - first < _SHORTEST:
+        found = {name: [] for name in found}
     judged = {name: [point for point in points if point[0] <= last] for name, points in found.items()}
     return tuple(growth(name, points, first, floors.get(name)) for name, points in judged.items())
 

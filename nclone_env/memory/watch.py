@@ -7,9 +7,10 @@ import os
 import sys
 import threading
 import time
+import traceback
 import tracemalloc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -234,8 +235,10 @@ class Watch:
             self._workers.request()
         if growing & {"traced", "native", "process"}:
             before = held_bytes()
-            with suppress(Exception):  # what an object of the user raises when asked, or a change by another thread
+            try:
                 self._find_keepers(seconds)
+            except Exception:  # noqa: BLE001 - a fault of the profiler, which the code shall survive
+                traceback.print_exc()
             if not self._ended.is_set():
                 self._garbage.leave_out()
             if self._steps:  # otherwise the code runs at the same time, and what it takes counts

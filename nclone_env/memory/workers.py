@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import os
@@ -12,10 +13,10 @@ import time
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import astuple, replace
 from multiprocessing import spawn
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 from nclone_env.memory import worker_start
@@ -32,6 +33,8 @@ _INTERVAL = 0.5  # seconds between two snapshots
 _SNAPSHOTS = 600  # of a process
 _SEARCH_SECONDS = 0.5
 _FRESH = 1.0  # seconds for which a sign of a process counts: it may have ended
+_SENT = "<dynamic-code>"
+"""File of functions that were sent to a process by cloudpickle."""
 _NAMED, _LEAST_SHARE = 3, 0.1  # processes without lines, and the least part of what grew in all of them
 
 
@@ -132,11 +135,10 @@ def trace(folder: Path) -> None:
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         places = {line.place: line.places for line in grown if line.place not in keepers}
-        with suppress(Exception):  # what an object of the user raises when asked, or a change by another thread
-            found = find_keepers(places, _SEARCH_SECONDS) if places else ()
-            keepers |= {keeper.line: _in_this_process(keeper) for keeper in found}
+        found = find_keepers(places, _SEARCH_SECONDS) if places else ()
+        keepers |= {keeper.line: _in_this_process(keeper) for keeper in found}
         if grown:  # nothing does at its end, when it frees all
-            rates = {line.place: line.rate for line in grown}
+            rates = {_with_file(line.place): line.rate for line in grown}
             partial = folder / f"{os.getpid()}.partial"
             partial.write_text(json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
             partial.rename(partial.with_suffix(".json"))
@@ -144,4 +146,22 @@ def trace(folder: Path) -> None:
 
 
 def _in_this_process(keeper: Keeper) -> Keeper:
-    return replace(keeper, name=f"{keeper.name} in {multiprocessing.current_process().name}")
+    name = f"{keeper.name} in {multiprocessing.current_process().name}"
+    return replace(keeper, line=_with_file(keeper.line), name=name)
+
+
+def _with_file(place: str) -> str:
+    """Return a line with the file of its function, which cloudpickle leaves out of the code but not of the globals."""
+    file, _, line = place.rpartition(":")
+    functions = gc.get_objects() if file == _SENT else ()
+    names = (
+        thing.__globals__.get("__file__")
+        for thing in functions
+        if type(thing) is FunctionType and thing.__code__.co_filename == file and _has_line(thing.__code__, int(line))
+    )
+    return f"{next(filter(None, names), file)}:{line}"
+
+
+def _has_line(code: CodeType, line: int) -> bool:
+    parts = (part for part in code.co_consts if isinstance(part, CodeType))
+    return any(number == line for *_, number in code.co_lines()) or any(_has_line(part, line) for part in parts)

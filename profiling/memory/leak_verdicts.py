@@ -2,8 +2,8 @@
 
 Each run is a process of its own and makes the two passes that the verdict follows from, at the default number of steps.
 Without a leak the verdict must be flat: every number of environments, two sets of observations, all autoreset modes,
-two seeds. With a leak it must be growing: Python objects of 5 KB per 1,000 steps, native blocks of 200 KB per 1,000
-steps, and 64 bytes a step of either kind.
+two seeds; and Gymnasium's asynchronous environments at twenty lengths. With a leak it must be growing: Python objects
+of 5 KB per 1,000 steps, native blocks of 200 KB per 1,000 steps, and 64 bytes a step of either kind.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from typing import NamedTuple
 import tyro
 
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
-from nclone_env.memory.growth import FLOORS
 from nclone_env.memory.measurements import Advice, Measurements, OwnedNode, PhaseTime, ProfileSettings
 from nclone_env.memory.passes import plain_pass, traced_pass
 from nclone_env.memory.process import machine
 from nclone_env.memory.stats import growths_of
 from nclone_env.memory.subject import Subject, Target
 from nclone_env.memory_tree import MemoryNode
-from nclone_env.profiler.environments import Mode, VectorTarget
+from nclone_env.profiler.environments import AsyncTarget, EnvironmentTarget, Mode, VectorTarget
 from profiling.measure import describe, in_fresh_process
 
 SIZES = (1, 16, 100, 256, 1_000, 10_000)
 OBSERVATIONS = {"state": ("game_state",), "all": (*DEFAULT_OBSERVATIONS, "entity_states", "locals", "reachability")}
 MODES: tuple[Mode, ...] = ("next-step", "same-step", "disabled")
 STEPS = 1000
+ASYNC_STEPS = (101, 120, 150, 180, 201, 230, 260, 301, *range(350, 701, 50), 800, 850, 900, 1000)
 
 
 class Leak(NamedTuple):
@@ -59,12 +59,16 @@ LEAKS = (
 class LeakingTarget:
     """A vector environment beside which something leaks."""
 
-    target: VectorTarget
+    target: EnvironmentTarget
     leak: Leak | None
     name = "vector environment with a leak"
     unit = "vector step"
     most_envs = 1
-    traced_floor = FLOORS["traced"]
+
+    @property
+    def traced_floor(self) -> int:
+        """Return that of the environment."""
+        return self.target.traced_floor
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return those of the environment."""
@@ -141,37 +145,44 @@ def verdict(target: Target, num_envs: int, steps: int) -> tuple[str, str]:
     return "growing" if growing else "flat", ", ".join(growing)
 
 
-def runs(sizes: tuple[int, ...], seeds: int) -> Iterator[tuple[str, LeakingTarget, int]]:
-    """Yield (text, target, number of environments): first without leaks, then each leak at every size."""
+def runs(sizes: tuple[int, ...], seeds: int, steps: int) -> Iterator[tuple[str, LeakingTarget, int, int]]:
+    """Yield (text, target, number of environments, steps): first without leaks, then each leak at every size."""
+    state = EnvironmentConfig(observations=OBSERVATIONS["state"])
+    for length in ASYNC_STEPS:
+        yield f"2 environments, async, {length} steps", LeakingTarget(AsyncTarget(state), None), 2, length
     for num_envs, (name, observations), mode, seed in itertools.product(
         sizes, OBSERVATIONS.items(), MODES, range(seeds)
     ):
         config = EnvironmentConfig(observations=observations)
         target = VectorTarget(config, seed, autoreset=mode)
-        yield f"{num_envs} environments, {name}, {mode}, seed {seed}", LeakingTarget(target, None), num_envs
+        yield f"{num_envs} environments, {name}, {mode}, seed {seed}", LeakingTarget(target, None), num_envs, steps
     for num_envs, leak in itertools.product(sizes, LEAKS):
-        target = VectorTarget(EnvironmentConfig(observations=OBSERVATIONS["state"]), autoreset="same-step")
-        yield f"{num_envs} environments, leak: {leak}", LeakingTarget(target, leak), num_envs
+        target = VectorTarget(state, autoreset="same-step")
+        yield f"{num_envs} environments, leak: {leak}", LeakingTarget(target, leak), num_envs, steps
 
 
 def main(
     sizes: tuple[int, ...] = SIZES,
     seeds: int = 2,
     steps: int = STEPS,
+    only: str = "",
 ) -> None:
     """Print a line for each run, and the number of wrong verdicts.
 
     Args:
         sizes: numbers of environments.
         seeds: number of seeds.
-        steps: steps of each pass.
+        steps: steps of each pass, besides those of asynchronous environments.
+        only: only runs whose text contains this.
     """
     print(describe())
     wrong = {"flat": 0, "growing": 0}
     counts = {"flat": 0, "growing": 0}
-    for text, target, num_envs in runs(sizes, seeds):
+    for text, target, num_envs, length in runs(sizes, seeds, steps):
+        if only not in text:
+            continue
         expected, started = "flat" if target.leak is None else "growing", time.perf_counter()
-        found, rates = in_fresh_process(verdict, target, num_envs, steps)
+        found, rates = in_fresh_process(verdict, target, num_envs, length)
         counts[expected] += 1
         wrong[expected] += found != expected
         mark = "" if found == expected else "   WRONG"

@@ -23,6 +23,7 @@ Form = Literal["script", "steps"]
 class Answer(NamedTuple):
     """What a report says about a program."""
 
+    text: str
     verdict: str
     named: bool
     keeper: str
@@ -34,7 +35,7 @@ def main(
     forms: tuple[Form, ...] = ("script", "steps"),
     seconds: tuple[float, ...] = (5.0, 10.0, 20.0),
 ) -> int:
-    """Print a row per program, form and length; the exit status is 1 if a leak was missed or a clean program grew.
+    """Print a row per program, form and length, and the reports that are wrong; the exit status is 1 if there is one.
 
     Args:
         programs: names of programs; by default the first twelve.
@@ -48,14 +49,15 @@ def main(
         for form in forms:
             for length in seconds:
                 leak, clean = answer(name, form, length), answer(name, form, length, "clean")
-                missed += leak.verdict != "GROWING" or not leak.named
-                wrong += clean.verdict == "GROWING"
+                unseen, false = leak.verdict != "GROWING" or not leak.named, clean.verdict == "GROWING"
+                missed, wrong = missed + unseen, wrong + false
                 line = "yes" if leak.named else "no"
                 print(
                     f"{name:<22} {form:<7} {length:>3g}  {leak.verdict:<10} {line:<5} {leak.keeper[:34]:<34} "
                     f"{clean.verdict:<10} {clean.floor}",
                     flush=True,
                 )
+                print(leak.text * unseen + clean.text * false, end="", flush=True)
     print(f"missed, or without the line: {missed}; clean programs that grow: {wrong}")
     return int(missed + wrong > 0)
 
@@ -76,6 +78,7 @@ def read(text: str, line: int) -> Answer:
     keepers: Sequence[str] = re.findall(r"kept by (.+)", text)
     floor = re.search(r"more than (.+) would have shown", text)
     return Answer(
+        text,
         verdict[0] if verdict else "none",
         f"planted.py:{line} +" in text,
         keepers[0] if keepers else "-",

@@ -1,8 +1,8 @@
 """Does each target of ``nclone-env profile`` take what its owners report, and what was estimated before?
 
 *Measured* is the resident memory of each further environment, fitted to three fresh processes. The last columns compare
-the estimate, made from one and two environments, with the memory that 8 and 64 take in a fresh process that has closed
-one before: what all environments share exists by then, except in a training run, which makes all of it again.
+the estimate, made from one and two environments, with the memory that 8 and 64 take in a fresh process beside one that
+stays: what all environments share exists by then, except in a training run, which makes all of it again.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def estimates(target: Target) -> Iterator[str]:
     for num_envs in _ESTIMATED:
         tree = target.estimate(num_envs)
         expected = tree.bytes_where(shared=False) + num_envs * unreported
-        expected += (_once(tree) + unreported_once) * made_again
+        expected += unreported_once + _once(tree) * made_again
         taken = in_fresh_process(Process(target, num_envs, steps_to_measure(target), traced=False))
         yield f"{expected / taken.data_bytes - 1:+.1%}"
 

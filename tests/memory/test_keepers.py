@@ -95,3 +95,32 @@ def test_what_a_line_makes_now_has_no_keeper():
     assert last == 99.0
     place = Place(__file__, line, f"{__file__}:{line}")
     assert find_keepers({"line": [place]}, 5.0) == ()
+
+
+class Unasked:
+    """Raises whatever it is asked, as proxies do outside of their context."""
+
+    def __len__(self):
+        raise RuntimeError("length")
+
+    def __sizeof__(self):
+        raise RuntimeError("size")
+
+    __class__ = property(lambda self: 1 / 0)
+    shape = property(lambda self: 1 / 0)
+    __dict__ = property(lambda self: 1 / 0)
+
+
+class UnaskedList(list):
+    __len__ = Unasked.__len__
+    __class__ = Unasked.__class__
+
+
+def test_objects_that_raise_what_they_are_asked_are_found():
+    kept = UnaskedList()
+    for _ in range(50):
+        line = line_after()
+        kept.append(Unasked())
+    name, kind = keeper_of(line)
+    assert name == "test_objects_that_raise_what_they_are_asked_are_found.kept"
+    assert kind == "Unasked"

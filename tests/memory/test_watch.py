@@ -44,6 +44,18 @@ def test_a_leak_is_found_with_its_line():
 
 
 @pytest.mark.usefixtures("few_snapshots")
+def test_a_fault_of_the_search_is_printed_and_the_block_goes_on(monkeypatch, capsys):
+    monkeypatch.setattr("nclone_env.memory.watch.find_graphs", lambda *arguments: 1 / 0)
+    kept = []
+    with profile("leaky") as watch:
+        for _ in range(400):
+            kept.append(bytearray(500))
+            watch.step()
+    assert "GROWING: traced" in str(watch)
+    assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("few_snapshots")
 def test_without_tracing_the_allocator_finds_it():
     kept = []
     with profile(trace=False) as watch:

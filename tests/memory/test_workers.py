@@ -7,9 +7,10 @@ from multiprocessing import spawn
 from pathlib import Path
 from typing import Any
 
+import cloudpickle
 import pytest
 
-from nclone_env.memory.workers import WorkerLines
+from nclone_env.memory.workers import WorkerLines, _with_file
 
 
 def work(ended: Any) -> None:
@@ -37,6 +38,18 @@ def test_a_worker_names_its_line_and_the_keeper(method):
     assert max(shares, key=lambda place: shares[place]) == line
     assert [keeper.name for keeper in keepers if keeper.line == line] == [f"work.kept in {process.name}"]
     assert spawn.get_preparation_data is before
+
+
+def test_a_line_of_a_function_sent_by_cloudpickle_has_its_file():
+    def make() -> Any:
+        return lambda: [first]
+
+    sent = cloudpickle.loads(cloudpickle.dumps(make))
+    first = make.__code__.co_firstlineno
+    assert sent.__code__.co_filename == "<dynamic-code>"
+    assert _with_file(f"<dynamic-code>:{first + 1}") == f"{__file__}:{first + 1}"
+    assert _with_file("<dynamic-code>:0") == "<dynamic-code>:0"
+    assert _with_file("other.py:7") == "other.py:7"
 
 
 def test_processes_that_grow_without_lines_are_named(monkeypatch):
