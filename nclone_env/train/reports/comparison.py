@@ -152,27 +152,20 @@ def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
 
 
 def group_runs(runs: Sequence[RunRecord]) -> tuple[list[RunGroup], str]:
-    """Return the groups of runs, and text that names the levels of all runs.
-
-    Groups are in the order of the numbers that distinguish them, else in that of their appearance.
-    """
+    """Return the groups of runs, in the order of the numbers that distinguish them, and text that names all levels."""
     keys = [_tried(run.config) for run in runs]
     names = dict.fromkeys(name for key in keys for name in key)
     differing = [name for name in names if any(key.get(name) != keys[0].get(name) for key in keys)]
     groups: dict[str, list[RunRecord]] = {}
     labels: dict[str, str] = {}
     tried = [(run, [key.get(name) for name in differing]) for run, key in zip(runs, keys)]
-    for run, values in sorted(tried, key=lambda each: _numbers(each[1])):
+    tried.sort(key=lambda each: [value if isinstance(value, int | float) else -np.inf for value in each[1]])
+    for run, values in tried:
         groups.setdefault(repr(values), []).append(run)
         label = ", ".join(f"{name} {shown(value)}" for name, value in zip(differing, values))
         labels[repr(values)] = label or "all runs"
     title = "several level sets" if "levels" in differing else shown(keys[0].get("levels"))
     return [RunGroup(label, groups[values]) for values, label in _distinct(labels).items()], title
-
-
-def _numbers(values: Sequence[Any]) -> list[float]:
-    """Return values to sort by: what is no number comes first."""
-    return [value if isinstance(value, int | float) else -np.inf for value in values]
 
 
 def by_levels(runs: Sequence[RunRecord]) -> list[tuple[str, list[RunGroup]]]:
