@@ -50,8 +50,9 @@ def guarded(command: Callable[[], int]) -> int:
 def _drop_output() -> None:
     """Send to nowhere what Python flushes at the end."""
     with suppress(OSError):  # of a stream without a number
+        number = sys.stdout.fileno()
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, number)
         os.close(nowhere)
 
 
