@@ -168,8 +168,8 @@ def test_what_modules_import_from_a_face_is_on_it(name, imports):
 def test_names_are_imported_on_first_use():
     code = "import nclone_env.plan\n"
     used = "assert nclone_env.plan.make_table(1).keys.tolist() == [0] * 8"
-    assert "nclone_env.plan.table" not in modules_after(code)
-    assert "nclone_env.plan.table" in modules_after(code + used)
+    assert "nclone_env.plan.kernels" not in modules_after(code)
+    assert "nclone_env.plan.kernels" in modules_after(code + used)
     assert "nclone_env.plan.solver" not in modules_after(code + used)
 
 

@@ -1,31 +1,41 @@
-"""From a sketch to a level with a proof: the checks that a sketch must pass, the cheap ones first."""
+"""From a sketch to a level with a proof: the checks that a sketch must pass, the cheap ones first.
+
+Which split a level belongs to, train or held-out, follows from its tiles, whatever its seed: no level of one split, and
+none with the same tiles or their mirror image, can ever be among those of the other.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
 from nclone_env.constants import DEAD
-from nclone_env.generate.course import least_clearance, play_out
+from nclone_env.generate.course import least_clearance, play_out, random_wins
 from nclone_env.generate.difficulty import EASIEST, Difficulty
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.families.table import BY_KIND, FAMILIES, MOST_FRAMES, NEEDED
-from nclone_env.generate.matters import Trimmed, shows, trim
-from nclone_env.generate.place import Furnished, furnish
-from nclone_env.generate.random_play import random_wins
+from nclone_env.generate.matters import Furnished, Trimmed, furnish, shows, trim
 from nclone_env.generate.route import Unusable
 from nclone_env.generate.search import edited, first_solution, shorter_solution
-from nclone_env.generate.splits import split_of
-from nclone_env.level import LevelSet, pack, validate
+from nclone_env.level import LevelSet, mirrored_tiles, pack, validate
 from nclone_env.plan import make_task
 
+TRAIN_SPLIT, HELD_OUT_SPLIT = "train", "held-out"
+SPLITS = (TRAIN_SPLIT, HELD_OUT_SPLIT)
 _FEWEST_FRAMES = 30_000
 """Frames that the search for a first solution may simulate at an aim of 0; at 100 ``MOST_FRAMES`` of the family."""
 _PROPOSAL_FRAMES, _SHORTER_FRAMES, _EDIT_FRAMES = 150_000, 40_000, 20_000
 _RANDOM_RUNS, _MORE_RANDOM_RUNS = 64, 192
 _REST = 60
 """Frames that the ninja must survive at the start without input."""
+
+
+def split_of(tiles: np.ndarray) -> str:
+    """Return the split of the levels with some (23, 42) uint8 tiles, or with their mirror image."""
+    ways = (tiles.tobytes(), mirrored_tiles(tiles).tobytes())
+    return SPLITS[hashlib.blake2b(min(ways), digest_size=1).digest()[0] & 1]
 
 
 @dataclass(frozen=True, eq=False)

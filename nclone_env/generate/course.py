@@ -1,4 +1,4 @@
-"""The course of a run: what the ninja does on a level with given inputs."""
+"""The course of a run: what the ninja does on a level with given inputs, and how often random ones complete it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,24 @@ import math
 
 import numpy as np
 
+from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, RADIUS
+from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, ROCKET_TURRET
 from nclone_env.level import LevelSet
-from nclone_env.sim import Frames, Session
+from nclone_env.plan import play
+from nclone_env.sim import Frames, Session, make_worlds, random_bits
+from nclone_env.sim.tick import start
 
 NO_HAZARDS = 10_000
 """Clearance, tenths of a pixel, where nothing is deadly to touch."""
 _TOUCHED = tuple(kind.number for kind in KINDS if kind.deadly and not kind.solid)
 _FLYING = KINDS[ROCKET_TURRET].states["flying"]
+HOLD = 12
+"""Frames that each random input is held."""
+FRAMES = 1800
+"""Frames after which a run has failed: 30 seconds of the game."""
+_INPUTS = tuple(INPUT_OF_ACTION)
 
 
 def play_out(levels: LevelSet, inputs: np.ndarray, entities: bool = False) -> Frames:
@@ -51,3 +60,30 @@ def least_clearance(levels: LevelSet, inputs: np.ndarray) -> int:
             gaps = gaps[states >= _FLYING]
         least = min(least, float(gaps.min(initial=least)))
     return max(math.floor(10.0 * least), 0)
+
+
+@kernel
+def count_wins(levels, worlds, seed, runs):
+    """Return how many of some runs with random held inputs win the first level; they take turns in the first world."""
+    wins, number = 0, 0
+    for _ in range(runs):
+        start(levels, worlds, 0, 0)
+        for _ in range(FRAMES // HOLD):
+            code = _INPUTS[random_bits(seed, number) % len(_INPUTS)]
+            number += 1
+            if play(levels, worlds, 0, code, HOLD) < HOLD:
+                break
+        if worlds.ninjas[0]["state"] == CELEBRATING:
+            wins += 1
+    return wins
+
+
+def random_wins(levels: LevelSet, runs: int, seed: int) -> int:
+    """Return how many of some runs with random inputs, each held for 12 frames, complete a level within 30 seconds.
+
+    Args:
+        levels: a set of one level.
+        runs: number of runs.
+        seed: of the random inputs.
+    """
+    return int(count_wins(levels.arrays, make_worlds(1, levels, FRAMES), seed, runs))

@@ -1,4 +1,4 @@
-"""Levels from words, for tests, measurements and generators.
+"""Levels from words, for tests, measurements and generators, and levels that show every kind of entity.
 
 ::
 
@@ -14,11 +14,10 @@ import numpy as np
 
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.formats.entity_lines import parse_entities
+from nclone_env.kinds import KINDS
 from nclone_env.level.formats.header import header_fault
-from nclone_env.level.formats.tile_characters import TILE_NUMBERS, parse_tiles
-from nclone_env.level.level import Level
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.formats.lines import TILE_NUMBERS, parse_entities, parse_tiles
+from nclone_env.level.level import Level, RawLevel
 
 Cell = tuple[int, int]
 """Column 1..42 and row 1..23 of a playable cell; its top-left corner is at (24 * column, 24 * row) pixels."""
@@ -28,6 +27,43 @@ Cells = Mapping[Cell, int | str]
 FULL_BLOCK = 1
 ROOM_FLOOR = 15  # row
 _SOURCE = "<built level>"
+_HALL = ((2, 40), (5, 16))  # columns and rows; the floor is at y = 408 pixels
+_MOVING = """
+gold 30 66
+exit 150 66
+exit_switch 62 66
+regular_door 56 64
+locked_door 110 64
+locked_door_switch 74 66
+trap_door 130 64
+trap_door_switch 90 66
+launch_pad 84 68 6
+zap_drone 50 34
+zap_drone 90 38 2 2
+floor_guard 140 67
+bounce_block 40 62
+bounce_block 100 58
+thwump 66 30 2
+thwump 24 40
+toggle_mine 46 66
+boost_pad 36 64
+death_ball 120 40
+death_ball 122 44
+mini_drone 80 30 4 1
+shove_thwump 54 50
+"""
+_SHOOTING = """
+one_way 60 62 4
+chaingun_drone 100 34
+laser_drone 60 38 2 1
+chaser_drone 120 34
+rocket_turret 150 30
+gauss_turret 20 30
+evil_ninja 34 67
+laser_turret 90 26 2
+laser_turret 104 67 6 1
+shove_thwump 48 66
+"""
 
 
 def build_level(
@@ -39,7 +75,7 @@ def build_level(
     """Return a level.
 
     Args:
-        *entities: entity lines, ``name x y [orientation] [mode]`` (:mod:`nclone_env.level.formats.entity_lines`), in
+        *entities: entity lines, ``name x y [orientation] [mode]`` (:mod:`nclone_env.level.formats.lines`), in
             the order of a level file; an argument may hold several lines. The ninja is not among them.
         tiles: (23, 42) tile numbers; 23 strings of 42 tile characters; or the cells that are not empty. None: all cells
             are empty.
@@ -111,3 +147,24 @@ def _placed(cells: Cells) -> np.ndarray:
             raise LevelFormatError(_SOURCE, f"tile of cell {(column, row)}", "a tile number or character", repr(tile))
         tiles[row - 1, column - 1] = number
     return tiles
+
+
+def moving(spawn: tuple[int, int] = (26, 66), title: str = "moving") -> Level:
+    """Return a hall of 39 by 12 cells with doors, pads and entities that move, but none that shoot."""
+    return build_level(_MOVING, tiles=hall_tiles(*_HALL), spawn=spawn, title=title)
+
+
+def everything(spawn: tuple[int, int] = (26, 66)) -> Level:
+    """Return the same hall with an entity of every kind that moves, shoots or is touched, sorted by type."""
+    lines = [line for line in (_MOVING + _SHOOTING).splitlines() if line]
+    numbers = {kind.name: kind.number for kind in KINDS}
+    lines.sort(key=lambda line: numbers[line.split()[0]])
+    return build_level(*lines, tiles=hall_tiles(*_HALL), spawn=spawn, title="everything")
+
+
+def mine_field(count: int = 700) -> Level:
+    """Return an empty level with an exit and many mines in random places."""
+    draw = np.random.default_rng(2)
+    xs, ys = draw.integers(8, 168, count), draw.integers(8, 92, count)
+    mines = [f"mine {x} {y}" for x, y in zip(xs, ys)]
+    return build_level(*mines, "exit 20 90", "exit_switch 150 90", spawn=(84, 50), title="mine field")

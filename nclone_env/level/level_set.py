@@ -1,4 +1,4 @@
-"""LevelSet: several levels packed into a few arrays that every environment shares."""
+"""LevelSet: several levels packed into a few arrays that every environment shares, and their paths."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import numpy as np
 from nclone_env.constants import CELLS, COLUMNS, EVIL_DELAY, ROWS
 from nclone_env.kinds import EVIL_NINJA, EXIT, GOLD, KINDS
 from nclone_env.level.array_cache import Arrays, Layout, cached_arrays
-from nclone_env.level.compile import CompiledLevel, compile_level
-from nclone_env.level.entities import ENTITY
+from nclone_env.level.compile import DOOR, ENTITY, SEGMENT, CompiledLevel, compile_level
 from nclone_env.level.level import Level
 from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at
-from nclone_env.level.routes.paths import NO_LANDMARKS, Paths
-from nclone_env.level.segments import DOOR, SEGMENT
 from nclone_env.memory_tree import MemoryNode, array_group, array_node
 
+NO_LANDMARKS = np.zeros(1, np.int16)
+NO_LANDMARKS.flags.writeable = False
 _ACTING = frozenset(kind.number for kind in KINDS if kind.acts)
 _SOLID = tuple(kind.number for kind in KINDS if kind.solid)
 
@@ -34,7 +33,7 @@ LEVEL_HEADER = np.dtype(
 """One level of a set: start of the ninja, length of its path to the exit (pixels), and its rows of the packed arrays.
 
 ``first_entity``, ``first_mover``, ``first_door``, ``first_run`` and ``first_field`` are indices of the packed arrays;
-``first_exit`` is an index of the level's own entity table. Packed levels have no landmarks (``level.routes.paths``).
+``first_exit`` is an index of the level's own entity table. Packed levels have no landmarks (``level.level_set``).
 """
 
 RUN = np.dtype([("type", "i2"), ("first", "i2"), ("stop", "i2"), ("shift", "i2")], align=True)
@@ -42,6 +41,29 @@ RUN = np.dtype([("type", "i2"), ("first", "i2"), ("stop", "i2"), ("shift", "i2")
 
 Entities and mover records of a type are both consecutive: the mover record of entity ``slot`` is ``slot + shift``.
 Types without mover records ignore ``shift``."""
+
+
+class Paths(NamedTuple):
+    """Path lengths of L levels, read-only.
+
+    A level either has landmarks, which are visited in order, with a field for each; or it has none, and its fields are
+    those of ``level.routes.distance``: by a switch to its exit, then to each exit.
+
+    Attributes:
+        header: (L,) ``LEVEL_HEADER``; ``start_distance``, ``first_field``, ``first_landmark`` and ``landmark_count`` of
+            these paths.
+        fields: (F, 51, 89) float32; path length from each node of the lattice, pixels, infinite without a path.
+        landmarks: int16; entities of the levels, those of a level in order, the exit last.
+    """
+
+    header: np.ndarray
+    fields: np.ndarray
+    landmarks: np.ndarray
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the arrays that levels themselves do not have; none without landmarks."""
+        own = self._asdict() if self.header["landmark_count"].any() else {}
+        return array_group("paths", own, shared=True)
 
 
 class LevelArrays(NamedTuple):

@@ -12,8 +12,7 @@ from pathlib import Path
 from nclone_env.errors import LevelFormatError, UnknownLevelError, shortened
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.reader import LevelFile
-from nclone_env.level.level import Level
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import Level, RawLevel
 from nclone_env.level.records import loading_fault
 from nclone_env.level.reference import LevelRef, OpenedPacks, listed_names, resolve
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nclone_env.constants import COLUMNS, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.kinds import KINDS, LASER_TURRET
-from nclone_env.level.formats.tile_characters import TILES
+from nclone_env.level.formats.lines import TILES
 from nclone_env.level.level import Level
 
 _UNITS = 4 * COLUMNS  # width of the world in units of records

@@ -10,7 +10,7 @@ import numpy as np
 
 from nclone_env.constants import CELL_SIZE, COLUMNS, MAP_UNIT, MAX_TILE, ROWS, TILE_COLUMNS, TILE_ROWS
 from nclone_env.kinds import EXIT, NINJA, kind_name
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import RawLevel
 from nclone_env.level.records import has_behaviour, played_records, writing_fault
 
 FULL_BLOCK = 1

@@ -128,7 +128,7 @@ def write_reachability(levels, fields, slot, queries, index, vector):
     """Answer a query.
 
     Args:
-        fields: (3 S, 51, 89) float32, see ``level.routes.doors.write_reach_fields``.
+        fields: (3 S, 51, 89) float32, see ``level.routes.distance.write_reach_fields``.
         slot: cache slot of the query's key, with three fields.
         queries: (N, Q) float64.
         vector: (11,) float32, or the words of float32 or float16 (``obs.half``); written.

@@ -8,20 +8,19 @@ from nclone_env._faces import face
 
 if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.level.routes import make_guide as make_guide
-    from nclone_env.plan.remaining import path_remaining as path_remaining
+    from nclone_env.plan.kernels import copy_rows as copy_rows
+    from nclone_env.plan.kernels import expand as expand
+    from nclone_env.plan.kernels import find_place as find_place
+    from nclone_env.plan.kernels import make_table as make_table
+    from nclone_env.plan.kernels import path_remaining as path_remaining
     from nclone_env.plan.solver import Solution as Solution
     from nclone_env.plan.solver import solve as solve
-    from nclone_env.plan.successors import copy_rows as copy_rows
-    from nclone_env.plan.successors import expand as expand
-    from nclone_env.plan.table import find_place as find_place
-    from nclone_env.plan.table import make_table as make_table
     from nclone_env.plan.values import StateValues as StateValues
     from nclone_env.plan.values import state_values as state_values
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.plan.archive import Archive, Rules, cells_that_fit, make_archive
-    from nclone_env.plan.objective import Replayed
-    from nclone_env.plan.origin import origin_of
+    from nclone_env.plan.kernels import play
     from nclone_env.plan.saved import SEARCH_SUFFIX
     from nclone_env.plan.searches import (
         MOST_FRAMES,
@@ -33,6 +32,6 @@ if TYPE_CHECKING:  # for other rooms
         make_task,
     )
     from nclone_env.plan.smoothing import smooth
-    from nclone_env.plan.successors import play
+    from nclone_env.plan.task import Replayed, origin_of
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -18,9 +18,19 @@ from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
-from nclone_env.plan.remaining import least_path, path_remaining, steps_taken
-from nclone_env.plan.successors import play
-from nclone_env.plan.table import EMPTY, PLACE_BYTES, KeyTable, find_place, make_table, most_that_fit, places_for
+from nclone_env.plan.kernels import (
+    EMPTY,
+    PLACE_BYTES,
+    KeyTable,
+    find_place,
+    least_path,
+    make_table,
+    most_that_fit,
+    path_remaining,
+    places_for,
+    play,
+    steps_taken,
+)
 from nclone_env.plan.thinning import PLACES, place_of, thin
 from nclone_env.sim import WorldArrays, cell_key, copy_world, draw, make_worlds, mix
 

@@ -17,7 +17,7 @@ from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
 from nclone_env.plan.archive import gold_price
-from nclone_env.plan.remaining import path_remaining
+from nclone_env.plan.kernels import path_remaining
 from nclone_env.sim import WorldArrays, copy_world, draw, hash_future, make_worlds
 from nclone_env.sim.tick import tick
 

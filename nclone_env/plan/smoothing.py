@@ -16,7 +16,7 @@ import numpy as np
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.level import Level, LevelSource, load_level
-from nclone_env.plan.origin import Start, origin_of
+from nclone_env.plan.task import Start, origin_of
 from nclone_env.sim import Session, copy_world
 
 _SHIFTED = 12

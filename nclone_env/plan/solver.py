@@ -15,15 +15,13 @@ from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level import LevelSource, load_level
 from nclone_env.options import check_integer
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
-from nclone_env.plan.objective import CLOCK, PRICES, Replayed, price_of, replay
-from nclone_env.plan.origin import Start
-from nclone_env.plan.rounds import Rounds
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
 from nclone_env.plan.searches import (
     MAX_FRAMES,
     MOST_FRAMES,
     ArchiveSearch,
     PolishSearch,
+    Rounds,
     Search,
     Task,
     TubeSearch,
@@ -31,6 +29,7 @@ from nclone_env.plan.searches import (
     make_task,
     with_all_gold,
 )
+from nclone_env.plan.task import CLOCK, PRICES, Replayed, Start, price_of, replay
 from nclone_env.sim import random_bits
 
 MEMORY = 600_000_000

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from nclone_env.jit import kernel
-from nclone_env.plan.table import EMPTY, find_place
+from nclone_env.plan.kernels import EMPTY, find_place
 from nclone_env.sim import copy_world, draw, mix, square
 
 PLACES = 1 << 14

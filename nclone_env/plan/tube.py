@@ -19,9 +19,7 @@ from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.plan.archive import Archive, drop_nodes, gold_price, key_of, last_frame
-from nclone_env.plan.remaining import path_remaining
-from nclone_env.plan.successors import play
-from nclone_env.plan.table import EMPTY, find_place
+from nclone_env.plan.kernels import EMPTY, find_place, path_remaining, play
 from nclone_env.sim import copy_world, draw
 
 _BIN = 4.0

@@ -22,11 +22,9 @@ from nclone_env.jit import kernel
 from nclone_env.level import LevelSource, load_level
 from nclone_env.options import check_integer
 from nclone_env.plan.archive import Archive, Rules, begin, cell_of, explore, make_archive
-from nclone_env.plan.origin import AnyWorlds, Start, checked_rows, transferred
-from nclone_env.plan.remaining import path_remaining
+from nclone_env.plan.kernels import EMPTY, WON, expand, find_place, path_remaining, play
 from nclone_env.plan.searches import MAX_FRAMES, MOST_FRAMES, Task, make_task
-from nclone_env.plan.successors import WON, expand, play
-from nclone_env.plan.table import EMPTY, find_place
+from nclone_env.plan.task import AnyWorlds, Start, checked_rows, transferred
 from nclone_env.sim import WorldArrays, copy_world, make_worlds
 
 _RULES = Rules(12.0, 1.5, greed=0.0)

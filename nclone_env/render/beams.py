@@ -11,7 +11,7 @@ from nclone_env.kinds import KINDS, bits
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim import NO_BEAM, beam_of, greater, lesser
 
-_PAINTS = ("beam", "shot", "aim", "trail")  # in the order of ``sim.rays.BEAM`` and the others
+_PAINTS = ("beam", "shot", "aim", "trail")  # in the order of ``sim.query.BEAM`` and the others
 BEAM_WIDTHS = (3.0, 3.0, 1.0, 3.0)  # world pixels
 _SHOOTS = bits(kind for kind in KINDS if kind.shoots)
 BEAM_GREYS = tuple((PAINTS[name].grey,) for name in _PAINTS)

@@ -5,28 +5,27 @@ from typing import TYPE_CHECKING
 from nclone_env._faces import face
 
 if TYPE_CHECKING:  # for other rooms, each imported on first use
-    from nclone_env.sim.copy import (
-        FIRST,
+    from nclone_env.sim.dispatch import beam_of, describe, radius_of
+    from nclone_env.sim.geometry import greater, lesser
+    from nclone_env.sim.keys import KeyParts, cell_key, hash_future, key_parts, square
+    from nclone_env.sim.mixing import FIRST, RANDOM_BITS, draw, finish, mix, random_bits, splitmix
+    from nclone_env.sim.pace import Pace
+    from nclone_env.sim.plausible import world_fault
+    from nclone_env.sim.query import NO_BEAM, place_of
+    from nclone_env.sim.session import MOST_ENTRIES, Frames, Session, check_inputs, renumber_entries
+    from nclone_env.sim.simulate import slow_frames_per_second
+    from nclone_env.sim.state import (
+        MOVER,
+        NINJA_RECORD,
+        WorldArrays,
         copy_mover,
         copy_ninja,
         copy_world,
         equal_worlds,
-        finish,
         gather_worlds,
         hash_ninja,
-        mix,
+        make_worlds,
         transfer_world,
     )
-    from nclone_env.sim.dispatch import beam_of, describe, radius_of
-    from nclone_env.sim.geometry import greater, lesser
-    from nclone_env.sim.keys import KeyParts, cell_key, hash_future, key_parts, square
-    from nclone_env.sim.pace import Pace
-    from nclone_env.sim.plausible import world_fault
-    from nclone_env.sim.query import place_of
-    from nclone_env.sim.random_numbers import RANDOM_BITS, draw, random_bits, splitmix
-    from nclone_env.sim.rays import NO_BEAM
-    from nclone_env.sim.session import MOST_ENTRIES, Frames, Session, check_inputs, renumber_entries
-    from nclone_env.sim.speed import slow_frames_per_second
-    from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays, make_worlds
 
 __all__, __getattr__, __dir__ = face(__name__)

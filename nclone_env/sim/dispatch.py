@@ -59,6 +59,7 @@ from nclone_env.sim.entities import (
     floor_guard,
     gauss_turret,
     gold,
+    laser_turret,
     launch_pad,
     mine,
     one_way,
@@ -68,8 +69,7 @@ from nclone_env.sim.entities import (
     thwump,
 )
 from nclone_env.sim.entities import exit as exits
-from nclone_env.sim.entities.laser import turret as laser_turret
-from nclone_env.sim.rays import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
+from nclone_env.sim.query import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
 
 _RADII = tuple(kind.radii[0] for kind in KINDS)
 
@@ -285,7 +285,7 @@ def radius_of(kind, state):
 
 @kernel
 def beam(entity, mover, state):
-    """Return (emission, dx, dy, length) of an entity: ``sim.rays.BEAM`` or another, a unit vector, pixels."""
+    """Return (emission, dx, dy, length) of an entity: ``sim.query.BEAM`` or another, a unit vector, pixels."""
     kind = entity["type"]
     emission, dx, dy, length = NO_BEAM, 1.0, 0.0, TO_THE_WALL
     if kind == LASER_TURRET:
@@ -307,7 +307,7 @@ def beam_of(levels, worlds, index, entity, state):
         state: its state byte.
 
     Returns:
-        ``BEAM``, ``SHOT_FIRED``, ``AIM`` or ``ROCKET_TRAIL`` of ``sim.rays``; start (pixels), direction (a unit
+        ``BEAM``, ``SHOT_FIRED``, ``AIM`` or ``ROCKET_TRAIL`` of ``sim.query``; start (pixels), direction (a unit
         vector), length (pixels).
     """
     mover = worlds.movers[index, max(entity["mover"], 0)]

@@ -21,9 +21,9 @@ from nclone_env.jit import each, kernel
 from nclone_env.kind import MOVER, STATE
 from nclone_env.kinds import DOOR_SWITCHES, EVIL_NINJA, EXIT_SWITCH, KINDS, SWITCH_OF, bits
 from nclone_env.level import LevelSet
-from nclone_env.sim.copy import FIRST, finish, mix, used_rows
+from nclone_env.sim.mixing import FIRST, finish, mix
 from nclone_env.sim.state import MOVER as MOVER_RECORD
-from nclone_env.sim.state import NO_CELL
+from nclone_env.sim.state import NO_CELL, used_rows
 
 _GOLD_LIKE = tuple(kind for kind in KINDS if kind.collectable and kind.number not in SWITCH_OF.values())
 _FATAL = tuple(kind for kind in KINDS if kind.deadly and not kind.acts)

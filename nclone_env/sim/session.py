@@ -25,9 +25,17 @@ from nclone_env.errors import InputsError, LevelIndexError, SnapshotError, World
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet, LevelSource, load_level, pack
 from nclone_env.memory_limit import check_fits
-from nclone_env.sim.copy import copy_world, equal_worlds, gather_worlds, hash_world
 from nclone_env.sim.pace import Pace
-from nclone_env.sim.state import NINJA_RECORD, NO_CELL, WorldArrays, make_worlds
+from nclone_env.sim.state import (
+    NINJA_RECORD,
+    NO_CELL,
+    WorldArrays,
+    copy_world,
+    equal_worlds,
+    gather_worlds,
+    hash_world,
+    make_worlds,
+)
 from nclone_env.sim.tick import start, tick
 
 MOST_FRAMES = 1 << 30

@@ -14,12 +14,10 @@ from nclone_env.jit import kernel, local_f64
 from nclone_env.kinds import KINDS, bits
 from nclone_env.sim import dispatch
 from nclone_env.sim.cells import cell_of
-from nclone_env.sim.contacts import CONTACT_SLOTS
-from nclone_env.sim.life import kill
-from nclone_env.sim.ninja_move import collide, integrate, settle
+from nclone_env.sim.ninja import CONTACT_SLOTS, kill
+from nclone_env.sim.ninja_move import NEAR_SLOTS, clear_near, collide, integrate, settle, visit
 from nclone_env.sim.ninja_think import think, turn
 from nclone_env.sim.state import NO_CELL
-from nclone_env.sim.touch import NEAR_SLOTS, clear_near, visit
 
 _STARTS_IN_CELL = bits(kind for kind in KINDS if kind.has_mover and kind.starts_in_cell)
 

@@ -18,8 +18,8 @@ from nclone_env.env.compiled.step_arrays import make_step_arrays
 from nclone_env.env.levels import playable_levels
 from nclone_env.jit import kernel
 from nclone_env.obs.spec import observation_specs
-from nclone_env.sim.copy import FIRST, copy_world, hash_world, mix
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim.mixing import FIRST, mix
+from nclone_env.sim.state import copy_world, hash_world, make_worlds
 from nclone_env.sim.tick import start, tick
 
 

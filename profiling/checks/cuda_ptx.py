@@ -33,7 +33,7 @@ from numba.cuda.core import errors as cuda_errors
 from numba.cuda.cudadrv import nvvm
 from tyro.conf import Positional
 
-from nclone_env.sim import copy
+from nclone_env.sim import state
 from profiling.checks.cuda_programs import PROGRAMS, arguments
 from profiling.measure import describe
 
@@ -53,7 +53,7 @@ def without_gpu(capability: Capability) -> Iterator[None]:
     device = SimpleNamespace(compute_capability=capability)
     with (
         mock.patch.object(dispatcher, "get_current_device", return_value=device),
-        mock.patch.object(copy, "each", cuda.literal_unroll),
+        mock.patch.object(state, "each", cuda.literal_unroll),
         mock.patch.object(functions, "errors", cuda_errors),
     ):
         yield

@@ -28,7 +28,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.level.scenes import everything, moving
+from nclone_env.level.build import everything, moving
 from profiling.measure import compiled_for
 
 ENVS, STEPS, SEED = 12, 300, 100

@@ -15,7 +15,7 @@ import tyro
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import Action, EnvironmentConfig, NPlusPlusVectorEnv
-from nclone_env.level.scenes import mine_field
+from nclone_env.level.build import mine_field
 from profiling.contracts import LEVELS, touched_arrays
 from profiling.measure import best_of, describe
 

@@ -24,7 +24,7 @@ import numpy as np
 import tyro
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv, simulate
-from nclone_env.level.scenes import everything
+from nclone_env.level.build import everything
 from profiling.measure import compiled_for, describe, timed
 
 NAMES = ("host", "x86-64-v3", "x86-64-v2")

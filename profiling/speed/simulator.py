@@ -15,16 +15,14 @@ from tyro.conf import Positional
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel, local_f64
-from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import load_level
-from nclone_env.sim.contacts import CONTACT_SLOTS
-from nclone_env.sim.copy import copy_world
-from nclone_env.sim.ninja_move import collide, integrate, settle
+from nclone_env.level.reference import basic_sets
+from nclone_env.sim.ninja import CONTACT_SLOTS
+from nclone_env.sim.ninja_move import NEAR_SLOTS, clear_near, collide, integrate, settle, visit
 from nclone_env.sim.ninja_think import think, turn
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim.state import copy_world, make_worlds
 from nclone_env.sim.tick import move_entities, start, think_entities, tick
-from nclone_env.sim.touch import NEAR_SLOTS, clear_near, visit
 from profiling.measure import describe, timed
 
 FRAMES = 1_000_000

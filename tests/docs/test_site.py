@@ -125,8 +125,8 @@ def test_every_name_that_the_examples_import_is_documented():
 NUMBERS = {
     "nclone_env.env.compiled.records.WON",
     "nclone_env.gallery.tracks.STEPS",
-    "nclone_env.plan.successors.WON",
-    "nclone_env.plan.table.EMPTY",
+    "nclone_env.plan.kernels.WON",
+    "nclone_env.plan.kernels.EMPTY",
 }
 """Constants, which the pages that use them explain."""
 

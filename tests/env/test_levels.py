@@ -7,8 +7,7 @@ import nclone_env.env.batch as batch_module
 import nclone_env.env.levels as exchange_module
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError, SnapshotError, StepOrderError, UnknownLevelError, UnsupportedLevelError
-from nclone_env.level.build import build_room
-from nclone_env.level.scenes import everything
+from nclone_env.level.build import build_room, everything
 
 from . import peek
 

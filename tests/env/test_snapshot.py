@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
 from nclone_env.env.snapshot import write_snapshot
 from nclone_env.errors import SnapshotError
-from nclone_env.level.scenes import moving
+from nclone_env.level.build import moving
 
 from . import peek
 from .bases import ENVIRONMENT_ID, QUICK_DEATH, QUICK_WIN, RIGHT, WALK, assert_same, choices, copies

@@ -16,14 +16,14 @@ import atheris
 
 from nclone_env.env import snapshot
 from nclone_env.level import array_cache, records, solutions
-from nclone_env.level.formats import attract, entity_lines, header, map_bytes, pack_text, reader, text, tile_characters
+from nclone_env.level.formats import attract, header, lines, map_bytes, pack_text, reader, text
 from nclone_env.plan import saved
 from nclone_env.replay import recording
 
 from .targets import TARGETS
 from .trial import attempt
 
-_FORMATS = (attract, entity_lines, header, map_bytes, pack_text, reader, text, tile_characters)
+_FORMATS = (attract, header, lines, map_bytes, pack_text, reader, text)
 _READERS = (*_FORMATS, array_cache, records, recording, saved, snapshot, solutions)
 
 

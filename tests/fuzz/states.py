@@ -11,7 +11,7 @@ import numpy as np
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.errors import SnapshotError
-from nclone_env.level.scenes import everything, moving
+from nclone_env.level.build import everything, moving
 
 from ..env import peek
 from .accidents import EDGES, damaged

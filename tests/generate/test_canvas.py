@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.generate.canvas import box, mirrored, swept, tiles_of, turned
+from nclone_env.generate.forms import box, mirrored, swept, tiles_of, turned
 from nclone_env.level.mirror import mirrored_tiles
 
 

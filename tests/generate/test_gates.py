@@ -3,8 +3,7 @@
 from collections import Counter
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.gates import add_gates
-from nclone_env.generate.pieces import Scene
+from nclone_env.generate.pieces import Scene, add_gates
 from nclone_env.generate.route import distances, set_route
 from nclone_env.generate.sketch import Sketch
 

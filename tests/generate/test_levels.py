@@ -11,14 +11,13 @@ import pytest
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
 from nclone_env.generate import levels
-from nclone_env.generate.course import least_clearance
+from nclone_env.generate.candidate import split_of
+from nclone_env.generate.course import least_clearance, random_wins
 from nclone_env.generate.difficulty import EASIEST
 from nclone_env.generate.families import DEFAULT_FAMILIES
 from nclone_env.generate.families.table import BY_KIND, FAMILIES, NEEDED
 from nclone_env.generate.levels import generate_level, generated_levels
 from nclone_env.generate.matters import groups_of, shows
-from nclone_env.generate.random_play import random_wins
-from nclone_env.generate.splits import split_of
 from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD
 from nclone_env.level.formats.pack_text import read_pack, write_pack
 from nclone_env.level.level_set import pack

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.generate.splits import HELD_OUT_SPLIT, TRAIN_SPLIT, split_of
+from nclone_env.generate.candidate import HELD_OUT_SPLIT, TRAIN_SPLIT, split_of
 from nclone_env.level.mirror import mirrored_tiles as mirrored
 from nclone_env.level.tiles import SOLID_SAMPLES
 

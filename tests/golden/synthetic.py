@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import RawLevel
 
 FRAMES = 1500
 SPAWN_RECORD = (0, 86, 48, 0, 0)

@@ -5,9 +5,8 @@ import pytest
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import KINDS, MINE, UNKNOWN_27
-from nclone_env.level.build import build_level, build_room, hall_tiles
+from nclone_env.level.build import build_level, build_room, everything, hall_tiles, mine_field, moving
 from nclone_env.level.formats.text import format_text, parse_text
-from nclone_env.level.scenes import everything, mine_field, moving
 
 PICTURE = ["#" * 42, *["." * 42] * 21, "#" * 42]
 

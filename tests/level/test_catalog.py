@@ -2,9 +2,9 @@
 
 import pytest
 
-from nclone_env.level import catalog
-from nclone_env.level.catalog import level_sets, levels_folder
+from nclone_env.level import reference
 from nclone_env.level.load import load_level
+from nclone_env.level.reference import level_sets, levels_folder
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def builtin(tmp_path, monkeypatch):
         path = tmp_path / "levels" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(reference, "_PACKAGE", tmp_path / "package")
     return tmp_path / "levels"
 
 
@@ -34,7 +34,7 @@ def test_installed_package_brings_its_levels(builtin, tmp_path):
 
 
 def test_a_folder_that_does_not_exist_has_no_sets(tmp_path, monkeypatch):
-    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "nowhere")
+    monkeypatch.setattr(reference, "_PACKAGE", tmp_path / "nowhere")
     assert level_sets() == {}
 
 

@@ -5,20 +5,19 @@ import pytest
 
 from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, MINE
 from nclone_env.level.build import build_level
-from nclone_env.level.compile import compile_level
-from nclone_env.level.formats.attract import read_attract
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
-from nclone_env.level.raw import RawLevel
-from nclone_env.level.segments import (
+from nclone_env.level.compile import (
     DOOR_CLOSED_AT_0,
     DOOR_CLOSED_AT_1,
     NO_OWNER,
+    compile_level,
     edge_lattices,
     grid_edges,
     padded_tiles,
 )
+from nclone_env.level.formats.attract import read_attract
+from nclone_env.level.level import Level, RawLevel
+from nclone_env.level.level_set import pack
+from nclone_env.level.load import load_level
 from nclone_env.level.tiles import SOLID_SAMPLES, STRAIGHT
 
 from ..golden.tiles import SOLID

@@ -12,7 +12,7 @@ from nclone_env.level.level_set import pack
 from nclone_env.level.routes.distance import solid_mask
 from nclone_env.level.routes.guide import make_guide
 from nclone_env.level.routes.lattice import FAR, LATTICE, clear_nodes, length_at, one_way_steps, path_lengths
-from nclone_env.plan.remaining import path_remaining
+from nclone_env.plan.kernels import path_remaining
 from nclone_env.sim.session import Session
 
 HALL = hall_tiles((2, 40), (5, 15))

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
-from nclone_env.level import catalog
-from nclone_env.level.catalog import level_sets
+from nclone_env.level import reference
 from nclone_env.level.formats import reader
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level, load_levels
-from nclone_env.level.reference import LevelRef, listed_names, resolve
+from nclone_env.level.reference import LevelRef, level_sets, listed_names, resolve
 
 from .level_bases import make_attract, make_level, make_pack
 
@@ -27,7 +26,7 @@ def builtin(tmp_path, monkeypatch):
         path = tmp_path / "levels" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(reference, "_PACKAGE", tmp_path / "package")
     return tmp_path / "levels"
 
 
@@ -50,7 +49,7 @@ def files_in(folder, *names):
 
 
 def test_no_levels_at_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "nowhere")
+    monkeypatch.setattr(reference, "_PACKAGE", tmp_path / "nowhere")
     with pytest.raises(UnknownLevelError, match="levels: none"):
         resolve("walks")
 

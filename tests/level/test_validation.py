@@ -1,6 +1,6 @@
 import numpy as np
 
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import RawLevel
 from nclone_env.level.validation import Finding, validate
 
 from .level_bases import make_level

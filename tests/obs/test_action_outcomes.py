@@ -10,14 +10,12 @@ from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD, MAX_HORIZONTAL_SPEED
 from nclone_env.errors import ConfigError
-from nclone_env.level.build import build_room
+from nclone_env.level.build import build_room, everything
 from nclone_env.level.routes.distance import distance_at
-from nclone_env.level.scenes import everything
 from nclone_env.obs.objective import objective
 from nclone_env.obs.spec import ACTION_OUTCOME
-from nclone_env.sim.copy import copy_world
 from nclone_env.sim.session import Session
-from nclone_env.sim.state import WorldArrays
+from nclone_env.sim.state import WorldArrays, copy_world
 from tests.shared import SHARED, needs_shared
 
 from ..env import peek

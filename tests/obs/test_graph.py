@@ -9,10 +9,10 @@ import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.kinds import EXIT_SWITCH, GOLD, LAUNCH_PAD, LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.build import everything
+from nclone_env.level.level import RawLevel
 from nclone_env.level.routes.distance import distance_at
 from nclone_env.level.routes.graph import NO_NODE, build_graphs
-from nclone_env.level.scenes import everything
 
 from ..env.bases import choices, copies
 from ..level.routes.test_distance import Node

@@ -5,12 +5,11 @@ import pytest
 
 from nclone_env.constants import DEAD, JUMPING
 from nclone_env.kinds import KINDS
-from nclone_env.level.build import build_room
+from nclone_env.level.build import build_room, everything, moving
 from nclone_env.level.level_set import pack
-from nclone_env.level.scenes import everything, moving
-from nclone_env.sim.copy import copy_world
 from nclone_env.sim.keys import cell_key, hash_future, key_parts
 from nclone_env.sim.session import Session
+from nclone_env.sim.state import copy_world
 
 WRITTEN_ONLY = ("facing", "finish_fraction", "gold", "frame")
 ALWAYS = ("x", "y", "vx", "vy", "gravity", "drag", "airborne", "jump_held")

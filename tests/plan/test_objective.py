@@ -9,10 +9,9 @@ from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.routes.gold import no_gold
 from nclone_env.level.routes.guide import make_guide
-from nclone_env.plan.objective import PRICES, price_of, replay
-from nclone_env.plan.origin import origin_of
-from nclone_env.plan.remaining import path_remaining, path_to_exit
+from nclone_env.plan.kernels import path_remaining, path_to_exit
 from nclone_env.plan.solver import solve
+from nclone_env.plan.task import PRICES, origin_of, price_of, replay
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 

@@ -10,10 +10,10 @@ from nclone_env.level.build import build_room
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
-from nclone_env.plan.origin import origin_of
 from nclone_env.plan.solver import solve
-from nclone_env.sim.copy import hash_world
+from nclone_env.plan.task import origin_of
 from nclone_env.sim.session import Session
+from nclone_env.sim.state import hash_world
 
 NAME = "jumps/03-islands"
 LEVEL = load_level(NAME)

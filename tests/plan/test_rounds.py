@@ -5,7 +5,7 @@ import pytest
 
 from nclone_env.errors import ConfigError, FormatError
 from nclone_env.level.build import build_level
-from nclone_env.plan.rounds import Rounds
+from nclone_env.plan.searches import Rounds
 from nclone_env.plan.solver import POLISHED, SHORTER, TUBE, solve
 
 from .test_objective import LEVEL as GOLD_LEVEL

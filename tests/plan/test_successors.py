@@ -3,7 +3,7 @@
 import numpy as np
 
 from nclone_env.level.build import build_room
-from nclone_env.plan.successors import DIED, DOOR, GOLD, SWITCH, WON, copy_rows, expand
+from nclone_env.plan.kernels import DIED, DOOR, GOLD, SWITCH, WON, copy_rows, expand
 from nclone_env.sim.keys import key_parts
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import make_worlds

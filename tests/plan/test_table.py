@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.plan.table import EMPTY, PLACE_BYTES, find_place, make_table, places_for
+from nclone_env.plan.kernels import EMPTY, PLACE_BYTES, find_place, make_table, places_for
 
 
 def insert(table, key, number):

@@ -12,8 +12,8 @@ from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.solver import solve
 from nclone_env.plan.values import state_values
-from nclone_env.sim.copy import copy_world
 from nclone_env.sim.session import Session
+from nclone_env.sim.state import copy_world
 
 NAME = "hazards/04-mine-pit"
 LEVEL = load_level(NAME)

@@ -16,7 +16,7 @@ from nclone_env.constants import CELEBRATING
 from nclone_env.errors import InputsError, RecordingError, UnknownLevelError
 from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import RawLevel
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import (
     MAGIC,

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 
 from nclone_env.errors import LevelFormatError
+from nclone_env.level.level import RawLevel
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level, load_levels
-from nclone_env.level.raw import RawLevel
 from nclone_env.sim.session import Session
 
 _PIECE = 50  # frames

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from nclone_env.constants import CELEBRATING, DEAD, DYING, FALL_GRAVITY, JUMP_GRAVITY, JUMPING, SLIDING
-from nclone_env.sim.contacts import CEILINGS, CONTACT_SLOTS, FLOORS, add_contact
-from nclone_env.sim.life import kill
+from nclone_env.sim.ninja import CEILINGS, CONTACT_SLOTS, FLOORS, add_contact, kill
 from nclone_env.sim.ninja_move import hit, mend_corner, unit_or
 from nclone_env.sim.ninja_think import slide
 from nclone_env.sim.state import NINJA_RECORD

@@ -8,7 +8,7 @@ from nclone_env.jit import kernel
 from nclone_env.level.build import build_level
 from nclone_env.level.load import LevelSource
 from nclone_env.sim.geometry import lesser
-from nclone_env.sim.rays import NOTHING, RAY_LENGTH, ray, sees, shot, step_meets_wall, sweep_cell, unit
+from nclone_env.sim.query import NOTHING, RAY_LENGTH, ray, sees, shot, step_meets_wall, sweep_cell, unit
 from nclone_env.sim.session import Session
 
 from ..golden.synthetic import synthetic_map

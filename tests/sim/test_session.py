@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import InputsError, LevelIndexError, NcloneError, SnapshotError, WorldIndexError
-from nclone_env.level.build import build_room
+from nclone_env.level.build import build_room, everything, moving
 from nclone_env.level.level_set import pack
-from nclone_env.level.scenes import everything, moving
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 

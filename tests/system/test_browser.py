@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from nclone_env.gallery.tracks import Tracks
+from nclone_env.level.build import everything
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
-from nclone_env.level.scenes import everything
 from nclone_env.level.solutions import known_solutions
 from nclone_env.render.area import zoom_of
 from nclone_env.render.picture import used_area_of, world_picture

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.level.scenes import moving
+from nclone_env.level.build import moving
 
 from ..env.bases import assert_same, choices, copies, single_digest, vector_digests
 

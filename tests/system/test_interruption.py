@@ -17,7 +17,7 @@ import pytest
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.errors import ResetNeededError, StepOrderError
 from nclone_env.kinds import DEATH_BALL, EXIT, EXIT_SWITCH, NINJA
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import RawLevel
 from nclone_env.sim.simulate import simulate
 
 FIELDS = {"levels": ("jumps",), "observations": ("game_state",)}

@@ -13,7 +13,7 @@ from nclone_env import NPlusPlusVectorEnv, simulate
 from nclone_env.cli.app import main
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, InputsError, MemoryLimitError, RecordingError
-from nclone_env.level.scenes import everything, moving
+from nclone_env.level.build import everything, moving
 from nclone_env.replay.recording import MAX_FRAMES, Recording, write_recording
 from nclone_env.sim import session as sessions
 from nclone_env.sim.session import MOST_FRAMES, Session

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nclone_env.level.formats.pack_text import read_pack
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import RawLevel
 from nclone_env.sim.simulate import Trajectory, simulate
 
 from ..shared import COMPARISONS, SHARED, Comparison, needs_shared

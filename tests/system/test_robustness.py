@@ -3,8 +3,8 @@
 import pytest
 
 from nclone_env.errors import LevelFormatError
+from nclone_env.level.level import RawLevel
 from nclone_env.level.load import load_level
-from nclone_env.level.raw import RawLevel
 
 from ..shared import SHARED
 from ..sim import robustness

@@ -6,8 +6,7 @@ import numpy as np
 
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.dress import add_gold, add_wall_mines, away_from, scaled
-from nclone_env.generate.route import keep_largest, plan_route
+from nclone_env.generate.route import add_gold, add_wall_mines, away_from, keep_largest, plan_route, scaled
 from nclone_env.generate.sketch import Sketch, centre, mirror, round_corners
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.dress import add_gold, add_wall_mines, away_from, scaled
-from nclone_env.generate.route import Unusable, set_route
+from nclone_env.generate.route import Unusable, add_gold, add_wall_mines, away_from, scaled, set_route
 from nclone_env.generate.sketch import Cell, Sketch, round_corners
 
 Edge = tuple[Cell, Cell]

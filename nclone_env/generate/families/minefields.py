@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.dress import add_gold, away_from, scaled
-from nclone_env.generate.route import Route, plan_route
+from nclone_env.generate.route import Route, add_gold, away_from, plan_route, scaled
 from nclone_env.generate.sketch import Cell, Sketch, mirror, round_corners
 
 Hall = tuple[int, int, int, int]

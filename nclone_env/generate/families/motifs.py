@@ -7,13 +7,10 @@ from itertools import permutations, product
 import numpy as np
 
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
-from nclone_env.generate.canvas import tiles_of
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.dress import scaled
-from nclone_env.generate.forms import draw_form
-from nclone_env.generate.gates import add_gates
-from nclone_env.generate.pieces import HAZARDS, HELPERS, MOVERS, Scene, add_gold, lay
-from nclone_env.generate.route import Route, Unusable, distances, keep_largest, set_route
+from nclone_env.generate.forms import draw_form, tiles_of
+from nclone_env.generate.pieces import HAZARDS, HELPERS, MOVERS, Scene, add_gates, add_gold, lay
+from nclone_env.generate.route import Route, Unusable, distances, keep_largest, scaled, set_route
 from nclone_env.generate.sketch import Cell, Sketch, centre, round_corners
 from nclone_env.level import mirrored_tiles
 

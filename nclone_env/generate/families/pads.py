@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.dress import add_gold, away_from, free_near, is_pit, scaled
-from nclone_env.generate.route import Route, plan_route
+from nclone_env.generate.route import Route, add_gold, away_from, free_near, is_pit, plan_route, scaled
 from nclone_env.generate.sketch import UP, Cell, Sketch, round_corners
 
 _UP_RIGHT, _UP_LEFT = 7, 5

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.dress import add_gold, add_wall_mines, away_from, scaled
-from nclone_env.generate.route import plan_route
+from nclone_env.generate.route import add_gold, add_wall_mines, away_from, plan_route, scaled
 from nclone_env.generate.sketch import Sketch, centre, round_corners
 
 Span = tuple[int, int]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.dress import add_gold, add_wall_mines, away_from, free_near, scaled
-from nclone_env.generate.route import Route, plan_route
+from nclone_env.generate.route import Route, add_gold, add_wall_mines, away_from, free_near, plan_route, scaled
 from nclone_env.generate.sketch import DOWN, LEFT, RIGHT, UP, Sketch, mirror, round_corners
 
 _SHOOTERS = ("gauss_turret", "rocket_turret", "laser_turret", "laser_turret", "death_ball", "death_ball", "drone")

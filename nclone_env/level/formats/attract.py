@@ -34,7 +34,7 @@ import numpy as np
 from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT, INPUT_SUICIDE
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import RawLevel
 
 _LENGTHS = struct.Struct("<2I")
 _REPLAY_HEAD = struct.Struct("<B6IB4x")  # kind, length, version, frames, id, mode, unknown, mask

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nclone_env.level.raw import UNPUBLISHED, RawLevel
+from nclone_env.level.level import UNPUBLISHED, RawLevel
 
 MAX_TITLE, MAX_AUTHOR = 128, 16  # bytes
 GAME_MODES = {"solo": 0, "co-op": 1, "race": 2, "unset": 4}  # physics 01, section 14.1

@@ -46,7 +46,7 @@ from nclone_env.level.formats.header import (
     header_fault,
     read_name,
 )
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import RawLevel
 from nclone_env.level.records import MAX_TYPE, RecordFault, loading_fault, writing_fault
 
 TITLE_OFFSET, TITLE_SIZE = 38, 129

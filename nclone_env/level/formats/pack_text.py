@@ -36,7 +36,7 @@ from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, kind_name
 from nclone_env.level.formats.header import MAX_TITLE, encoded_name, header_fault, read_name
-from nclone_env.level.raw import RawLevel, Record
+from nclone_env.level.level import RawLevel, Record
 from nclone_env.level.records import loading_fault
 
 LAYOUTS = {kind.number: kind.pack for kind in KINDS if kind.pack is not None}

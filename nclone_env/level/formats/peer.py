@@ -26,7 +26,7 @@ from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.formats.attract import is_attract
 from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import RawLevel
 
 _HEAD, _OLDER_HEAD = struct.Struct("<3I?"), struct.Struct("<2I")
 _VERSION = 1

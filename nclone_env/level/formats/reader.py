@@ -23,7 +23,7 @@ from nclone_env.level.formats.map_bytes import read_map
 from nclone_env.level.formats.pack_text import OLDER, UTF_16_START, Pack, is_older, is_pack
 from nclone_env.level.formats.peer import is_peer, read_peer
 from nclone_env.level.formats.text import parse_text
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import RawLevel
 
 TEXT_SUFFIX, MAP_SUFFIX = ".toml", ".map"
 MAX_LEVEL_SIZE, MAX_FILE_SIZE = 1 << 24, 1 << 26

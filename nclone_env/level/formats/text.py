@@ -16,8 +16,8 @@
     zap_drone 14 14 2 1
     """
 
-The tile characters are those of :mod:`nclone_env.level.formats.tile_characters`, the entity lines those of
-:mod:`nclone_env.level.formats.entity_lines`. The first entity is the ninja; exits, doors and their switches are in the
+The tile characters are those of :mod:`nclone_env.level.formats.lines`, the entity lines those of
+:mod:`nclone_env.level.formats.lines`. The first entity is the ninja; exits, doors and their switches are in the
 order that :mod:`nclone_env.level.records` requires.
 
 :func:`format_text` writes the canonical form: all keys in this order (``level_id`` only if there is one), no comments,
@@ -34,10 +34,9 @@ import tomllib
 from typing import Any
 
 from nclone_env.errors import LevelFormatError, shortened
-from nclone_env.level.formats.entity_lines import format_entity, parse_entities
 from nclone_env.level.formats.header import GAME_MODE_NAMES, GAME_MODES, header_fault
-from nclone_env.level.formats.tile_characters import format_tiles, parse_tiles
-from nclone_env.level.raw import UNPUBLISHED, RawLevel, Record
+from nclone_env.level.formats.lines import format_entity, format_tiles, parse_entities, parse_tiles
+from nclone_env.level.level import UNPUBLISHED, RawLevel, Record
 from nclone_env.level.records import writing_fault
 
 FORMAT = 1

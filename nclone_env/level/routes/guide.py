@@ -17,8 +17,9 @@ import numpy as np
 
 from nclone_env.constants import RADIUS
 from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, KINDS, LOCKED_DOOR, LOCKED_DOOR_SWITCH, MINE, ONE_WAY
-from nclone_env.level.level_set import LevelSet
-from nclone_env.level.routes.distance import solid_mask
+from nclone_env.level.array_cache import Arrays
+from nclone_env.level.level_set import LEVEL_HEADER, LevelSet, Paths
+from nclone_env.level.routes.distance import distance_at, solid_mask
 from nclone_env.level.routes.gold import GoldGuide, make_gold_guide, no_gold
 from nclone_env.level.routes.lattice import (
     FAR,
@@ -46,6 +47,7 @@ _GOLD_REACH = KINDS[GOLD].radii[0] + RADIUS
 _MINE_REACH = KINDS[MINE].radii[0] + RADIUS
 
 _Point = tuple[float, float]
+_LAYOUT = {"header": LEVEL_HEADER, "fields": np.dtype(np.float32), "landmarks": np.dtype(np.int16)}
 
 
 class Guide(NamedTuple):
@@ -251,3 +253,35 @@ def _at(field: np.ndarray, landmark: _Landmark) -> float:
     dx, dy = SPACING * columns - landmark.point[0], SPACING * rows - landmark.point[1]
     lengths = np.sqrt(dx * dx + (dy * dy)[:, None])
     return float((field[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1] + lengths).min())
+
+
+def paths_with_doors(levels: LevelSet) -> Paths:
+    """Return paths by the landmarks of the guides (``level.routes.guide``); computed once per machine.
+
+    Locked doors are closed until their switch is taken, and steps near mines are longer than they are.
+    """
+    return Paths(**levels.derived("door paths", _LAYOUT, lambda: _joined(levels)))
+
+
+def _joined(levels: LevelSet) -> Arrays:
+    """Return the arrays of ``Paths``."""
+    parts = [_level_paths(levels, level) for level in range(len(levels.levels))]
+    header = levels.arrays.header.copy()
+    header["landmark_count"] = [len(landmarks) for _, landmarks in parts]
+    header["first_landmark"] = header["first_field"] = np.cumsum(header["landmark_count"]) - header["landmark_count"]
+    for row, (fields, _), level in zip(header, parts, levels.levels, strict=True):
+        row["start_distance"] = distance_at(fields, 0, *level.spawn)
+    return {
+        "header": header,
+        "fields": np.concatenate([fields for fields, _ in parts]),
+        "landmarks": np.concatenate([landmarks for _, landmarks in parts]),
+    }
+
+
+def _level_paths(levels: LevelSet, level: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the fields of a level and its landmarks, with the exit as the last."""
+    guide = make_guide(levels, level)
+    switches = guide.landmarks[levels.entities_of(level)["type"][guide.landmarks] == EXIT_SWITCH]
+    landmarks = np.append(guide.landmarks, switches[-1] - 1)  # an exit precedes its switch
+    fields = guide.fields[:, ::2, ::2]  # every second node of the guide is one of the coarser lattice
+    return np.where(fields < FAR, fields, np.float32(np.inf)), landmarks.astype(np.int16)

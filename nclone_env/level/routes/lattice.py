@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env.constants import COLUMNS, FACING_X, FACING_Y, RADIUS, ROWS
 from nclone_env.jit import kernel
-from nclone_env.level.routes.doors import HALF_DOOR
+from nclone_env.level.routes.distance import HALF_DOOR
 
 SPACING = 6.0
 LATTICE = (4 * ROWS + 1, 4 * COLUMNS + 1)

@@ -6,7 +6,7 @@ from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import BOOST_PAD, KINDS
 from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.life import is_targetable
+from nclone_env.sim.ninja import is_targetable
 
 _IDLE, _TOUCHED = KINDS[BOOST_PAD].states.values()
 _REACH = KINDS[BOOST_PAD].radii[0] + RADIUS

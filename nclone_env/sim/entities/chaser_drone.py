@@ -8,10 +8,9 @@ recording contains one.
 
 from nclone_env.jit import kernel
 from nclone_env.kinds import CHASER_DRONE, KINDS
-from nclone_env.sim.cells import refresh
+from nclone_env.sim.cells import empty_line, half_cell, refresh
 from nclone_env.sim.entities.drone import HEADING, HEADING_X, HEADING_Y, TURNS, advance, choose, fly, try_heading
-from nclone_env.sim.lattice import empty_line, half_cell
-from nclone_env.sim.life import is_targetable
+from nclone_env.sim.ninja import is_targetable
 
 CHASING = KINDS[CHASER_DRONE].states["chasing"]  # a bit of the state
 _PATROL_SPEED, _CHASE_SPEED = 1.1428571428571428, 2.2857142857142856

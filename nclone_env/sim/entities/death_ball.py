@@ -11,7 +11,7 @@ from nclone_env.kinds import DEATH_BALL, KINDS
 from nclone_env.level import DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.life import is_targetable, kill
+from nclone_env.sim.ninja import is_targetable, kill
 from nclone_env.sim.query import cells_within, closest_on, closest_point, sweep_tiles
 
 VELOCITY_X, VELOCITY_Y, STUCK = "a", "b", "timer"

@@ -8,10 +8,9 @@ import math
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, MINI_DRONE, ZAP_DRONE
-from nclone_env.sim.cells import refresh, whole_24ths
+from nclone_env.sim.cells import empty_line, refresh, whole_24ths
 from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.lattice import empty_line
-from nclone_env.sim.life import is_targetable, kill
+from nclone_env.sim.ninja import is_targetable, kill
 
 NODE_X, NODE_Y = "a", "b"
 HEADING = 3  # bits of the state; chasers and shooting drones keep more above them

@@ -12,7 +12,7 @@ from nclone_env.jit import kernel
 from nclone_env.kinds import EVIL_NINJA, KINDS
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.life import is_targetable, kill
+from nclone_env.sim.ninja import is_targetable, kill
 
 WAITING, TOUCHED, CHARGING, ACTIVE = KINDS[EVIL_NINJA].states.values()
 TOUCH_FRAME, ORDINAL = "a", "b"

@@ -9,7 +9,7 @@ from nclone_env.jit import kernel
 from nclone_env.kinds import EXIT, EXIT_SWITCH, KINDS
 from nclone_env.sim.cells import cell_of, enter
 from nclone_env.sim.geometry import discs_overlap, sweep_point
-from nclone_env.sim.life import win
+from nclone_env.sim.ninja import win
 
 _CLOSED, OPEN = KINDS[EXIT].states.values()
 _PRESENT, _TAKEN = KINDS[EXIT_SWITCH].states.values()

@@ -4,10 +4,9 @@ from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import FLOOR_GUARD, KINDS
 from nclone_env.level import HORIZONTAL
-from nclone_env.sim.cells import refresh
+from nclone_env.sim.cells import empty_column, half_cell, refresh, tile_edge
 from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.lattice import empty_column, half_cell, tile_edge
-from nclone_env.sim.life import is_targetable, kill
+from nclone_env.sim.ninja import is_targetable, kill
 
 _IDLE, _RIGHT, _LEFT = KINDS[FLOOR_GUARD].states.values()
 _GUARD_RADIUS = KINDS[FLOOR_GUARD].radii[0]

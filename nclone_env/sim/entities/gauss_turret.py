@@ -12,8 +12,8 @@ from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import GAUSS_TURRET, KINDS
 from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.life import is_targetable, kill
-from nclone_env.sim.rays import AIM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, TO_THE_WALL, direction, sees, shot, unit
+from nclone_env.sim.ninja import is_targetable, kill
+from nclone_env.sim.query import AIM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, TO_THE_WALL, direction, sees, shot, unit
 
 IDLE, AIMING, WARNING, RECOVERING = KINDS[GAUSS_TURRET].states.values()
 AIM_X, AIM_Y = "a", "b"

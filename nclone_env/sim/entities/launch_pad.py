@@ -5,9 +5,8 @@ import math
 from nclone_env.constants import DYING, FACING_X, FACING_Y, FALL_GRAVITY, FALLING, JUMPING, RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, LAUNCH_PAD
-from nclone_env.sim.contacts import FLOORS
 from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.life import is_targetable
+from nclone_env.sim.ninja import FLOORS, is_targetable
 
 _REACH = KINDS[LAUNCH_PAD].radii[0] + RADIUS
 _STRENGTH = 36.0 / 7.0

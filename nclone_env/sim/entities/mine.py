@@ -4,7 +4,7 @@ from nclone_env.constants import DEAD, DISABLED, RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, MINE
 from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.life import is_targetable, kill
+from nclone_env.sim.ninja import is_targetable, kill
 
 ARMED, SAFE, STEPPED_ON = KINDS[MINE].states.values()
 RADII = KINDS[MINE].radii  # by state

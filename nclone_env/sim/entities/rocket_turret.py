@@ -17,8 +17,8 @@ from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, ROCKET_TURRET
 from nclone_env.sim.cells import cell_of, enter, refresh
 from nclone_env.sim.geometry import discs_overlap, lesser
-from nclone_env.sim.life import is_targetable, kill
-from nclone_env.sim.rays import NO_BEAM, ROCKET_TRAIL, sees, step_meets_wall, unit
+from nclone_env.sim.ninja import is_targetable, kill
+from nclone_env.sim.query import NO_BEAM, ROCKET_TRAIL, sees, step_meets_wall, unit
 from nclone_env.sim.state import NO_CELL
 
 IDLE, WARNING, FLYING = KINDS[ROCKET_TURRET].states.values()

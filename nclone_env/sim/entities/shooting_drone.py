@@ -14,8 +14,8 @@ Evidence: two ports of the predecessor, rescaled from 40 to 60 frames a second. 
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, LASER_DRONE
 from nclone_env.sim.entities.drone import HEADING, HEADING_X, HEADING_Y, NODE_X, NODE_Y, advance, choose, fly
-from nclone_env.sim.life import is_targetable, kill
-from nclone_env.sim.rays import AIM, BEAM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, direction, sees, shot, unit
+from nclone_env.sim.ninja import is_targetable, kill
+from nclone_env.sim.query import AIM, BEAM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, direction, sees, shot, unit
 
 PATROL, WARNING, FIRING, RECOVERING = KINDS[LASER_DRONE].states.values()
 PHASE, SIDE, SHOT = 12, 16, 32  # bits of the state

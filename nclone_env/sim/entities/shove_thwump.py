@@ -7,10 +7,9 @@ the block to the ninja that pressed it.
 from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, SHOVE_THWUMP
-from nclone_env.sim.cells import refresh
+from nclone_env.sim.cells import empty_line, half_cell, refresh
 from nclone_env.sim.geometry import discs_overlap, square_penetration
-from nclone_env.sim.lattice import empty_line, half_cell
-from nclone_env.sim.life import kill
+from nclone_env.sim.ninja import kill
 
 IDLE, PRESSED, LAUNCHING, RETURNING = KINDS[SHOVE_THWUMP].states.values()
 PHASE, _HELD = 3, 4  # bits of the state

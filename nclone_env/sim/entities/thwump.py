@@ -2,10 +2,9 @@
 
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, THWUMP
-from nclone_env.sim.cells import refresh
+from nclone_env.sim.cells import empty_line, half_cell, refresh
 from nclone_env.sim.geometry import disc_meets_segment, square_penetration
-from nclone_env.sim.lattice import empty_line, half_cell
-from nclone_env.sim.life import is_targetable, kill
+from nclone_env.sim.ninja import is_targetable, kill
 
 IDLE, CHARGING, RETURNING = KINDS[THWUMP].states.values()
 _CHARGE_SPEED, _RETURN_SPEED = 20.0 / 7.0, 8.0 / 7.0

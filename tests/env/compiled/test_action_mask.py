@@ -12,11 +12,10 @@ from gymnasium.vector import AutoresetMode
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.env.compiled.action_mask import MASK_AT_END
 from nclone_env.env.threads import Job, Workers
+from nclone_env.level.build import everything
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
-from nclone_env.level.scenes import everything
-from nclone_env.sim.copy import copy_world, equal_worlds
-from nclone_env.sim.state import MOVER, NINJA_RECORD, make_worlds
+from nclone_env.sim.state import MOVER, NINJA_RECORD, copy_world, equal_worlds, make_worlds
 from tests.shared import SHARED, needs_shared
 
 from ...obs.levels import BUILT_IN

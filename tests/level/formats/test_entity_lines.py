@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.formats.entity_lines import format_entity, parse_entities
-from nclone_env.level.raw import Record
+from nclone_env.level.formats.lines import format_entity, parse_entities
+from nclone_env.level.level import Record
 
 BYTES = st.integers(0, 255)
 

@@ -15,7 +15,7 @@ from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
-from nclone_env.level.raw import RawLevel
+from nclone_env.level.level import RawLevel
 
 from ..level_bases import make_attract, make_level, same
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from nclone_env.constants import MAX_TILE
 from nclone_env.kinds import KINDS
+from nclone_env.level.formats.lines import TILE_CHARACTERS, TILES
 from nclone_env.level.formats.text import KEYS, format_text, parse_text
-from nclone_env.level.formats.tile_characters import TILE_CHARACTERS, TILES
 from nclone_env.level.validation import validate
 
 DOCUMENT = (Path(__file__).parents[3] / "docs/levels/README.md").read_text()

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.level.build import build_level
-from nclone_env.level.compile import compile_level
+from nclone_env.level.compile import compile_level, padded_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.routes.distance import FIELD_SHAPE, direction_by, distance_at, nearest_node, objective_fields
-from nclone_env.level.segments import padded_tiles
 from nclone_env.level.tiles import SOLID_SAMPLES
 
 Node = tuple[int, int]

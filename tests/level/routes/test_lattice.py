@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.constants import FACING_X, FACING_Y
-from nclone_env.level.entities import ENTITY
-from nclone_env.level.routes.doors import HALF_DOOR
+from nclone_env.level.compile import ENTITY
+from nclone_env.level.routes.distance import HALF_DOOR
 from nclone_env.level.routes.lattice import (
     LATTICE,
     SPACING,

@@ -10,7 +10,7 @@ from nclone_env.kinds import CHAINGUN_DRONE, LASER_DRONE, kind_name
 from nclone_env.level.build import build_level, build_room
 from nclone_env.sim.entities.drone import HEADING, NODE_Y
 from nclone_env.sim.entities.shooting_drone import AIM_X, AIM_Y, FIRING, PATROL, PHASE, RECOVERING, SHOT, WARNING, swept
-from nclone_env.sim.rays import unit
+from nclone_env.sim.query import unit
 from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import NO_CELL
 

@@ -7,7 +7,9 @@ import pytest
 
 from nclone_env.constants import DEAD
 from nclone_env.level.build import build_level
-from nclone_env.sim.entities.laser.record import (
+from nclone_env.sim.entities.laser_motion import (
+    _INSIDE,
+    _OUTSIDE,
     BEAM_ANGLE,
     CLOCKWISE,
     COUNTERCLOCKWISE,
@@ -15,7 +17,6 @@ from nclone_env.sim.entities.laser.record import (
     NORMAL_ANGLE,
     SPINNER,
 )
-from nclone_env.sim.entities.laser.surface_skip import _INSIDE, _OUTSIDE
 
 from ....naive.geometry import TileWorld
 from ....naive.laser import NaiveSurfaceLaser

@@ -1,5 +1,9 @@
-"""The ninja's contacts of one frame: a scratch row of numbers, filled by tiles and entities alike."""
+"""What happens to the ninja in a frame: contacts, death and victory (physics 01, sections 8, 9 and 12).
 
+Contacts are a scratch row of numbers, filled by tiles and entities alike.
+"""
+
+from nclone_env.constants import CELEBRATING, DEAD, DISABLED, DYING, FALL_GRAVITY, JUMPING
 from nclone_env.jit import kernel
 
 # Slots: number of floors and sum of their normals, the same for ceilings; sum of all pushes, sum of their lengths and
@@ -30,3 +34,31 @@ def add_crush(contacts, push_x, push_y, length):
     contacts[CRUSH_X] += push_x
     contacts[CRUSH_Y] += push_y
     contacts[CRUSH_LENGTH] += length
+
+
+@kernel
+def is_targetable(ninja):
+    """Return whether entities can act on the ninja; one killed earlier in the frame still counts (section 12.1)."""
+    state = ninja["state"]
+    return state != DEAD and state != CELEBRATING and state != DISABLED
+
+
+@kernel
+def kill(ninja):
+    """Kill the ninja unless it is dead, dying or has won (section 12.2)."""
+    leave_play(ninja, DYING)
+
+
+@kernel
+def win(ninja):
+    """Let the ninja win unless it is dead, dying or has won already (section 12.4)."""
+    leave_play(ninja, CELEBRATING)
+
+
+@kernel
+def leave_play(ninja, state):
+    """Enter a final state unless the ninja is in one already; a jump in progress ends."""
+    if ninja["state"] < DEAD:
+        if ninja["state"] == JUMPING:
+            ninja["gravity"] = FALL_GRAVITY
+        ninja["state"] = state

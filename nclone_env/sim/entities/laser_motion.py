@@ -1,4 +1,4 @@
-"""Whole frames of a surface laser in closed form, instead of ten substeps (physics 03, section 6.4).
+"""The record of a laser, and whole frames of a surface laser in closed form (physics 03, section 6.4).
 
 Each of the ten substeps of a frame searches for the nearest segment. As long as that is plainly the same straight
 segment, the same quarter circle, or the same corner between straight segments, the ten are one motion: a displacement
@@ -19,12 +19,19 @@ import math
 
 from nclone_env.constants import ARC_RADIUS
 from nclone_env.jit import called_kernel, kernel
+from nclone_env.kinds import KINDS, LASER_TURRET
 from nclone_env.level import DOOR_CLOSED_AT_0, STRAIGHT
-from nclone_env.sim.entities.laser.record import CLOCKWISE, COUNTERCLOCKWISE, FRAMES_LEFT, MOTION, NORMAL_ANGLE
 from nclone_env.sim.geometry import greater, lesser
 from nclone_env.sim.query import closest_on, is_absent
 from nclone_env.sim.trigonometry import rough_sin_cos, wrap
 
+SPINNER, CLOCKWISE, COUNTERCLOCKWISE = KINDS[LASER_TURRET].states.values()
+"""A turret that turns in place; surface lasers by the sense in which they crawl, as seen on the screen."""
+
+NORMAL_ANGLE, BEAM_ANGLE = "a", "b"
+"""Angles of the outward normal of the surface and of the beam, radians from -pi up to below pi, clockwise."""
+FRAMES_LEFT, MOTION = "timer", "order"
+"""Of a surface laser: remaining frames whose motion is known in closed form, and that motion (``surface_skip``)."""
 HEIGHT = 5.9  # above the surface
 STEPS, STEP = 10, 0.1  # per frame, pixels (rule L3)
 CORNER_TURN = 0.005524805665672641  # per step, radians

@@ -1,0 +1,222 @@
+"""Kernels that searches consist of: a table of what they have seen, path lengths, and successors of worlds.
+
+The table, of 64-bit keys with open addressing, has a fixed size. Path lengths are by the landmarks and the gold that
+are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.jit import kernel
+from nclone_env.kinds import EXIT_SWITCH
+from nclone_env.level.routes import FAR, length_at
+from nclone_env.sim import copy_world
+from nclone_env.sim.tick import tick
+
+EMPTY = -1
+_LOAD = 0.75
+"""Largest share of the places that is used; chains of collisions stay short."""
+PLACE_BYTES = 12
+DIED, WON, SWITCH, DOOR, GOLD = 1, 2, 4, 8, 16
+"""Bits of what happened while an input was held: the ninja died or won, took an exit switch, changed a locked or trap
+door, collected gold."""
+
+
+class KeyTable(NamedTuple):
+    """Keys with a number each; the number of places is a power of 2.
+
+    Attributes:
+        keys: (P,) uint64.
+        numbers: (P,) int32; not negative, ``EMPTY`` where there is no key.
+    """
+
+    keys: np.ndarray
+    numbers: np.ndarray
+
+
+def places_for(count: int) -> int:
+    """Return the places of a table for so many keys."""
+    places = 8
+    while places * _LOAD < count:
+        places *= 2
+    return places
+
+
+def most_that_fit(size: Callable[[int], int], memory: int) -> int:
+    """Return the largest number n for which ``size(n)``, which grows with n, is at most so many bytes; 0 if none is."""
+    least, most = 0, max(memory, 1)
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if size(middle) <= memory else (least, middle)
+    return least
+
+
+def make_table(count: int) -> KeyTable:
+    """Return an empty table for so many keys.
+
+    Args:
+        count: most keys that will be in it.
+    """
+    places = places_for(count)
+    return KeyTable(np.zeros(places, dtype=np.uint64), np.full(places, EMPTY, dtype=np.int32))
+
+
+@kernel
+def find_place(table, key):
+    """Return the place of a key: where it is, or the empty place where it can be inserted.
+
+    Args:
+        table: ``KeyTable`` with an empty place.
+        key: uint64 with well-mixed low bits.
+    """
+    last = table.keys.shape[0] - 1
+    place = np.int64(key) & last
+    while table.numbers[place] != EMPTY and table.keys[place] != key:
+        place = (place + 1) & last
+    return place
+
+
+@kernel
+def steps_taken(guide, worlds, index):
+    """Return the number of the first landmark that is not taken."""
+    step = 0
+    while step < guide.landmarks.shape[0] and worlds.entity_states[index, guide.landmarks[step]] != 0:
+        step += 1
+    return step
+
+
+@kernel
+def path_to_exit(guide, worlds, index, step):
+    """Return the length of the path by the landmarks from number ``step`` on to the exit, pixels."""
+    length = length_at(guide.fields, step, worlds.ninjas[index]["x"], worlds.ninjas[index]["y"])
+    return length if length < FAR else guide.longest[step]
+
+
+@kernel
+def path_remaining(guide, worlds, index):
+    """Return the length of the path by what is left of gold and landmarks to the exit, pixels.
+
+    A world with gold left always has a longer path than one without.
+    """
+    step = steps_taken(guide, worlds, index)
+    length = path_to_exit(guide, worlds, index, step)
+    if guide.gold.slots.shape[0] > 0:
+        nearest, shares = gold_left(guide.gold, worlds, index, step)
+        if nearest < FAR:
+            length = nearest + shares + guide.longest[step]
+        else:
+            length += shares
+    return length
+
+
+@kernel
+def least_path(guide, worlds, index):
+    """Return an estimate of the remaining path that leaves out gold which need not be collected, pixels."""
+    step = steps_taken(guide, worlds, index)
+    length = path_to_exit(guide, worlds, index, step)
+    if guide.gold.each[0]:
+        nearest, shares = gold_left(guide.gold, worlds, index, step)
+        if nearest < FAR:
+            length = max(length, nearest + shares)
+    return length
+
+
+@kernel
+def gold_left(gold, worlds, index, step):
+    """Return (path to the nearest piece that is left and can be reached, the shares of all that are left), pixels.
+
+    Args:
+        gold: ``GoldGuide``.
+        worlds: ``WorldArrays``.
+        index: world.
+        step: landmarks taken.
+    """
+    ninja = worlds.ninjas[index]
+    nearest, shares = FAR, 0.0
+    for place in range(gold.slots.shape[0]):
+        if worlds.entity_states[index, gold.slots[place]] == 0:
+            shares += gold.shares[place]
+            dx, dy = ninja["x"] - gold.points[place, 0], ninja["y"] - gold.points[place, 1]
+            straight = abs(dx) + abs(dy)
+            if gold.stages[place] <= step and 0.7 * straight < nearest:  # at most the true distance
+                path = length_at(gold.fields, gold.groups[place], ninja["x"], ninja["y"])
+                nearest = min(nearest, max(path, 0.7 * straight) if path < FAR else 2.0 * straight + 500.0)
+    return nearest, shares
+
+
+@kernel
+def expand(levels, source, rows, count, parts, inputs, hold, target, origins, events, frames):
+    """Hold each of A inputs in copies of worlds, until the ninja dies or wins; return how many go on.
+
+    Candidate ``n * A + a`` is world ``rows[n]`` with input a. Those that go on are in the first rows of ``target``.
+
+    Args:
+        levels: ``LevelArrays``.
+        source: ``WorldArrays``.
+        rows: (n,) integers; worlds of ``source``.
+        count: how many of the rows to expand, N.
+        parts: ``KeyParts`` of the level.
+        inputs: (A,) uint8 input bytes.
+        hold: frames that an input is held.
+        target: ``WorldArrays`` for at least N A worlds, overwritten; not ``source``.
+        origins: (N A,) int32, overwritten; candidate in each row of ``target``.
+        events: (N A,) uint8, overwritten; bits of what happened, by candidate.
+        frames: (N A,) int32, overwritten; frames simulated, by candidate.
+    """
+    kept = 0
+    for place in range(count):
+        for number in range(inputs.shape[0]):
+            candidate = place * inputs.shape[0] + number
+            copy_world(source, rows[place], target, kept)
+            frames[candidate] = play(levels, target, kept, inputs[number], hold)
+            events[candidate] = events_since(levels, source, rows[place], target, kept, parts)
+            if events[candidate] & (DIED | WON) == 0:
+                origins[kept] = candidate
+                kept += 1
+    return kept
+
+
+@kernel
+def play(levels, worlds, index, code, hold):
+    """Hold an input in one world for so many frames, or until the ninja dies or wins; return the frames played."""
+    for frame in range(hold):
+        tick(levels, worlds, index, code)
+        if worlds.ninjas[index]["state"] >= DEAD:
+            return frame + 1
+    return hold
+
+
+@kernel
+def events_since(levels, old_worlds, old, new_worlds, new, parts):
+    """Return the bits of what happened between two states of a world."""
+    before, after = old_worlds.ninjas[old], new_worlds.ninjas[new]
+    found = 0
+    if after["state"] >= DEAD:
+        found |= WON if after["state"] == CELEBRATING else DIED
+    if after["gold"] != before["gold"]:
+        found |= GOLD
+    first = levels.header[after["level"]]["first_entity"]
+    for place in range(parts.switches.shape[0]):
+        slot = parts.switches[place]
+        if old_worlds.entity_states[old, slot] != new_worlds.entity_states[new, slot]:
+            found |= SWITCH if levels.entities[first + slot]["type"] == EXIT_SWITCH else DOOR
+    return found
+
+
+@kernel
+def copy_rows(source, rows, count, target):
+    """Make world n of ``target`` a copy of world ``rows[n]`` of ``source``, for n below ``count``.
+
+    Args:
+        source: ``WorldArrays``.
+        rows: integers, at least ``count``.
+        count: number of worlds to copy.
+        target: ``WorldArrays`` for the same level set, changed in place; not ``source``.
+    """
+    for place in range(count):
+        copy_world(source, rows[place], target, place)

@@ -1,1 +1,0 @@
-"""Laser turrets: spinners and surface lasers."""
