@@ -15,7 +15,7 @@ import numpy as np
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import KINDS
-from nclone_env.level.formats.header import header_fault
+from nclone_env.level.formats.header import check_header
 from nclone_env.level.formats.lines import TILE_NUMBERS, parse_entities, parse_tiles
 from nclone_env.level.level import Level, RawLevel
 
@@ -88,9 +88,7 @@ def build_level(
     lines = [line for text in entities for line in text.splitlines() if line.split("#")[0].strip()]
     records = parse_entities(["ninja {} {}".format(*spawn), *lines], _SOURCE, first=0, word="entity")
     raw = RawLevel(_tile_numbers(tiles), records, title, source=_SOURCE)
-    fault = header_fault(raw)
-    if fault:
-        raise LevelFormatError(_SOURCE, fault.field, fault.expected, fault.got)
+    check_header(raw)
     return Level.of(raw)
 
 

@@ -6,6 +6,7 @@ records the table of entities and its order by cell (physics 02, sections 2 to 4
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -35,20 +36,11 @@ DOOR = np.dtype(
 )
 """Middle of a door's segment (pixels), its entity, the cell that holds the segment, its direction and entity type."""
 
-GRID_SHAPE = (2, 2 * ROWS + 1, 2 * COLUMNS + 1)
 HORIZONTAL, VERTICAL = 0, 1  # first index of the grid
 EDGE_VALUE, EDGE_DOOR = 3, 4  # bits of the grid: contribution of the tiles; whether a door lies on the edge
 ENTITY = np.dtype(
-    [
-        ("x", "i2"),
-        ("y", "i2"),
-        ("mover", "i2"),
-        ("order", "i2"),
-        ("type", "u1"),
-        ("initial", "u1"),
-        ("orientation", "u1"),
-        ("mode", "u1"),
-    ],
+    [(name, "i2") for name in ("x", "y", "mover", "order")]
+    + [(name, "u1") for name in ("type", "initial", "orientation", "mode")],
     align=True,
 )
 """Position in pixels (of a door: of its trigger), number of the mover record (of a switch: its exit's; -1 if
@@ -97,16 +89,7 @@ def _curve_segments(tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def edge_lattices(tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the signed half-edges: horizontal (51, 88) and vertical (50, 89) int8 (physics 01, section 2.5)."""
-    signs = EDGE_SIGNS[tiles]
-    horizontal = np.zeros((2 * ROWS + 1, 2 * COLUMNS), dtype=np.int8)
-    vertical = np.zeros((2 * ROWS, 2 * COLUMNS + 1), dtype=np.int8)
-    horizontal[0], horizontal[-1] = 1, -1
-    vertical[:, 0], vertical[:, -1] = 1, -1
-    for line in range(3):
-        for half in range(2):
-            horizontal[line : line + 49 : 2, half::2] += signs[:, :, 2 * line + half]
-            vertical[half::2, line : line + 87 : 2] += signs[:, :, 6 + 2 * line + half]
-    return horizontal, vertical
+    return _half_edges(EDGE_SIGNS[tiles], 1, -1, np.add)
 
 
 def grid_edges(tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -114,22 +97,24 @@ def grid_edges(tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Two solids that meet leave no edge; otherwise the stronger contribution stays (physics 01, section 2.8).
     """
-    values = GRID_EDGES[tiles]
+    return _half_edges(
+        GRID_EDGES[tiles], 1, 1, lambda one, other: np.where((one == 2) & (other == 2), 0, np.maximum(one, other))
+    )
+
+
+def _half_edges(
+    values: np.ndarray, first: int, last: int, joined: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the lattices of (25, 44, 12) half-edges, given those on the border of the world."""
     horizontal = np.zeros((2 * ROWS + 1, 2 * COLUMNS), dtype=np.int8)
     vertical = np.zeros((2 * ROWS, 2 * COLUMNS + 1), dtype=np.int8)
-    horizontal[[0, -1]] = 1
-    vertical[:, [0, -1]] = 1
-    for line in range(3):
-        for half in range(2):
-            _merge(horizontal[line : line + 49 : 2, half::2], values[:, :, 2 * line + half])
-            _merge(vertical[half::2, line : line + 87 : 2], values[:, :, 6 + 2 * line + half])
+    horizontal[0], horizontal[-1] = vertical[:, 0], vertical[:, -1] = first, last
+    for line, half in np.ndindex(3, 2):
+        across = horizontal[line : line + 49 : 2, half::2]
+        across[:] = joined(across, values[:, :, 2 * line + half])
+        upright = vertical[half::2, line : line + 87 : 2]
+        upright[:] = joined(upright, values[:, :, 6 + 2 * line + half])
     return horizontal, vertical
-
-
-def _merge(lattice: np.ndarray, values: np.ndarray) -> None:
-    both_solid = (lattice == 2) & (values == 2)
-    np.maximum(lattice, values, out=lattice)
-    lattice[both_solid] = 0
 
 
 def _edge_segments(tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -163,25 +148,19 @@ def _door_segments(doors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return part, doors["column"].astype(np.int64) * ROWS + doors["row"]
 
 
-def door_edges(door: np.void) -> tuple[int, tuple[tuple[int, int], tuple[int, int]]]:
-    """Return (``HORIZONTAL`` or ``VERTICAL``, the two (row, column) of the lattice edges a door closes)."""
-    column, row = 2 * int(door["column"]), 2 * int(door["row"])
-    if door["vertical"]:
-        return VERTICAL, ((row, column + 2), (row + 1, column + 2))
-    return HORIZONTAL, ((row + 2, column), (row + 2, column + 1))
-
-
 def grid(tiles: np.ndarray, doors: np.ndarray) -> np.ndarray:
     """Return (2, 51, 89) uint8: horizontal and vertical edges of the half-cell lattice, [direction, row, column].
 
     Edges that do not exist (horizontal ones in column 88, vertical ones in row 50) are 0.
     """
-    edges = np.zeros(GRID_SHAPE, dtype=np.uint8)
+    edges = np.zeros((2, 2 * ROWS + 1, 2 * COLUMNS + 1), dtype=np.uint8)
     edges[HORIZONTAL, :, :-1], edges[VERTICAL, :-1] = grid_edges(tiles)
-    for door in doors:
-        direction, places = door_edges(door)
-        for row, column in places:
-            edges[direction, row, column] |= EDGE_DOOR
+    for door in doors:  # closes two edges
+        column, row = 2 * int(door["column"]), 2 * int(door["row"])
+        if door["vertical"]:
+            edges[VERTICAL, row : row + 2, column + 2] |= EDGE_DOOR
+        else:
+            edges[HORIZONTAL, row + 2, column : column + 2] |= EDGE_DOOR
     return edges
 
 
@@ -193,26 +172,8 @@ def sort_by_cell(items: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.n
     return items[order], start
 
 
-class EntityTable(NamedTuple):
-    """The entities of a level.
-
-    Attributes:
-        entities: (E,) ``ENTITY`` in type-list order.
-        members: int16; entities without mover record sorted by cell, within a cell in order of creation.
-        member_start: (1101,) int32; positions in ``members`` by cell ``column * 25 + row``.
-        mover_slots: (M,) int16; entity of each mover record.
-        doors: (D,) ``DOOR`` in order of creation.
-    """
-
-    entities: np.ndarray
-    members: np.ndarray
-    member_start: np.ndarray
-    mover_slots: np.ndarray
-    doors: np.ndarray
-
-
-def entity_table(records: np.ndarray) -> EntityTable:
-    """Create the entities of a level from its (N, 5) uint8 records, in the order of the records."""
+def _entity_table(records: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the arrays of a ``CompiledLevel`` about entities, created from (N, 5) uint8 records in their order."""
     records = played_records(records)
     created = np.array(_create(records), dtype=np.int64).reshape(-1, 5)
     kinds = created[:, 2]
@@ -229,8 +190,14 @@ def entity_table(records: np.ndarray) -> EntityTable:
     fixed = np.flatnonzero(~moving)
     fixed = fixed[np.argsort(entities["order"][fixed], kind="stable")]
     members, start = sort_by_cell(fixed.astype(np.int16), cells_of(entities["x"][fixed], entities["y"][fixed]))
-    mover_slots = np.flatnonzero(moving).astype(np.int16)
-    return EntityTable(entities, members, start, mover_slots, _doors(records, entities))
+    return {
+        "entities": entities,
+        "members": members,
+        "member_start": start,
+        "mover_slots": np.flatnonzero(moving).astype(np.int16),
+        "doors": _doors(records, entities),
+        "exits": np.flatnonzero(entities["type"] == EXIT),
+    }
 
 
 def cells_of(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -305,16 +272,9 @@ class CompiledLevel(NamedTuple):
 def compile_level(level: Level) -> CompiledLevel:
     """Compute the arrays of a level."""
     tiles = padded_tiles(level.raw.tiles)
-    table = entity_table(level.raw.records)
-    segments, segment_start = sorted_segments(tiles, table.doors)
-    compiled = CompiledLevel(
-        tiles=tiles,
-        segments=segments,
-        segment_start=segment_start,
-        grid=grid(tiles, table.doors),
-        exits=np.flatnonzero(table.entities["type"] == EXIT),
-        **table._asdict(),
-    )
+    table = _entity_table(level.raw.records)
+    segments, start = sorted_segments(tiles, table["doors"])
+    compiled = CompiledLevel(tiles, segments, start, grid(tiles, table["doors"]), **table)
     for array in compiled:
         array.flags.writeable = False
     return compiled

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELLS, COLUMNS, EVIL_DELAY, ROWS
+from nclone_env.constants import CELLS, EVIL_DELAY
 from nclone_env.kinds import EVIL_NINJA, EXIT, GOLD, KINDS
 from nclone_env.level.array_cache import Arrays, Layout, cached_arrays
 from nclone_env.level.compile import DOOR, ENTITY, SEGMENT, CompiledLevel, compile_level
@@ -96,20 +96,8 @@ class LevelArrays(NamedTuple):
     grid: np.ndarray
 
 
-ARRAYS_LAYOUT = {
-    "header": LEVEL_HEADER,
-    "tiles": np.dtype(np.uint8),
-    "segment_start": np.dtype(np.int32),
-    "segments": SEGMENT,
-    "member_start": np.dtype(np.int32),
-    "members": np.dtype(np.int16),
-    "entities": ENTITY,
-    "mover_slots": np.dtype(np.int16),
-    "doors": DOOR,
-    "runs": RUN,
-    "grid": np.dtype(np.uint8),
-    "fields": np.dtype(np.float32),
-}
+_DTYPES = (LEVEL_HEADER, "u1", "i4", SEGMENT, "i4", "i2", ENTITY, "i2", DOOR, RUN, "u1", "f4")
+ARRAYS_LAYOUT = dict(zip((*LevelArrays._fields, "fields"), map(np.dtype, _DTYPES), strict=True))
 """The dtypes of the ``LevelArrays`` and of the distance fields."""
 
 
@@ -200,18 +188,18 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
     """
     compiled = [compile_level(level) for level in levels]
     runs = [_runs(level.entities) for level in compiled]
+    joined = {
+        name: _joined([getattr(level, name) for level in compiled], ARRAYS_LAYOUT[name])
+        for name in ("segments", "members", "entities", "mover_slots", "doors")
+    }
     arrays = LevelArrays(
         header=_headers(levels, compiled, runs),
-        tiles=np.stack([level.tiles for level in compiled]).reshape(-1, ROWS, COLUMNS),
+        tiles=np.stack([level.tiles for level in compiled]),
         segment_start=_offset_starts([level.segment_start for level in compiled]),
-        segments=_joined([level.segments for level in compiled], SEGMENT),
         member_start=_offset_starts([level.member_start for level in compiled]),
-        members=_joined([level.members for level in compiled], np.dtype(np.int16)),
-        entities=_joined([level.entities for level in compiled], ENTITY),
-        mover_slots=_joined([level.mover_slots for level in compiled], np.dtype(np.int16)),
-        doors=_joined([level.doors for level in compiled], DOOR),
         runs=_joined(runs, RUN),
         grid=np.stack([level.grid for level in compiled]),
+        **joined,
     )
     fields = np.zeros((0, *FIELD_SHAPE), dtype=np.float32)
     if with_distances:

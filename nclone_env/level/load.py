@@ -35,7 +35,9 @@ def load_level(source: LevelSource) -> Level:
     if isinstance(source, Level):
         return source
     if isinstance(source, RawLevel):
-        check_records(source)
+        fault = loading_fault(source.records)
+        if fault is not None:
+            raise LevelFormatError(source.source, f"record {fault.record}", fault.expected, fault.got)
         return Level.of(source)
     if isinstance(source, bytes):
         return Level.of(LevelFile(source).level())
@@ -157,14 +159,3 @@ def _told_apart(name: str, equal: Sequence[int], levels: Sequence[Level]) -> Ite
 def _numbered(name: str) -> Iterator[str]:
     yield name
     yield from (f"{name} ({number})" for number in itertools.count(2))
-
-
-def check_records(raw: RawLevel) -> None:
-    """Check the records of a level that was not read from a file.
-
-    Raises:
-        LevelFormatError: if they have no meaning as a level; it names the record.
-    """
-    fault = loading_fault(raw.records)
-    if fault is not None:
-        raise LevelFormatError(raw.source, f"record {fault.record}", fault.expected, fault.got)

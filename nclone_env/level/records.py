@@ -35,42 +35,27 @@ class RecordFault(NamedTuple):
 
 
 def loading_fault(records: np.ndarray) -> RecordFault | None:
-    """Return the first reason why records have no meaning as a level, or None.
-
-    Args:
-        records: (N, 5) uint8; type, x, y, orientation, mode.
-    """
-    rows = records.tolist()
-    if not rows:
+    """Return the first reason why (N, 5) uint8 records have no meaning as a level, or None."""
+    if not len(records):
         return RecordFault(0, "a ninja record, the start of the level", "no records")
-    if len(rows) > MAX_RECORDS:
-        return RecordFault(MAX_RECORDS, f"at most {MAX_RECORDS} records", f"{len(rows)}")
-    if rows[0][0] != NINJA:
-        return RecordFault(0, "the ninja as the first record", kind_name(rows[0][0]))
-    crowd = _crowd_fault(records)
-    if crowd:
-        return crowd
-    exits = count_exits(records)
-    for index, row in enumerate(rows):
-        fault = _partner_missing(index, row, exits, len(rows))
-        if fault:
-            return fault
-    return None
+    if len(records) > MAX_RECORDS:
+        return RecordFault(MAX_RECORDS, f"at most {MAX_RECORDS} records", f"{len(records)}")
+    if records[0, 0] != NINJA:
+        return RecordFault(0, "the ninja as the first record", kind_name(int(records[0, 0])))
+    return _crowd_fault(records) or _partner_missing(records)
 
 
 def writing_fault(records: np.ndarray) -> RecordFault | None:
-    """Return the first reason why records cannot be written to a level file, or None.
-
-    Args:
-        records: (N, 5) uint8; type, x, y, orientation, mode.
-    """
+    """Return the first reason why (N, 5) uint8 records cannot be written to a level file, or None."""
     fault = loading_fault(records)
     if fault:
         return fault
     types = records[:, 0].tolist()
     exits = count_exits(records)
     for index, kind in enumerate(types):
-        fault = _type_fault(index, kind) or _partner_type_fault(index, types, exits)
+        if kind > MAX_TYPE:
+            return RecordFault(index, f"a type of 0..{MAX_TYPE}, which level files can count", f"type {kind}")
+        fault = _partner_type_fault(index, types, exits)
         if fault:
             return fault
     return None
@@ -111,17 +96,14 @@ def _crowd_fault(records: np.ndarray) -> RecordFault | None:
     return None
 
 
-def _partner_missing(index: int, row: Sequence[int], exits: int, count: int) -> RecordFault | None:
-    partner = partner_index(index, row[0], exits)
-    if partner is None or partner < count:
-        return None
-    wanted = f"the {kind_name(SWITCH_OF[row[0]])} of this {kind_name(row[0])} in record {partner}"
-    return RecordFault(index, wanted, f"only {count} records")
-
-
-def _type_fault(index: int, kind: int) -> RecordFault | None:
-    if kind > MAX_TYPE:
-        return RecordFault(index, f"a type of 0..{MAX_TYPE}, which level files can count", f"type {kind}")
+def _partner_missing(records: np.ndarray) -> RecordFault | None:
+    """Return the first exit or door whose switch is missing."""
+    exits = count_exits(records)
+    for index, kind in enumerate(records[:, 0].tolist()):
+        partner = partner_index(index, kind, exits)
+        if partner is not None and partner >= len(records):
+            wanted = f"the {kind_name(SWITCH_OF[kind])} of this {kind_name(kind)} in record {partner}"
+            return RecordFault(index, wanted, f"only {len(records)} records")
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -97,7 +97,8 @@ def resolve(name_or_path: str | Path, packs: OpenedPacks | None = None) -> tuple
     """
     sets = level_sets()
     if isinstance(name_or_path, str):
-        names = sets.get(name_or_path) or _member(name_or_path, sets)
+        built_in = any(name_or_path in names for names in sets.values())
+        names = (name_or_path,) if built_in else sets.get(name_or_path)
         if names:
             return tuple(LevelRef(levels_folder() / f"{name}{TEXT_SUFFIX}", None, name) for name in names)
         if not name_or_path:  # as a path, this would be the current folder
@@ -112,11 +113,6 @@ def listed_names(refs: Sequence[LevelRef], most: int = 20) -> str:
     """Return the names of levels for a message, the first ones if there are many."""
     more = f" and {len(refs) - most} more" if len(refs) > most else ""
     return ", ".join(ref.name for ref in refs[:most]) + more
-
-
-def _member(name: str, sets: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the name as the only one if it is a built-in level."""
-    return (name,) if any(name in names for names in sets.values()) else ()
 
 
 def _refs_at(path: Path, packs: OpenedPacks) -> tuple[LevelRef, ...]:
@@ -144,7 +140,8 @@ def _refs_in_folder(folder: Path) -> tuple[LevelRef, ...]:
 
 def _refs_in_pack(reference: str, packs: OpenedPacks) -> tuple[LevelRef, ...]:
     """Return the levels that ``pack.txt#0-95,100`` or ``pack.txt#title`` denotes."""
-    for path, levels in _splits(reference):
+    for mark in re.finditer("#", reference):  # paths and titles may contain it
+        path, levels = Path(reference[: mark.start()]), reference[mark.end() :]
         if path not in packs and os.path.isfile(path):
             packs[path] = _opened(path)
         file = packs.get(path)
@@ -185,13 +182,6 @@ def _numbers(text: str, reference: str, size: int) -> list[int]:
             )
         numbers += range(first, last + 1)
     return numbers
-
-
-def _splits(reference: str) -> Iterator[tuple[Path, str]]:
-    """Yield the parts before and after each ``#``: paths and titles may contain it."""
-    for place, character in enumerate(reference):
-        if character == "#":
-            yield Path(reference[:place]), reference[place + 1 :]
 
 
 def _opened(path: Path) -> LevelFile | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -67,29 +67,26 @@ def _start(raw: RawLevel) -> Iterator[Finding]:
 
 
 def _ignored(raw: RawLevel) -> Iterator[Finding]:
-    tiles = Counter(raw.tiles[raw.tiles > MAX_TILE].tolist())
-    if tiles:
-        counts = {str(tile): count for tile, count in sorted(tiles.items())}
-        yield Finding("warning", f"unknown tile numbers are empty cells: {_listed(counts)}")
-    ignored = [kind for kind in _types(raw) if not has_behaviour(kind)]
-    if ignored:
-        yield Finding(
-            "warning", f"entities without behaviour are ignored: {_listed(_count_by_name(raw.records, ignored))}"
-        )
+    tiles = raw.tiles[raw.tiles > MAX_TILE]
+    if len(tiles):
+        yield Finding("warning", f"unknown tile numbers are empty cells: {_counted(tiles, str)}")
+    types = raw.records[:, 0]
+    ignored = types[[not has_behaviour(kind) for kind in types.tolist()]]
+    if len(ignored):
+        yield Finding("warning", f"entities without behaviour are ignored: {_counted(ignored)}")
 
 
 def _outside(raw: RawLevel) -> Iterator[Finding]:
     limits = np.array([COLUMNS, ROWS]) * UNITS_PER_CELL
     outside = raw.records[(raw.records[:, 1:3] >= limits).any(axis=1)]
     if len(outside):
-        counts = _count_by_name(outside, set(outside[:, 0].tolist()))
-        yield Finding("warning", f"entities outside the world: {_listed(counts)}")
+        yield Finding("warning", f"entities outside the world: {_counted(outside[:, 0])}")
 
 
 def _turned(raw: RawLevel) -> Iterator[Finding]:
     other = raw.records[(raw.records != played_records(raw.records)).any(axis=1)]
     if len(other):
-        listed = _listed(_count_by_name(other, set(other[:, 0].tolist())))
+        listed = _counted(other[:, 0])
         yield Finding("warning", f"orientations and modes that do not exist are taken modulo their number: {listed}")
 
 
@@ -100,11 +97,6 @@ def _unwritable(raw: RawLevel) -> Iterator[Finding]:
         yield Finding("warning", f"{text}; the level cannot be converted")
 
 
-def _count_by_name(records: np.ndarray, kinds: Iterable[int]) -> dict[str, int]:
-    """Return the number of records of each of some entity types, by entity name."""
-    return {kind_name(kind): int(np.count_nonzero(records[:, 0] == kind)) for kind in sorted(kinds)}
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    """Return counts by name as text: ``mine (2), gold (1)``."""
-    return ", ".join(f"{name} ({count})" for name, count in counts.items())
+def _counted(numbers: np.ndarray, name: Callable[[int], str] = kind_name) -> str:
+    """Return how often each number is among some, as text: ``mine (2), gold (1)``."""
+    return ", ".join(f"{name(number)} ({count})" for number, count in sorted(Counter(numbers.tolist()).items()))

@@ -12,8 +12,8 @@ from nclone_env.plan.tube import _BIN, choose, clear
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import hash_world
 
-from .test_objective import LEVEL as GOLD_LEVEL
 from .test_solve import wins
+from .test_task import LEVEL as GOLD_LEVEL
 
 NAME = "jumps/04-chimney"
 LEVEL = load_level(NAME)

@@ -41,7 +41,7 @@ _REPLAY_HEAD = struct.Struct("<B6IB4x")  # kind, length, version, frames, id, mo
 _BLOCK_LENGTH_OFFSET = 1
 _VERSION = 1
 _SOLO_MASK = 1
-_SMALLEST_MAP = RECORDS_OFFSET + RECORD_SIZE
+SMALLEST_MAP = RECORDS_OFFSET + RECORD_SIZE
 _ALL_INPUTS = INPUT_JUMP | INPUT_RIGHT | INPUT_LEFT | INPUT_SUICIDE
 
 
@@ -67,19 +67,16 @@ def is_attract(data: bytes) -> bool:
 
     Map bytes can have the header of an attract file without its replay block; they are not an attract file.
     """
-    if len(data) < _SMALLEST_MAP:
+    if len(data) < SMALLEST_MAP:
         return False
     map_length, replay_length = _LENGTHS.unpack_from(data)
     start = _LENGTHS.size + map_length
     stated = data[start + _BLOCK_LENGTH_OFFSET : start + _BLOCK_LENGTH_OFFSET + 4]
-    return start >= _SMALLEST_MAP and replay_length >= _REPLAY_HEAD.size and stated == data[4:8]
+    return start >= SMALLEST_MAP and replay_length >= _REPLAY_HEAD.size and stated == data[4:8]
 
 
 def read_attract(data: bytes, source: str = "<bytes>") -> AttractFile:
     """Read an attract file.
-
-    Args:
-        data: all bytes of the file.
 
     Raises:
         LevelFormatError: if lengths, replay header, inputs or map block break the format.
@@ -95,7 +92,7 @@ def read_attract(data: bytes, source: str = "<bytes>") -> AttractFile:
         lengths = f"8 + {map_length} (map block) + {replay_length} (replay block) bytes"
         raise LevelFormatError(source, "offset 0", lengths, f"a file of {len(data)}")
     kind, replay_id = _read_replay_head(data[start:], start, source)
-    inputs = _read_inputs(data, start + _REPLAY_HEAD.size, source)
+    inputs = read_inputs(data, start + _REPLAY_HEAD.size, source)
     return AttractFile(read_map(data[:start], source), inputs, kind, replay_id)
 
 
@@ -117,12 +114,11 @@ def _read_replay_head(block: bytes, start: int, source: str) -> tuple[int, int]:
     return kind, replay_id
 
 
-def _read_inputs(data: bytes, start: int, source: str) -> np.ndarray:
-    """Return the input bytes from ``start`` to the end, read-only."""
+def read_inputs(data: bytes, start: int, source: str, most: int = _ALL_INPUTS) -> np.ndarray:
+    """Return the input bytes from ``start`` to the end, read-only; LevelFormatError if one is above ``most``."""
     inputs = np.frombuffer(bytes(data[start:]), np.uint8)
-    invalid = np.flatnonzero(inputs > _ALL_INPUTS)
+    invalid = np.flatnonzero(inputs > most)
     if invalid.size:
         frame = int(invalid[0])
-        where = f"offset {start + frame}"
-        raise LevelFormatError(source, where, f"an input byte of 0..{_ALL_INPUTS}", str(inputs[frame]))
+        raise LevelFormatError(source, f"offset {start + frame}", f"an input byte of 0..{most}", str(inputs[frame]))
     return inputs

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from nclone_env.errors import LevelFormatError
 from nclone_env.level.level import UNPUBLISHED, RawLevel
 
 MAX_TITLE, MAX_AUTHOR = 128, 16  # bytes
@@ -32,7 +33,6 @@ def read_name(data: bytes, limit: int) -> str:
     """Return the title or author that a file of any program holds, so that a file of any format can hold it.
 
     Args:
-        data: its bytes.
         limit: most bytes of the name in a file.
     """
     name = _decoded(data)[:limit]
@@ -74,3 +74,14 @@ def header_fault(raw: RawLevel) -> HeaderFault | None:
         modes = ", ".join(f"{number} ({name})" for number, name in GAME_MODE_NAMES.items())
         return HeaderFault("game_mode", f"one of {modes}", str(raw.game_mode))
     return None
+
+
+def check_header(raw: RawLevel) -> None:
+    """Check the header of a level that is to be written.
+
+    Raises:
+        LevelFormatError: at the first field that no level file can hold.
+    """
+    fault = header_fault(raw)
+    if fault:
+        raise LevelFormatError(raw.source, fault.field, fault.expected, fault.got)

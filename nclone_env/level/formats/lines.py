@@ -50,13 +50,7 @@ _ENTITY_TYPES = {kind_name(kind): kind for kind in range(MAX_TYPE + 1)}
 
 
 def parse_tiles(lines: Sequence[str], source: str, first: int = 1) -> np.ndarray:
-    """Read the tiles of a level.
-
-    Args:
-        lines: 23 strings of 42 characters.
-
-    Returns:
-        (23, 42) uint8 tile numbers.
+    """Return the tiles of a level, (23, 42) uint8 numbers, from 23 strings of 42 characters.
 
     Raises:
         LevelFormatError: at the first error; the message names the line.
@@ -93,13 +87,7 @@ def format_tiles(tiles: np.ndarray, source: str) -> list[str]:
 
 
 def parse_entities(lines: Sequence[str], source: str, first: int = 1, word: str = "line") -> np.ndarray:
-    """Read a list of entities.
-
-    Args:
-        lines: the text.
-
-    Returns:
-        (N, 5) uint8 records, which every level format can hold.
+    """Return the records of a list of entities, (N, 5) uint8, which every level format can hold.
 
     Raises:
         LevelFormatError: at the first error; the message names the line.

@@ -42,8 +42,8 @@ from nclone_env.level.formats.header import (
     GAME_MODES,
     MAX_AUTHOR,
     MAX_TITLE,
+    check_header,
     encoded_name,
-    header_fault,
     read_name,
 )
 from nclone_env.level.level import RawLevel
@@ -91,9 +91,7 @@ def write_map(raw: RawLevel) -> bytes:
     Raises:
         LevelFormatError: if the format cannot hold a header field or a record.
     """
-    header = header_fault(raw)
-    if header:
-        raise LevelFormatError(raw.source, header.field, header.expected, header.got)
+    check_header(raw)
     fault = writing_fault(raw.records)
     if fault:
         raise _error(raw.source, fault)

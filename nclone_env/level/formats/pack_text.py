@@ -35,7 +35,7 @@ import numpy as np
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, kind_name
-from nclone_env.level.formats.header import MAX_TITLE, encoded_name, header_fault, read_name
+from nclone_env.level.formats.header import MAX_TITLE, check_header, encoded_name, read_name
 from nclone_env.level.level import RawLevel, Record
 from nclone_env.level.records import loading_fault
 
@@ -156,14 +156,12 @@ def write_pack(levels: Sequence[RawLevel]) -> bytes:
         LevelFormatError: if a pack cannot hold a title, or would change a record: it keeps the order of the types and,
             of most types, no orientation and mode.
     """
-    return b"".join(_START + _encoded_title(raw) + _END + _digits_of(raw) + _END + b"\n" for raw in levels)
-
-
-def _encoded_title(raw: RawLevel) -> bytes:
-    fault = header_fault(raw)
-    if fault:
-        raise LevelFormatError(raw.source, fault.field, fault.expected, fault.got)
-    return encoded_name(raw.title, MAX_TITLE) or b""
+    lines = []
+    for raw in levels:
+        check_header(raw)
+        title = encoded_name(raw.title, MAX_TITLE) or b""
+        lines.append(_START + title + _END + _digits_of(raw) + _END + b"\n")
+    return b"".join(lines)
 
 
 def _digits_of(raw: RawLevel) -> bytes:

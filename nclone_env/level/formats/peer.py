@@ -24,14 +24,12 @@ import numpy as np
 
 from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.formats.attract import is_attract
-from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map
+from nclone_env.level.formats.attract import SMALLEST_MAP, is_attract, read_inputs
+from nclone_env.level.formats.map_bytes import read_map
 from nclone_env.level.level import RawLevel
 
 _HEAD, _OLDER_HEAD = struct.Struct("<3I?"), struct.Struct("<2I")
 _VERSION = 1
-_SMALLEST_MAP = RECORDS_OFFSET + RECORD_SIZE
-_ALL_INPUTS = INPUT_JUMP | INPUT_RIGHT | INPUT_LEFT
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +55,6 @@ def is_peer(data: bytes) -> bool:
 def read_peer(data: bytes, source: str = "<bytes>") -> PeerFile:
     """Read a recording.
 
-    Args:
-        data: all bytes of the file.
-
     Raises:
         LevelFormatError: if lengths, inputs or map block break the format.
     """
@@ -68,23 +63,18 @@ def read_peer(data: bytes, source: str = "<bytes>") -> PeerFile:
         raise LevelFormatError(source, "offset 0", "lengths of a map block and of inputs that make the file", "others")
     first, map_length, won = sizes
     last = first + map_length
-    inputs = np.frombuffer(bytes(data[last:]), np.uint8)
-    invalid = np.flatnonzero(inputs > _ALL_INPUTS)
-    if invalid.size:
-        frame = int(invalid[0])
-        where = f"offset {last + frame}"
-        raise LevelFormatError(source, where, f"an input byte of 0..{_ALL_INPUTS}", str(inputs[frame]))
+    inputs = read_inputs(data, last, source, INPUT_JUMP | INPUT_RIGHT | INPUT_LEFT)
     return PeerFile(read_map(data[first:last], source), inputs, won)
 
 
 def _sizes(data: bytes) -> tuple[int, int, bool | None] | None:
     """Return the place and length of the map block, and whether the run reached the exit; None for other data."""
-    if len(data) < _HEAD.size + _SMALLEST_MAP:
+    if len(data) < _HEAD.size + SMALLEST_MAP:
         return None
     version, map_length, frames, won = _HEAD.unpack_from(data)
-    if version == _VERSION and map_length >= _SMALLEST_MAP and _HEAD.size + map_length + frames == len(data):
+    if version == _VERSION and map_length >= SMALLEST_MAP and _HEAD.size + map_length + frames == len(data):
         return _HEAD.size, map_length, won
     map_length, frames = _OLDER_HEAD.unpack_from(data)  # level files have lengths there too, the second one 0
-    if map_length >= _SMALLEST_MAP and frames and _OLDER_HEAD.size + map_length + frames == len(data):
+    if map_length >= SMALLEST_MAP and frames and _OLDER_HEAD.size + map_length + frames == len(data):
         return _OLDER_HEAD.size, map_length, None
     return None

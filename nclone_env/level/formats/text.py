@@ -34,7 +34,7 @@ import tomllib
 from typing import Any
 
 from nclone_env.errors import LevelFormatError, shortened
-from nclone_env.level.formats.header import GAME_MODE_NAMES, GAME_MODES, header_fault
+from nclone_env.level.formats.header import GAME_MODE_NAMES, GAME_MODES, check_header, header_fault
 from nclone_env.level.formats.lines import format_entity, format_tiles, parse_entities, parse_tiles
 from nclone_env.level.level import UNPUBLISHED, RawLevel, Record
 from nclone_env.level.records import writing_fault
@@ -86,9 +86,7 @@ def format_text(raw: RawLevel) -> str:
     Raises:
         LevelFormatError: if the level has tiles above 37, or a header field or record that no file can hold.
     """
-    header = header_fault(raw)
-    if header:
-        raise LevelFormatError(raw.source, header.field, header.expected, header.got)
+    check_header(raw)
     fault = writing_fault(raw.records)
     if fault:
         raise LevelFormatError(raw.source, f"record {fault.record}", fault.expected, fault.got)

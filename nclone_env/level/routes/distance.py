@@ -19,6 +19,7 @@ import numpy as np
 
 from nclone_env.constants import COLUMNS, ROWS
 from nclone_env.jit import kernel
+from nclone_env.level.routes.lattice import HALF_DOOR, clear_nodes, nodes_at_door, spread
 from nclone_env.level.tiles import SOLID_SAMPLES
 
 FIELD_SHAPE = (2 * ROWS + 1, 2 * COLUMNS + 1)
@@ -29,7 +30,6 @@ _REACH = 2  # lattice lines on each side that a point looks at for its nearest n
 Point = tuple[int, int]
 TO_SWITCH, TO_EXIT, AREA = range(3)
 PLANES = 3
-HALF_DOOR = 12.0  # pixels, half the length of a door
 
 
 def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequence[Point]) -> np.ndarray:
@@ -43,17 +43,16 @@ def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequen
     Returns:
         (1 + X, 51, 89), read-only: first the shortest path by any switch to its exit; then the path to each exit.
     """
-    free = np.zeros(FIELD_SHAPE, dtype=np.bool_)
-    find_free_nodes(solid_mask(tiles), free)
+    free = free_nodes(tiles)
     fields = np.full((1 + len(exits), *FIELD_SHAPE), np.inf, dtype=np.float32)
     for number, point in enumerate(exits, start=1):
         seed(fields[number], free, point, 0.0)
-        spread(fields, number, free)
+        spread(fields[number], free, SPACING)
     for number, (x, y) in enumerate(switches, start=1):
         onward = float(distance_at(fields, number, float(x), float(y)))
         if math.isfinite(onward):
             seed(fields[0], free, (x, y), onward)
-    spread(fields, 0, free)
+    spread(fields[0], free, SPACING)
     fields.flags.writeable = False
     return fields
 
@@ -61,21 +60,6 @@ def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequen
 def solid_mask(tiles: np.ndarray) -> np.ndarray:
     """Return (300, 528) bool: whether each 2 x 2 pixel square of the world is solid."""
     return np.ascontiguousarray(SOLID_SAMPLES[tiles].transpose(0, 2, 1, 3)).reshape(ROWS * 12, COLUMNS * 12)
-
-
-@kernel
-def find_free_nodes(solid, free):
-    """Write into ``free``, (51, 89) bool, whether a disc of radius ``CLEARANCE`` around each node is free of solids."""
-    reach = int(CLEARANCE / 2.0) + 1
-    for j in range(1, FIELD_SHAPE[0] - 1):
-        for i in range(1, FIELD_SHAPE[1] - 1):
-            blocked = False
-            for b in range(-reach, reach):
-                for a in range(-reach, reach):
-                    dx, dy = 2.0 * a + 1.0, 2.0 * b + 1.0
-                    if dx * dx + dy * dy < CLEARANCE * CLEARANCE and solid[6 * j + b, 6 * i + a]:
-                        blocked = True
-            free[j, i] = not blocked
 
 
 def seed(field: np.ndarray, free: np.ndarray, point: Point, onward: float) -> None:
@@ -87,37 +71,6 @@ def seed(field: np.ndarray, free: np.ndarray, point: Point, onward: float) -> No
     near = lengths <= max(_REACH * SPACING, lengths.min())
     values = (onward + lengths[near]).astype(np.float32)
     field[rows[near], columns[near]] = np.minimum(field[rows[near], columns[near]], values)
-
-
-@kernel
-def spread(fields, number, free):
-    """Relax one seeded (51, 89) float32 field in place until every free node holds its shortest path length.
-
-    Sweeps in four directions until nothing changes: the fixed point does not depend on their order.
-    """
-    _, rows, columns = fields.shape
-    diagonal = SPACING * math.sqrt(2.0)
-    changed = True
-    sweep = 0
-    while changed or sweep % 4 != 0:
-        if sweep % 4 == 0:
-            changed = False
-        down, right = sweep % 2 == 0, sweep % 4 < 2
-        for row in range(1, rows - 1):
-            j = row if down else rows - 1 - row
-            for column in range(1, columns - 1):
-                i = column if right else columns - 1 - column
-                if not free[j, i]:
-                    continue
-                best = fields[number, j, i]
-                for b in range(-1, 2):
-                    for a in range(-1, 2):
-                        length = SPACING if a == 0 or b == 0 else diagonal
-                        best = min(best, np.float32(fields[number, j + b, i + a] + length))
-                if best < fields[number, j, i]:
-                    fields[number, j, i] = best
-                    changed = True
-        sweep += 1
 
 
 @kernel
@@ -183,9 +136,7 @@ def downhill(fields, number, j, i):
 
 def free_nodes(tiles: np.ndarray) -> np.ndarray:
     """Return (51, 89) bool: the nodes of the lattice at which the ninja fits between the tiles, (25, 44) uint8."""
-    free = np.zeros(FIELD_SHAPE, dtype=np.bool_)
-    find_free_nodes(solid_mask(tiles), free)
-    return free
+    return clear_nodes(solid_mask(tiles), CLEARANCE, FIELD_SHAPE)
 
 
 def write_reach_fields(
@@ -205,19 +156,15 @@ def write_reach_fields(
     for plane, points in ((TO_SWITCH, switches), (TO_EXIT, exits)):
         for point in points:
             seed(out[plane], left & seen_nodes(point, closed), point, 0.0)
-        spread(out, plane, left)
+        spread(out[plane], left, SPACING)
     write_shares(out, AREA, left, max(np.count_nonzero(free), 1), np.empty(free.size, dtype=np.int32))
 
 
 def nodes_at_doors(doors: np.ndarray) -> np.ndarray:
     """Return (51, 89) bool: the nodes at which the ninja would touch one of some doors."""
-    rows, columns = np.indices(FIELD_SHAPE) * SPACING
     touched = np.zeros(FIELD_SHAPE, dtype=np.bool_)
     for door in doors:
-        half_x, half_y = (0.0, HALF_DOOR) if door["vertical"] else (HALF_DOOR, 0.0)
-        dx = np.maximum(np.abs(columns - door["x"]) - half_x, 0.0)
-        dy = np.maximum(np.abs(rows - door["y"]) - half_y, 0.0)
-        touched |= dx * dx + dy * dy < CLEARANCE * CLEARANCE
+        touched |= nodes_at_door(door, CLEARANCE)[::2, ::2]  # every second node of the finer lattice
     return touched
 
 

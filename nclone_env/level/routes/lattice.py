@@ -13,15 +13,14 @@ import numpy as np
 
 from nclone_env.constants import COLUMNS, FACING_X, FACING_Y, RADIUS, ROWS
 from nclone_env.jit import kernel
-from nclone_env.level.routes.distance import HALF_DOOR
 
 SPACING = 6.0
 LATTICE = (4 * ROWS + 1, 4 * COLUMNS + 1)
+HALF_DOOR = 12.0  # pixels, half the length of a door
 FAR = 1e9
 """Path length where there is no path."""
-_DIAGONAL = SPACING * math.sqrt(2.0)
-_NODES = LATTICE[0] * LATTICE[1]
-_PER_NODE = 3  # squares of the mask of solids, 2 x 2 pixels each, from one node to the next
+_DIAGONAL = math.sqrt(2.0)
+_BORDER = 6  # squares of the mask of solids, 2 x 2 pixels each, along the border of the world without free nodes
 _MINE_FACTOR = np.float32(4.0)
 _DOOR_REACH = RADIUS - 1.0
 _HALF_ONE_WAY = 17.0
@@ -32,14 +31,15 @@ _Nodes = tuple[slice, slice]
 _EVERYWHERE: _Nodes = slice(0, LATTICE[0]), slice(0, LATTICE[1])
 
 
-def clear_nodes(solid: np.ndarray, clearance: float) -> np.ndarray:
-    """Return (101, 177) bool: whether a disc around each node is free of tiles.
+def clear_nodes(solid: np.ndarray, clearance: float, shape: tuple[int, int] = LATTICE) -> np.ndarray:
+    """Return bool: whether a disc around each node is free of tiles.
 
     Args:
         solid: (300, 528) bool, as of ``level.routes.distance.solid_mask``.
         clearance: radius of the disc, pixels.
+        shape: of the lattice, whose nodes divide the squares of ``solid`` evenly.
     """
-    free = np.zeros(LATTICE, dtype=np.bool_)
+    free = np.zeros(shape, dtype=np.bool_)
     _find_clear(solid, free, clearance)
     return free
 
@@ -47,10 +47,11 @@ def clear_nodes(solid: np.ndarray, clearance: float) -> np.ndarray:
 @kernel
 def _find_clear(solid, free, clearance):
     """Write whether a disc around each node is free; those next to the border of the world are not."""
-    reach = int(clearance / 2.0) + 1
-    for j in range(2, free.shape[0] - 2):
-        for i in range(2, free.shape[1] - 2):
-            free[j, i] = _is_clear(solid, _PER_NODE * j, _PER_NODE * i, reach, clearance)
+    reach, squares = int(clearance / 2.0) + 1, solid.shape[0] // (free.shape[0] - 1)
+    first = _BORDER // squares
+    for j in range(first, free.shape[0] - first):
+        for i in range(first, free.shape[1] - first):
+            free[j, i] = _is_clear(solid, squares * j, squares * i, reach, clearance)
 
 
 @kernel
@@ -93,12 +94,12 @@ def _nodes_near(x: float, y: float, width: float, height: float) -> _Nodes:
     return rows, columns
 
 
-def nodes_at_door(door: np.void) -> np.ndarray:
-    """Return (101, 177) bool: the nodes that a ``DOOR`` blocks while it is closed."""
+def nodes_at_door(door: np.void, reach: float = _DOOR_REACH) -> np.ndarray:
+    """Return (101, 177) bool: the nodes that a ``DOOR`` blocks while it is closed, those nearer than ``reach``."""
     half_x, half_y = (0.0, HALF_DOOR) if door["vertical"] else (HALF_DOOR, 0.0)
     x, y, blocked = float(door["x"]), float(door["y"]), np.zeros(LATTICE, dtype=np.bool_)
-    nodes = _nodes_near(x, y, half_x + _DOOR_REACH, half_y + _DOOR_REACH)
-    blocked[nodes] = _lengths(nodes, x, y, half_x, half_y) < _DOOR_REACH
+    nodes = _nodes_near(x, y, half_x + reach, half_y + reach)
+    blocked[nodes] = _lengths(nodes, x, y, half_x, half_y) < reach
     return blocked
 
 
@@ -174,15 +175,32 @@ def path_lengths(
         return field
     seeds = lengths <= max(reach, nearest)
     field[seeds] = onward + lengths[seeds]
-    steps = np.zeros(LATTICE, dtype=np.uint8) if barred is None else barred
-    _spread(field, costs, steps, towards, np.empty(_NODES, dtype=np.int32), np.zeros(LATTICE, dtype=np.bool_))
+    spread(field, costs, SPACING, barred, towards)
     return field
 
 
+def spread(
+    field: np.ndarray, costs: np.ndarray, spacing: float, barred: np.ndarray | None = None, towards: bool = True
+) -> None:
+    """Shorten the lengths of a seeded field until none can be, pixels, in place.
+
+    Args:
+        field: (rows, columns) float32, ``FAR`` or infinite where nothing is known.
+        costs: factors as for :func:`path_lengths`, or whether a node is free; none at the border is.
+        spacing: pixels from one node to the next.
+        barred: as for :func:`path_lengths`.
+        towards: likewise.
+    """
+    steps = np.zeros(field.shape, dtype=np.uint8) if barred is None else barred
+    queue, queued = np.empty(field.size, dtype=np.int32), np.zeros(field.shape, dtype=np.bool_)
+    _spread(field, costs.astype(np.float32, copy=False), steps, towards, spacing, queue, queued)
+
+
 @kernel
-def _spread(field, costs, barred, towards, queue, queued):
-    """Correct the lengths of a seeded field until none can be shortened; (17877,) int32 and (101, 177) bool scratch."""
+def _spread(field, costs, barred, towards, spacing, queue, queued):
+    """Do as :func:`spread` says; scratch for each node, int32 and bool."""
     rows, columns = field.shape
+    diagonal = spacing * _DIAGONAL
     first, waiting = 0, 0
     for node in range(rows * columns):
         if field[node // columns, node % columns] < FAR:
@@ -198,7 +216,7 @@ def _spread(field, costs, barred, towards, queue, queued):
             for a in range(-1, 2):
                 row, column = j + b, i + a
                 cost = costs[row, column]
-                length = np.float32(field[j, i] + cost * (SPACING if a == 0 or b == 0 else _DIAGONAL))
+                length = np.float32(field[j, i] + cost * (spacing if a == 0 or b == 0 else diagonal))
                 if cost > 0.0 and length < field[row, column] and (a != 0 or b != 0):
                     steps = barred[row, column] >> step_bit(-a, -b) if towards else barred[j, i] >> step_bit(a, b)
                     if steps & 1:

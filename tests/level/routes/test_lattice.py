@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from nclone_env.constants import FACING_X, FACING_Y
 from nclone_env.level.compile import ENTITY
-from nclone_env.level.routes.distance import HALF_DOOR
 from nclone_env.level.routes.lattice import (
+    HALF_DOOR,
     LATTICE,
     SPACING,
     mine_costs,

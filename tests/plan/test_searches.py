@@ -8,7 +8,7 @@ from nclone_env.level.build import build_level
 from nclone_env.plan.searches import Rounds
 from nclone_env.plan.solver import POLISHED, SHORTER, TUBE, solve
 
-from .test_objective import LEVEL as GOLD_LEVEL
+from .test_task import LEVEL as GOLD_LEVEL
 
 LEVEL = "jumps/03-islands"
 BUDGET = 700_000

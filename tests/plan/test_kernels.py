@@ -1,9 +1,23 @@
-"""Successors of worlds against the session, which plays the same inputs."""
+"""The table of keys; successors of worlds against the session, which plays the same inputs."""
 
 import numpy as np
+import pytest
 
 from nclone_env.level.build import build_room
-from nclone_env.plan.kernels import DIED, DOOR, GOLD, SWITCH, WON, copy_rows, expand
+from nclone_env.plan.kernels import (
+    DIED,
+    DOOR,
+    EMPTY,
+    GOLD,
+    PLACE_BYTES,
+    SWITCH,
+    WON,
+    copy_rows,
+    expand,
+    find_place,
+    make_table,
+    places_for,
+)
 from nclone_env.sim.keys import key_parts
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import make_worlds
@@ -13,6 +27,36 @@ LEVEL = build_room(
     "exit 60 58", "exit_switch 46 58", "gold 44 58", "mine 30 58", "locked_door 70 56 0", "locked_door_switch 48 58"
 )
 HOLD = 20
+
+
+def insert(table, key, number):
+    place = find_place(table, np.uint64(key))
+    table.keys[place], table.numbers[place] = key, number
+
+
+def lookup(table, key):
+    return int(table.numbers[find_place(table, np.uint64(key))])
+
+
+@pytest.mark.parametrize("count", [1, 6, 7, 1000])
+def test_the_size_is_known_beforehand(count):
+    table = make_table(count)
+    assert len(table.keys) == places_for(count)
+    assert sum(array.nbytes for array in table) == PLACE_BYTES * places_for(count)
+    assert count <= 0.75 * len(table.keys)
+
+
+def test_keys_are_found_until_the_table_is_full():
+    rng = np.random.default_rng(0)
+    keys = [int(key) for key in rng.integers(0, 2**63, 500)]
+    keys += [key + 64 for key in range(0, 64 * 1024, 1024)]  # chains of collisions
+    table, expected = make_table(len(keys)), {}
+    for number, key in enumerate(keys):
+        insert(table, key, number)
+        expected[key] = number
+    assert [lookup(table, key) for key in keys] == [expected[key] for key in keys]
+    assert lookup(table, 12345) == EMPTY
+    assert np.count_nonzero(table.numbers != EMPTY) == len(expected)
 
 
 def expanded(session, rows, hold=HOLD):

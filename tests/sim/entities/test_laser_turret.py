@@ -18,9 +18,9 @@ from nclone_env.sim.entities.laser_motion import (
     SPINNER,
 )
 
-from ....naive.geometry import TileWorld
-from ....naive.laser import NaiveSurfaceLaser
-from ...shooting import ShootingRange
+from ...naive.geometry import TileWorld
+from ...naive.laser import NaiveSurfaceLaser
+from ..shooting import ShootingRange
 
 FAR_AWAY = (900.0, 500.0)
 HALF_PI = np.pi / 2
