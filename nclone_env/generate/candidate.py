@@ -7,7 +7,6 @@ none with the same tiles or their mirror image, can ever be among those of the o
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from nclone_env.generate.families.table import BY_KIND, FAMILIES, MOST_FRAMES, N
 from nclone_env.generate.matters import Furnished, Trimmed, furnish, shows, trim
 from nclone_env.generate.route import Unusable
 from nclone_env.generate.search import edited, first_solution, shorter_solution
+from nclone_env.kinds import kind_name
 from nclone_env.level import LevelSet, mirrored_tiles, pack, validate
 from nclone_env.plan import make_task
 
@@ -38,29 +38,16 @@ def split_of(tiles: np.ndarray) -> str:
     return SPLITS[hashlib.blake2b(min(ways), digest_size=1).digest()[0] & 1]
 
 
-@dataclass(frozen=True, eq=False)
-class Accepted:
-    """A sketch that passed.
-
-    Attributes:
-        aim: what the family was asked for, 0 easy to 100 hard.
-        trimmed: the level with its solution, and what was removed from the sketch.
-        difficulty: what was measured.
-    """
-
-    aim: int
-    trimmed: Trimmed
-    difficulty: Difficulty
-
-
-def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> Accepted:
-    """Draw a level and check it.
+def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> tuple[int, Trimmed, Difficulty]:
+    """Draw a level of a seed and check it.
 
     Args:
-        family: its name.
-        seed: of all random choices.
         split: that its tiles must belong to.
         bounds: least and greatest difficulty.
+
+    Returns:
+        What the family was asked for, 0 easy to 100 hard; the level with its solution, and what was removed from the
+        sketch; what was measured.
 
     Raises:
         Unusable: if it fails; the message is the reason.
@@ -88,7 +75,7 @@ def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> A
     _demand(
         all(shows(trimmed.level, trimmed.task.level_set, *witness) for witness in trimmed.witnesses), "witness lost"
     )
-    return Accepted(aim, trimmed, measured)
+    return aim, trimmed, measured
 
 
 def _demand(holds: bool, reason: str) -> None:
@@ -98,14 +85,14 @@ def _demand(holds: bool, reason: str) -> None:
 
 def is_safe(levels: LevelSet) -> bool:
     """Return whether the ninja survives a while at the start without input."""
-    states = play_out(levels, np.zeros(_REST, np.uint8)).ninjas["state"]
+    states = play_out(levels, np.zeros(_REST, np.uint8))["state"]
     return bool((states < DEAD).all())
 
 
 def _has_needed(family: str, trimmed: Trimmed) -> bool:
     """Return whether something is left that the family is about."""
     needed = NEEDED.get(family)
-    return needed is None or any(group[0][0] in needed for group, _ in trimmed.witnesses)
+    return needed is None or any(kind_name(group[0][0]) in needed for group, _ in trimmed.witnesses)
 
 
 def _measure(trimmed: Trimmed, effort: int, seed: int) -> Difficulty:

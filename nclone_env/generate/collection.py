@@ -24,19 +24,13 @@ TABLE_SUFFIX, FOLDER_SUFFIX = ".jsonl", "-recordings"
 
 @dataclass(frozen=True)
 class CollectionFiles:
-    """Where a collection is written.
-
-    Attributes:
-        pack: the pack.
-        table: the rows, next to it.
-        folder: the recordings, next to it.
-    """
+    """Where a collection is written: a pack, with the table and the recordings next to it."""
 
     pack: Path
 
     @property
     def table(self) -> Path:
-        """The JSON lines."""
+        """The rows, JSON lines."""
         return self.pack.with_suffix(TABLE_SUFFIX)
 
     @property
@@ -106,10 +100,7 @@ def write_collection(files: CollectionFiles, made: Iterator[PackEntry], on_entry
 
     If making a level fails, those before it are kept, and the error is raised.
 
-    Args:
-        files: where; what is there is replaced.
-        made: the levels.
-        on_entry: called with each level.
+    What is at their places is replaced.
 
     Raises:
         OSError: if a file cannot be written; nothing is replaced if it is a recording.

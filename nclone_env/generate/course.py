@@ -12,7 +12,7 @@ from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, ROCKET_TURRET
 from nclone_env.level import LevelSet
 from nclone_env.plan import play
-from nclone_env.sim import Frames, Session, make_worlds, random_bits
+from nclone_env.sim import Session, make_worlds, random_bits
 from nclone_env.sim.tick import start
 
 NO_HAZARDS = 10_000
@@ -26,9 +26,9 @@ FRAMES = 1800
 _INPUTS = tuple(INPUT_OF_ACTION)
 
 
-def play_out(levels: LevelSet, inputs: np.ndarray, entities: bool = False) -> Frames:
-    """Return the states of the first level of a set after each frame of a run."""
-    return Session(levels, max_frames=len(inputs)).record(inputs, entities=entities)
+def play_out(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
+    """Return the (T,) ``NINJA_RECORD`` of the first level of a set after each frame of a run."""
+    return Session(levels, max_frames=len(inputs)).record(inputs, entities=False).ninjas
 
 
 def wins_at_end(ninjas: np.ndarray) -> bool:
@@ -47,7 +47,7 @@ def least_clearance(levels: LevelSet, inputs: np.ndarray) -> int:
 
     Mines, drones, guards, balls and flying rockets count, as circles; shots, and blocks that crush, do not.
     """
-    frames, entities = play_out(levels, inputs, entities=True), levels.entities_of(0)
+    frames, entities = Session(levels, max_frames=len(inputs)).record(inputs), levels.entities_of(0)
     least = NO_HAZARDS / 10.0
     for slot in np.flatnonzero(np.isin(entities["type"], _TOUCHED)).tolist():
         entity, kind = entities[slot], KINDS[int(entities[slot]["type"])]
@@ -79,11 +79,5 @@ def count_wins(levels, worlds, seed, runs):
 
 
 def random_wins(levels: LevelSet, runs: int, seed: int) -> int:
-    """Return how many of some runs with random inputs, each held for 12 frames, complete a level within 30 seconds.
-
-    Args:
-        levels: a set of one level.
-        runs: number of runs.
-        seed: of the random inputs.
-    """
+    """Return how many of some runs with random inputs, each held for 12 frames, complete a level within 30 seconds."""
     return int(count_wins(levels.arrays, make_worlds(1, levels, FRAMES), seed, runs))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.errors import ConfigError, did_you_mean, shortened
-from nclone_env.generate.candidate import SPLITS, TRAIN_SPLIT, Accepted, try_sketch
+from nclone_env.generate.candidate import SPLITS, TRAIN_SPLIT, try_sketch
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, Difficulty, check_range
 from nclone_env.generate.draws import seed_of
 from nclone_env.generate.families import DEFAULT_FAMILIES
@@ -114,11 +114,15 @@ def generate_level(
     rejected: Counter[str] = Counter()
     for attempt in range(ATTEMPTS):
         try:
-            accepted = try_sketch(family, seed_of(seed, split, family, number, attempt), split, difficulty)
+            aim, made, measured = try_sketch(family, seed_of(seed, split, family, number, attempt), split, difficulty)
         except Unusable as reason:
             rejected[str(reason)] += 1
-        else:
-            return _named(accepted, family, seed, number, split, rejected)
+            continue
+        level = Level.of(replace(made.level.raw, title=f"{family} {split} {seed}-{number}"))
+        removed = tuple(kind_name(record[0]) for record in made.removed)
+        return GeneratedLevel(
+            level, made.inputs, family, seed, number, split, aim, measured, removed, made.witnesses, rejected
+        )
     reasons = ", ".join(f"{reason}: {times}" for reason, times in rejected.most_common())
     raise ConfigError(
         f"difficulty: expected a range that levels of the family {family!r} have, got "
@@ -137,9 +141,7 @@ def generated_levels(
 
     Args:
         families: names in ``families.table.FAMILIES``.
-        seed: as for :func:`generate_level`.
-        split: likewise.
-        difficulty: likewise.
+        seed, split, difficulty: as for :func:`generate_level`.
 
     Raises:
         ConfigError: as :func:`generate_level`; also if there are no families.
@@ -149,26 +151,6 @@ def generated_levels(
     for number in count():
         family = families[number % len(families)]
         yield generate_level(family, seed, number, split=split, difficulty=difficulty)
-
-
-def _named(
-    accepted: Accepted, family: str, seed: int, number: int, split: str, rejected: Mapping[str, int]
-) -> GeneratedLevel:
-    """Return an accepted level with its name."""
-    trimmed = accepted.trimmed
-    return GeneratedLevel(
-        level=Level.of(replace(trimmed.level.raw, title=f"{family} {split} {seed}-{number}")),
-        inputs=trimmed.inputs,
-        family=family,
-        seed=seed,
-        number=number,
-        split=split,
-        aim=accepted.aim,
-        difficulty=accepted.difficulty,
-        removed=tuple(kind_name(record[0]) for record in trimmed.removed),
-        witnesses=trimmed.witnesses,
-        rejected=rejected,
-    )
 
 
 def check_generation(family: str, seed: int, number: int, split: str, difficulty: tuple[int, int]) -> None:

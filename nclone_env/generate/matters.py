@@ -20,29 +20,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nclone_env import kinds
 from nclone_env.generate.course import play_out, same_course, wins_at_end
 from nclone_env.generate.search import Edits, Found, first_solution, shorter_solution, with_levels
 from nclone_env.generate.sketch import Proposal, Sketch
-from nclone_env.kinds import (
-    BOUNCE_BLOCK,
-    DOOR_SWITCHES,
-    EXIT,
-    EXIT_SWITCH,
-    GOLD,
-    LOCKED_DOOR,
-    MINE,
-    NINJA,
-    ONE_WAY,
-    REGULAR_DOOR,
-    TOGGLE_MINE,
-)
 from nclone_env.level import Level, LevelSet, pack
 from nclone_env.plan import Task, make_task
 
-_UNCHECKED = (NINJA, GOLD, EXIT, EXIT_SWITCH, MINE, TOGGLE_MINE, *DOOR_SWITCHES.values())
-LANDMARKS = (REGULAR_DOOR, LOCKED_DOOR)
+_UNCHECKED = (
+    *(kinds.NINJA, kinds.GOLD, kinds.EXIT, kinds.EXIT_SWITCH, kinds.MINE, kinds.TOGGLE_MINE),
+    *kinds.DOOR_SWITCHES.values(),
+)
+LANDMARKS = (kinds.REGULAR_DOOR, kinds.LOCKED_DOOR)
 """Without one of these, the guide of a level is another: paths change, or the numbers of the landmarks."""
-_ROWS = (ONE_WAY, BOUNCE_BLOCK)
+_ROWS = (kinds.ONE_WAY, kinds.BOUNCE_BLOCK)
 _ADJOINING = 4  # units of 6 pixels
 _TURNS, _TURN = 3, 6_000
 _DOOR_FRAMES = 40_000
@@ -84,11 +75,9 @@ def trim(
     """Remove from a level what does not matter.
 
     Args:
-        level: the level.
-        task: the same, prepared.
+        task: the level, prepared.
         inputs: (T,) uint8, a solution.
         blocked: runs that probably show that some of the records matter.
-        seed: of the random choices.
         by_kind: as for :func:`groups_of`.
     """
     removed: list[tuple[int, ...]] = []
@@ -113,13 +102,11 @@ def shows(level: Level, levels: LevelSet, group: RecordGroup, inputs: np.ndarray
     """Return whether a run completes a level with or without some records, on another course without than with them.
 
     Args:
-        level: the level.
-        levels: the same, packed.
-        group: the records.
+        levels: the level, packed.
         inputs: (T,) uint8, the run.
     """
-    with_it = play_out(levels, inputs).ninjas
-    without = play_out(pack([without_group(level, group)]), inputs).ninjas
+    with_it = play_out(levels, inputs)
+    without = play_out(pack([without_group(level, group)]), inputs)
     return (wins_at_end(with_it) or wins_at_end(without)) and not same_course(with_it, without)
 
 
@@ -131,7 +118,7 @@ def groups_of(level: Level, by_kind: bool = False) -> list[RecordGroup]:
         if record[0] in _UNCHECKED:
             continue
         last = groups[-1][-1] if groups else None
-        if record[0] in DOOR_SWITCHES:
+        if record[0] in kinds.DOOR_SWITCHES:
             groups.append([record, records[place + 1]])
         elif last is not None and record[0] == last[0] and (by_kind or (record[0] in _ROWS and _adjoin(record, last))):
             groups[-1].append(record)
@@ -191,7 +178,7 @@ class _Check:
 
     def witness(self, seed: int) -> np.ndarray | None:
         """Return the inputs of a run that shows that the records matter; None if none was found."""
-        if not same_course(_ninjas(self._task.level_set, self.best), _ninjas(self._levels, self.best)):
+        if not same_course(play_out(self._task.level_set, self.best), play_out(self._levels, self.best)):
             return self.best
         task = self.task_without
         if self._new_guide:
@@ -208,14 +195,10 @@ class _Check:
 
     def _is_new(self, inputs: np.ndarray) -> bool:
         """Return whether a solution without the records fails with them; else it is the best one."""
-        if not wins_at_end(_ninjas(self._task.level_set, inputs)):
+        if not wins_at_end(play_out(self._task.level_set, inputs)):
             return True
         self.best = inputs
         return False
-
-
-def _ninjas(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
-    return play_out(levels, inputs).ninjas
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +227,6 @@ def furnish(sketch: Sketch, bare: Furnished, frames: int, seed: int, is_safe: Ca
         sketch: the level with its proposals.
         bare: the level without them, and its solution.
         frames: that the search for each first solution may simulate.
-        seed: of the random choices.
         is_safe: whether a level is safe at the start.
     """
     chosen: list[Proposal] = []
@@ -253,7 +235,7 @@ def furnish(sketch: Sketch, bare: Furnished, frames: int, seed: int, is_safe: Ca
             break
         level = sketch.level([*chosen, proposal])
         levels = pack([level])
-        if same_course(play_out(levels, bare.inputs).ninjas, play_out(bare.task.level_set, bare.inputs).ninjas):
+        if same_course(play_out(levels, bare.inputs), play_out(bare.task.level_set, bare.inputs)):
             continue
         if not is_safe(levels):
             continue

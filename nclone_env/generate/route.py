@@ -88,8 +88,6 @@ def plan_route(sketch: Sketch, draws: Draws, least: int, most: int = 1000) -> Ro
     The exit is far from the start; the switch is off the shortest way between them where that is possible.
 
     Args:
-        sketch: the level.
-        draws: random choices.
         least: fewest steps from the start by the switch to the exit.
         most: greatest number of these steps that is aimed at.
 
@@ -171,16 +169,8 @@ def add_gold(sketch: Sketch, route: Route, draws: Draws, groups: int) -> None:
             sketch.put("gold", place)
 
 
-def add_wall_mines(sketch: Sketch, cells: Iterable[Cell], draws: Draws, runs: int, longest: int = 4) -> None:
-    """Put runs of mines on floors, walls and ceilings next to some cells.
-
-    Args:
-        sketch: the level.
-        cells: where runs may begin.
-        draws: random choices.
-        runs: number of runs.
-        longest: most mines of a run, one a cell.
-    """
+def add_wall_mines(sketch: Sketch, cells: Iterable[Cell], draws: Draws, runs: int, longest: int) -> None:
+    """Put runs of mines, one a cell, on floors, walls and ceilings next to some cells."""
     chosen = list(cells)
     for _ in range(runs if chosen else 0):
         cell = draws.pick(chosen)
@@ -192,6 +182,14 @@ def add_wall_mines(sketch: Sketch, cells: Iterable[Cell], draws: Draws, runs: in
             if not sketch.is_free(*place) or not sketch.is_block(place[0] + right, place[1] + down):
                 break
             sketch.put("mine", place, 1 if dx == 0 else (3 if dx == 4 else 2), 1 if dy == 0 else (3 if dy == 4 else 2))
+
+
+def dress(
+    sketch: Sketch, route: Route, draws: Draws, mines: int, gold: tuple[int, int], *, longest: int = 3, steps: int = 4
+) -> None:
+    """Put runs of mines next to the way, some steps from the start; then groups of gold, their number from a range."""
+    add_wall_mines(sketch, away_from(route.middle, route.start, steps), draws, mines, longest)
+    add_gold(sketch, route, draws, draws.between(*gold))
 
 
 def away_from(cells: Sequence[Cell], centre: Cell, steps: int) -> list[Cell]:

@@ -59,13 +59,7 @@ class Found(NamedTuple):
 
 
 def first_solution(task: Task, frames: int, seed: int) -> Found:
-    """Search for a solution within a number of frames.
-
-    Args:
-        task: the level.
-        frames: to simulate, at most about 20,000 more.
-        seed: of the random choices.
-    """
+    """Search for a solution within a number of frames, at most about 20,000 more."""
     task = task._replace(max_frames=MAX_FRAMES)
     searches: dict[int, ArchiveSearch] = {}
     simulated = 0
@@ -93,14 +87,7 @@ def _run(inputs: np.ndarray) -> Replayed:
 
 
 def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> np.ndarray:
-    """Return the shortest solution that an archive finds within a number of frames; the given one if none is shorter.
-
-    Args:
-        task: the level.
-        inputs: (T,) uint8, a solution.
-        frames: to simulate.
-        seed: of the random choices.
-    """
+    """Return the shortest solution that an archive finds within some frames, (T,) uint8; the given one if none is."""
     task = task._replace(max_frames=MAX_FRAMES)
     search = ArchiveSearch(task, small_archive(task), _SHORTER_RULES, seed, _run(inputs))
     search.advance(frames, lambda: False)
@@ -110,11 +97,6 @@ def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> 
 
 class Edits:
     """Edits of a solution that make it shorter.
-
-    Args:
-        task: the level.
-        inputs: (T,) uint8, the solution.
-        seed: of the random choices.
 
     Attributes:
         best: the shortest solution so far.

@@ -13,6 +13,7 @@ import numpy as np
 
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
+from nclone_env.kinds import KINDS
 from nclone_env.level import Level, build_level
 
 OPEN, BLOCK = 0, 1
@@ -30,33 +31,8 @@ _MOONS = {(-1, -1): 10, (1, -1): 11, (1, 1): 12, (-1, 1): 13}
 _PIPES = {(-1, -1): 14, (1, -1): 15, (1, 1): 16, (-1, 1): 17}
 INNER_SHAPES = (_SLOPES, _PIPES)
 OUTER_SHAPES = (_SLOPES, _MOONS)
-_ORDER = (
-    "mine",
-    "gold",
-    "exit",
-    "exit_switch",
-    "regular_door",
-    "locked_door",
-    "trap_door",
-    "launch_pad",
-    "one_way",
-    "chaingun_drone",
-    "laser_drone",
-    "zap_drone",
-    "chaser_drone",
-    "floor_guard",
-    "bounce_block",
-    "rocket_turret",
-    "gauss_turret",
-    "thwump",
-    "toggle_mine",
-    "evil_ninja",
-    "laser_turret",
-    "boost_pad",
-    "death_ball",
-    "mini_drone",
-    "shove_thwump",
-)
+_ORDER = tuple(kind.name for kind in KINDS if kind.has_entity)
+"""The kinds in the order of level files; switches of doors come with their doors."""
 
 
 class Proposal(NamedTuple):
@@ -121,16 +97,7 @@ class Sketch:
         self.taken[cell[1], cell[0]] = True
 
     def put(self, name: str, cell: Cell, dx: int = CENTRE, dy: int = CENTRE, *, facing: int = 0, mode: int = 0) -> None:
-        """Put an entity into a cell.
-
-        Args:
-            name: as in level files.
-            cell: column and row.
-            dx: place in the cell from its left side, units of 6 pixels.
-            dy: place in the cell from its top, likewise.
-            facing: orientation.
-            mode: mode of drones and lasers.
-        """
+        """Put an entity into a cell, ``dx`` and ``dy`` units of 6 pixels from its left side and its top."""
         self._lines[name].append(_line(name, _place(cell, dx, dy), facing, mode))
         self.taken[cell[1], cell[0]] = True
 
@@ -163,11 +130,9 @@ class Sketch:
 
 
 def round_corners(sketch: Sketch, draws: Draws, inner: int, outer: int) -> None:
-    """Put slopes, pipes and moons into the corners of a level, all of one shape.
+    """Put slopes, pipes and moons into the corners of a level, all of one shape; before entities are placed.
 
     Args:
-        sketch: the level; before entities are placed.
-        draws: random choices.
         inner: percent of the corners of empty spaces to fill in.
         outer: percent of the corners of blocks to cut off.
     """

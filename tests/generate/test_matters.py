@@ -38,8 +38,8 @@ def test_a_door_across_the_way_is_kept_with_a_run_that_shows_why():
     assert result.removed == ()
     [(group, inputs)] = result.witnesses
     assert [record[0] for record in group] == [LOCKED_DOOR, LOCKED_DOOR + 1]
-    assert not wins_at_end(play_out(pack([level]), inputs).ninjas)
-    assert wins_at_end(play_out(pack([without_group(level, group)]), inputs).ninjas)
+    assert not wins_at_end(play_out(pack([level]), inputs))
+    assert wins_at_end(play_out(pack([without_group(level, group)]), inputs))
 
 
 def test_a_door_that_is_not_on_the_way_is_removed():
@@ -48,7 +48,7 @@ def test_a_door_that_is_not_on_the_way_is_removed():
     result = trimmed(corridor("locked_door 118 40 2\nlocked_door_switch 12 43", tiles=tiles))
     assert [record[0] for record in result.removed] == [LOCKED_DOOR, LOCKED_DOOR + 1]
     assert LOCKED_DOOR not in kinds(result.level)
-    assert wins_at_end(play_out(pack([result.level]), result.inputs).ninjas)
+    assert wins_at_end(play_out(pack([result.level]), result.inputs))
 
 
 def test_a_drone_far_from_the_way_is_removed():
@@ -111,8 +111,8 @@ def test_courses_are_compared_frame_by_frame():
     level, run = pack([corridor()]), np.full(20, 2, np.uint8)
     other = run.copy()
     other[-2] = 0
-    assert same_course(play_out(level, run).ninjas, play_out(level, run).ninjas)
-    assert not same_course(play_out(level, run).ninjas, play_out(level, other).ninjas)
+    assert same_course(play_out(level, run), play_out(level, run))
+    assert not same_course(play_out(level, run), play_out(level, other))
 
 
 @pytest.mark.parametrize(("mine", "expected"), [("", 10_000), ("mine 30 40", 0), ("mine 36 42", 220)])

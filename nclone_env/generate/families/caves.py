@@ -6,17 +6,12 @@ import numpy as np
 
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.route import add_gold, add_wall_mines, away_from, keep_largest, plan_route, scaled
+from nclone_env.generate.route import dress, keep_largest, plan_route, scaled
 from nclone_env.generate.sketch import Sketch, centre, mirror, round_corners
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
-    """Draw a level.
-
-    Args:
-        draws: random choices.
-        aim: 0 easy to 100 hard: length of the way, number of mines.
-    """
+    """Draw a level; the aim sets the length of the way and the number of mines."""
     made = Sketch()
     _hollow(made, draws, draws.between(44, 49))
     if draws.chance(25):
@@ -26,9 +21,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     round_corners(made, draws, 100, draws.pick((60, 100)))
     least = scaled(16, 46, aim)
     route = plan_route(made, draws, least, least + 30)
-    near = away_from(route.middle, route.start, 4)
-    add_wall_mines(made, near, draws, scaled(2, 22, aim), longest=3)
-    add_gold(made, route, draws, draws.between(3, 7))
+    dress(made, route, draws, scaled(2, 22, aim), (3, 7))
     return made
 
 

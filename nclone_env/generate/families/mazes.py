@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.route import Unusable, add_gold, add_wall_mines, away_from, scaled, set_route
+from nclone_env.generate.route import Unusable, dress, scaled, set_route
 from nclone_env.generate.sketch import Cell, Sketch, round_corners
 
 Edge = tuple[Cell, Cell]
@@ -60,12 +60,7 @@ class _Maze:
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
-    """Draw a level.
-
-    Args:
-        draws: random choices.
-        aim: 0 easy to 100 hard: number of chambers, doors and mines.
-    """
+    """Draw a level; the aim sets the numbers of chambers, doors and mines."""
     made = Sketch()
     width, height = draws.between(4, 6), draws.between(3, 4)
     maze = _Maze(
@@ -86,9 +81,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     for edge, chamber in doors:
         made.propose_door(places.door(edge), places.floor(made, draws, chamber))
     made.wanted = len(doors)
-    near = away_from(route.middle, route.start, 4)
-    add_wall_mines(made, near, draws, scaled(1, 14, aim), longest=3)
-    add_gold(made, route, draws, draws.between(5, 9))
+    dress(made, route, draws, scaled(1, 14, aim), (5, 9))
     return made
 
 

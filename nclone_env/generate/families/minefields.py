@@ -13,12 +13,7 @@ Hall = tuple[int, int, int, int]
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
-    """Draw a level.
-
-    Args:
-        draws: random choices.
-        aim: 0 easy to 100 hard: size of the hall, number of mines.
-    """
+    """Draw a level; the aim sets the size of the hall and the number of mines."""
     made = Sketch()
     width, height = scaled(30, 40, aim + draws.below(60)), scaled(12, 20, aim + draws.below(60))
     width, height = min(width, 40), min(height, 21)

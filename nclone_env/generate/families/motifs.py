@@ -16,12 +16,7 @@ from nclone_env.level import mirrored_tiles
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
-    """Draw a level.
-
-    Args:
-        draws: random choices.
-        aim: 0 easy to 100 hard: size of the form, length of the way, number of doors, movers and hazards.
-    """
+    """Draw a level; the aim sets size of the form, length of the way, numbers of doors, movers and hazards."""
     made, aim = Sketch(), aim * (aim + 60) // 140  # so that difficulties spread evenly
     made.tiles[:] = tiles_of(draw_form(draws, aim))
     keep_largest(made, 24)

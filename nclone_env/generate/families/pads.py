@@ -10,12 +10,7 @@ _UP_RIGHT, _UP_LEFT = 7, 5
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
-    """Draw a level.
-
-    Args:
-        draws: random choices.
-        aim: 0 easy to 100 hard: number and distance of the islands, number of mines.
-    """
+    """Draw a level; the aim sets the number and distance of the islands and the number of mines."""
     made = Sketch()
     islands = _islands(made, draws, aim)
     round_corners(made, draws, draws.pick((0, 60)), draws.pick((0, 60, 100)))

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.route import Route, add_gold, add_wall_mines, away_from, free_near, plan_route, scaled
+from nclone_env.generate.route import Route, away_from, dress, free_near, plan_route, scaled
 from nclone_env.generate.sketch import DOWN, LEFT, RIGHT, UP, Cell, Sketch, round_corners
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
-    """Draw a level.
-
-    Args:
-        draws: random choices.
-        aim: 0 easy to 100 hard: size of the level, number of movers and mines.
-    """
+    """Draw a level; the aim sets the size of the level and the numbers of movers and mines."""
     made = Sketch()
     _blocks(made, draws, aim)
     round_corners(made, draws, draws.pick((0, 40)), draws.pick((0, 50, 100)))
@@ -23,8 +18,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     for _ in range(4 * made.wanted + 4):
         propose, reach = draws.pick(_KINDS)
         propose(made, draws, [cell for cell in near[reach] if made.is_free(*cell)])
-    add_wall_mines(made, away_from(route.middle, route.start, 4), draws, scaled(0, 6, aim), longest=2)
-    add_gold(made, route, draws, draws.between(5, 9))
+    dress(made, route, draws, scaled(0, 6, aim), (5, 9), longest=2)
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.route import add_gold, add_wall_mines, away_from, plan_route, scaled
+from nclone_env.generate.route import dress, plan_route, scaled
 from nclone_env.generate.sketch import Sketch, centre, round_corners
 
 Span = tuple[int, int]
@@ -11,12 +11,7 @@ _LEAST_WIDTH, _LEAST_HEIGHT = 8, 5
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
-    """Draw a level.
-
-    Args:
-        draws: random choices.
-        aim: 0 easy to 100 hard: size of the building, number of mines.
-    """
+    """Draw a level; the aim sets the size of the building and the number of mines."""
     made = Sketch()
     width, height = scaled(26, 40, aim + draws.below(50)), scaled(12, 21, aim + draws.below(50))
     left, top = draws.between(1, 41 - width), draws.between(1, 22 - height)
@@ -24,9 +19,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     centre(made)
     round_corners(made, draws, draws.pick((0, 40, 90)), draws.pick((0, 30)))
     route = plan_route(made, draws, least=scaled(18, 45, aim))
-    near = away_from(route.middle, route.start, 4)
-    add_wall_mines(made, near, draws, scaled(1, 14, aim))
-    add_gold(made, route, draws, draws.between(5, 10))
+    dress(made, route, draws, scaled(1, 14, aim), (5, 10), longest=4)
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.route import Unusable, add_gold, add_wall_mines, away_from, plan_route, scaled
+from nclone_env.generate.route import Unusable, dress, plan_route, scaled
 from nclone_env.generate.sketch import Sketch, centre, round_corners
 
 Well = tuple[int, int, int, int]
@@ -13,12 +13,7 @@ Well = tuple[int, int, int, int]
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
-    """Draw a level.
-
-    Args:
-        draws: random choices.
-        aim: 0 easy to 100 hard: number and depth of the wells, number of mines.
-    """
+    """Draw a level; the aim sets the number and depth of the wells and the number of mines."""
     made = Sketch()
     wells = _wells(draws, aim)
     for left, right, top, bottom in wells:
@@ -31,9 +26,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     centre(made)
     round_corners(made, draws, draws.pick((0, 50, 100)), draws.pick((0, 40)))
     route = plan_route(made, draws, least=scaled(20, 60, aim))
-    near = away_from(route.middle, route.start, 4)
-    add_wall_mines(made, near, draws, scaled(1, 16, aim), longest=3)
-    add_gold(made, route, draws, draws.between(4, 8))
+    dress(made, route, draws, scaled(1, 16, aim), (4, 8))
     return made
 
 

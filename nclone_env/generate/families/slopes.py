@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.route import add_gold, add_wall_mines, away_from, plan_route, scaled
+from nclone_env.generate.route import dress, plan_route, scaled
 from nclone_env.generate.sketch import DOWN, OPEN, UP, Cell, Sketch, round_corners
 
 _UP_STEEP, _DOWN_STEEP = (8,), (9,)
@@ -14,12 +14,7 @@ _RUNS = (_FLAT, _FLAT, _UP_STEEP, _DOWN_STEEP, _UP_MILD, _DOWN_MILD)
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
-    """Draw a level.
-
-    Args:
-        draws: random choices.
-        aim: 0 easy to 100 hard: number and length of the storeys, number of mines.
-    """
+    """Draw a level; the aim sets the number and length of the storeys and the number of mines."""
     made = Sketch()
     storeys = min(scaled(2, 3, aim + draws.below(70)), 3)
     width, height = min(scaled(30, 38, aim + draws.below(60)), 40), 7
@@ -35,8 +30,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     for cell in gaps:
         if made.is_free(*cell):
             made.put("one_way", cell, dy=0, facing=UP if draws.chance(80) else DOWN)
-    add_wall_mines(made, away_from(route.middle, route.start, 5), draws, scaled(2, 16, aim), longest=3)
-    add_gold(made, route, draws, draws.between(5, 9))
+    dress(made, route, draws, scaled(2, 16, aim), (5, 9), steps=5)
     return made
 
 

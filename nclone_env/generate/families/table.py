@@ -18,24 +18,6 @@ from nclone_env.generate.families import (
     turrets,
 )
 from nclone_env.generate.sketch import Sketch
-from nclone_env.kinds import (
-    BOOST_PAD,
-    BOUNCE_BLOCK,
-    CHAINGUN_DRONE,
-    CHASER_DRONE,
-    DEATH_BALL,
-    FLOOR_GUARD,
-    GAUSS_TURRET,
-    LASER_DRONE,
-    LASER_TURRET,
-    LAUNCH_PAD,
-    LOCKED_DOOR,
-    MINI_DRONE,
-    ROCKET_TURRET,
-    THWUMP,
-    TRAP_DOOR,
-    ZAP_DRONE,
-)
 
 FAMILIES: Mapping[str, Callable[[Draws, int], Sketch]] = {
     module.__name__.rpartition(".")[2]: module.sketch
@@ -43,15 +25,11 @@ FAMILIES: Mapping[str, Callable[[Draws, int], Sketch]] = {
 }
 """The function of each family that draws a level: from random choices and an aim, 0 easy to 100 hard."""
 
-_DOORS = (LOCKED_DOOR, TRAP_DOOR)
-_MOVERS = (ZAP_DRONE, CHASER_DRONE, MINI_DRONE, FLOOR_GUARD, THWUMP)
-_SHOOTERS = (GAUSS_TURRET, ROCKET_TURRET, LASER_TURRET, DEATH_BALL, LASER_DRONE, CHAINGUN_DRONE)
-_PADS = (LAUNCH_PAD, BOOST_PAD, BOUNCE_BLOCK)
-NEEDED: Mapping[str, tuple[int, ...]] = {
-    "mazes": _DOORS,
-    "patrols": _MOVERS,
-    "turrets": _SHOOTERS,
-    "pads": _PADS,
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "mazes": ("locked_door", "trap_door"),
+    "patrols": ("zap_drone", "chaser_drone", "mini_drone", "floor_guard", "thwump"),
+    "turrets": ("gauss_turret", "rocket_turret", "laser_turret", "death_ball", "laser_drone", "chaingun_drone"),
+    "pads": ("launch_pad", "boost_pad", "bounce_block"),
 }
 """The kinds of which a level of a family must have one that matters."""
 BY_KIND = ("motifs",)

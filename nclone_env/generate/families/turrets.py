@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.route import Route, add_gold, add_wall_mines, away_from, free_near, plan_route, scaled
+from nclone_env.generate.route import Route, away_from, dress, free_near, plan_route, scaled
 from nclone_env.generate.sketch import DOWN, LEFT, RIGHT, UP, Sketch, mirror, round_corners
 
 _SHOOTERS = ("gauss_turret", "rocket_turret", "laser_turret", "laser_turret", "death_ball", "death_ball", "drone")
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
-    """Draw a level.
-
-    Args:
-        draws: random choices.
-        aim: 0 easy to 100 hard: size of the hall, number of turrets, balls and mines.
-    """
+    """Draw a level; the aim sets the size of the hall and the numbers of turrets, balls and mines."""
     made = Sketch()
     width, height = min(scaled(30, 38, aim + draws.below(60)), 40), min(scaled(12, 20, aim + draws.below(60)), 21)
     left, top = (42 - width) // 2, (23 - height) // 2
@@ -28,8 +23,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     made.wanted = scaled(1, 4, aim)
     for _ in range(4 * made.wanted + 4):
         _shooter(made, draws, route)
-    add_wall_mines(made, away_from(route.middle, route.start, 4), draws, scaled(0, 8, aim), longest=3)
-    add_gold(made, route, draws, draws.between(5, 9))
+    dress(made, route, draws, scaled(0, 8, aim), (5, 9))
     return made
 
 
