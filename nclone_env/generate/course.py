@@ -23,7 +23,6 @@ HOLD = 12
 """Frames that each random input is held."""
 FRAMES = 1800
 """Frames after which a run has failed: 30 seconds of the game."""
-_INPUTS = tuple(INPUT_OF_ACTION)
 
 
 def play_out(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
@@ -69,7 +68,7 @@ def count_wins(levels, worlds, seed, runs):
     for _ in range(runs):
         start(levels, worlds, 0, 0)
         for _ in range(FRAMES // HOLD):
-            code = _INPUTS[random_bits(seed, number) % len(_INPUTS)]
+            code = INPUT_OF_ACTION[random_bits(seed, number) % len(INPUT_OF_ACTION)]
             number += 1
             if play(levels, worlds, 0, code, HOLD) < HOLD:
                 break

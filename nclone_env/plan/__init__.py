@@ -22,16 +22,8 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.plan.archive import Archive, Rules, cells_that_fit, make_archive
     from nclone_env.plan.kernels import play
     from nclone_env.plan.saved import SEARCH_SUFFIX
-    from nclone_env.plan.searches import (
-        MOST_FRAMES,
-        ArchiveSearch,
-        PolishSearch,
-        Search,
-        Task,
-        compile_kernels,
-        make_task,
-    )
+    from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, compile_kernels
     from nclone_env.plan.smoothing import smooth
-    from nclone_env.plan.task import Replayed, origin_of
+    from nclone_env.plan.task import MOST_FRAMES, Replayed, Task, make_task, origin_of
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -6,6 +6,8 @@ from it without replaying the way there; the way is a chain of nodes, one for ea
 
 The memory is fixed when the archive is made. When all cells are taken, either only earlier visits are kept, or
 some cells make room (``plan.thinning``). When all nodes are taken, the ones that lead to no cell are dropped.
+
+In the kernels of all searches ``guide`` is a ``Guide``, ``parts`` are ``KeyParts`` and ``rules`` ``Rules``.
 """
 
 from __future__ import annotations
@@ -14,12 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
 from nclone_env.plan.kernels import (
     EMPTY,
+    INPUTS,
     PLACE_BYTES,
     KeyTable,
     find_place,
@@ -45,7 +47,6 @@ _STEPS = (8, 16, 30)
 _GOLD_BITS = 32  # of a key, below the part of the time
 _NODES_PER_CELL = 16
 _ROOT = 0
-_INPUTS = tuple(INPUT_OF_ACTION)
 
 CELL = np.dtype(
     [("key", "u8"), ("frame", "i4"), ("node", "i4"), ("visits", "i4"), ("way", "f4"), ("place", "i4"), ("step", "i4")],
@@ -114,25 +115,12 @@ class Archive(NamedTuple):
 
 
 def make_archive(levels: LevelSet, cells: int, origin: WorldArrays) -> Archive:
-    """Return an archive for a number of cells.
-
-    Args:
-        levels: level set of the worlds.
-        cells: number of cells.
-        origin: the world in which searches begin, see ``origin_of``.
-    """
+    """Return an archive for a number of cells; searches begin in the only world of ``origin`` (``origin_of``)."""
     worlds = make_worlds(cells + 2, levels)
     copy_world(origin, 0, worlds, cells + 1)
-    return Archive(
-        worlds,
-        make_table(cells),
-        np.zeros(cells, dtype=CELL),
-        np.zeros(cells * _NODES_PER_CELL, dtype=NODE),
-        np.zeros(cells * _NODES_PER_CELL, dtype=np.int32),
-        np.zeros(PLACES, dtype=np.int32),
-        np.zeros(PLACES, dtype=np.int32),
-        np.zeros(1, dtype=SEARCH),
-    )
+    nodes = cells * _NODES_PER_CELL
+    sizes = ((cells, CELL), (nodes, NODE), (nodes, "i4"), (PLACES, "i4"), (PLACES, "i4"), (1, SEARCH))
+    return Archive(worlds, make_table(cells), *(np.zeros(count, dtype) for count, dtype in sizes))
 
 
 def archive_bytes(levels: LevelSet, cells: int) -> int:
@@ -150,16 +138,7 @@ def cells_that_fit(levels: LevelSet, memory: int) -> int:
 
 @kernel
 def begin(levels, archive, guide, parts, rules, seed):
-    """Empty an archive and add the world in which the search begins.
-
-    Args:
-        levels: ``LevelArrays``.
-        archive: ``Archive``; limit, longest solution, price and hold are set beforehand.
-        guide: ``Guide``.
-        parts: ``KeyParts``.
-        rules: ``Rules``.
-        seed: integer.
-    """
+    """Empty an archive whose limit, longest solution, price and hold are set, and add the world to begin in."""
     for place in range(archive.table.numbers.shape[0]):
         archive.table.numbers[place] = EMPTY
     search = archive.search[0]
@@ -177,16 +156,8 @@ def begin(levels, archive, guide, parts, rules, seed):
 def explore(levels, archive, guide, parts, rules, until):
     """Search until so many frames are simulated, or a better solution is found, which becomes the limit for the next.
 
-    Args:
-        levels: ``LevelArrays``.
-        archive: ``Archive`` that has begun.
-        guide: ``Guide``.
-        parts: ``KeyParts``.
-        rules: ``Rules``.
-        until: number of frames, counted from the beginning of the search.
-
-    Returns:
-        Whether a better solution was found; ``SEARCH`` describes it.
+    Frames count from the beginning of the search. Return whether a better solution was found, which ``SEARCH``
+    describes.
     """
     search = archive.search[0]
     while search["frames"] < until:
@@ -248,11 +219,11 @@ def play_round(levels, archive, guide, parts, rules, number, steps):
     copy_world(worlds, number, worlds, scratch)
     node, frame = archive.cells[number]["node"], archive.cells[number]["frame"]
     used = search["nodes"]
-    code, left = _INPUTS[0], 0
+    code, left = INPUTS[0], 0
     for _ in range(steps):
         if left == 0:
-            drawn = draw(search, len(_INPUTS) * _LONGEST)
-            code, left = _INPUTS[drawn % len(_INPUTS)], 1 + drawn // len(_INPUTS)
+            drawn = draw(search, len(INPUTS) * _LONGEST)
+            code, left = INPUTS[drawn % len(INPUTS)], 1 + drawn // len(INPUTS)
         left -= 1
         played = play(levels, worlds, scratch, code, search["hold"])
         search["frames"] += played

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.kinds import EXIT_SWITCH
@@ -18,6 +19,8 @@ from nclone_env.level.routes import FAR, length_at
 from nclone_env.sim import copy_world
 from nclone_env.sim.tick import tick
 
+INPUTS = INPUT_OF_ACTION
+"""Input bytes that searches choose from."""
 EMPTY = -1
 _LOAD = 0.75
 """Largest share of the places that is used; chains of collisions stay short."""
@@ -57,11 +60,7 @@ def most_that_fit(size: Callable[[int], int], memory: int) -> int:
 
 
 def make_table(count: int) -> KeyTable:
-    """Return an empty table for so many keys.
-
-    Args:
-        count: most keys that will be in it.
-    """
+    """Return an empty table for at most so many keys."""
     places = places_for(count)
     return KeyTable(np.zeros(places, dtype=np.uint64), np.full(places, EMPTY, dtype=np.int32))
 
@@ -128,14 +127,7 @@ def least_path(guide, worlds, index):
 
 @kernel
 def gold_left(gold, worlds, index, step):
-    """Return (path to the nearest piece that is left and can be reached, the shares of all that are left), pixels.
-
-    Args:
-        gold: ``GoldGuide``.
-        worlds: ``WorldArrays``.
-        index: world.
-        step: landmarks taken.
-    """
+    """Return (path to the nearest piece that is left and can be reached, the shares of all that are left), pixels."""
     ninja = worlds.ninjas[index]
     nearest, shares = FAR, 0.0
     for place in range(gold.slots.shape[0]):

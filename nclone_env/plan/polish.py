@@ -12,12 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
 from nclone_env.plan.archive import gold_price
-from nclone_env.plan.kernels import path_remaining
+from nclone_env.plan.kernels import INPUTS, path_remaining
 from nclone_env.sim import WorldArrays, copy_world, draw, hash_future, make_worlds
 from nclone_env.sim.tick import tick
 
@@ -32,7 +31,6 @@ _SLACK = 90.0
 """Pixels by which the remaining path may exceed that of the solution at the same frame."""
 _CHECKED = 8
 """Frames from one comparison with the solution to the next."""
-_INPUTS = tuple(INPUT_OF_ACTION)
 _REMOVE, _LENGTHEN, _REPLACE, _KINDS = 0, 1, 2, 4  # 3: the input before goes on
 
 POLISH = np.dtype(
@@ -71,8 +69,6 @@ def make_polisher(levels: LevelSet, max_frames: int, origin: WorldArrays, hold: 
     """Return the memory for solutions of at most so many frames.
 
     Args:
-        levels: level set of the worlds.
-        max_frames: longest solution.
         origin: the world in which solutions begin, see ``origin_of``.
         hold: inputs change only in frames that are multiples of it.
         worse: frames that the solution may cost more than the best one.
@@ -81,14 +77,9 @@ def make_polisher(levels: LevelSet, max_frames: int, origin: WorldArrays, hold: 
     copy_world(origin, 0, worlds, 0)
     search = np.zeros(1, POLISH)
     search["hold"], search["worse"] = hold, worse
-    return Polisher(
-        worlds,
-        np.zeros(max_frames, np.uint8),
-        np.zeros(max_frames, np.uint8),
-        np.zeros(max_frames + _MOST_EDITS * (_LONGER + hold), np.uint8),
-        np.zeros(max_frames + 1, np.float32),
-        search,
-    )
+    inputs, best = np.zeros((2, max_frames), np.uint8)
+    edited = np.zeros(max_frames + _MOST_EDITS * (_LONGER + hold), np.uint8)
+    return Polisher(worlds, inputs, best, edited, np.zeros(max_frames + 1, np.float32), search)
 
 
 @kernel
@@ -128,14 +119,7 @@ def retrace(levels, polisher, guide, first, last):
 
 @kernel
 def polish(levels, polisher, guide, until):
-    """Search until so many frames are simulated, or a better solution is found; return whether it is.
-
-    Args:
-        levels: ``LevelArrays``.
-        polisher: ``Polisher`` that has taken a solution.
-        guide: ``Guide``.
-        until: number of frames, counted over all solutions.
-    """
+    """Search until so many frames are simulated for all solutions taken, or a better one is found; return whether."""
     search = polisher.search[0]
     while search["frames"] < until:
         first, size = edit(polisher)
@@ -169,7 +153,7 @@ def edit(polisher):
             size = lengthen(edited, place, count, size)
             latest = max(latest, place + 1) + count
         else:
-            code = _INPUTS[draw(search, len(_INPUTS))] if kind == _REPLACE else edited[max(place - 1, 0)]
+            code = INPUTS[draw(search, len(INPUTS))] if kind == _REPLACE else edited[max(place - 1, 0)]
             count = min(rounded_up(1 + draw(search, _HELD), unit), size - place)
             hold(edited, place, count, code)
             latest = max(latest, place + count)

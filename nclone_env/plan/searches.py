@@ -11,66 +11,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.errors import UnsupportedLevelError
-from nclone_env.level import Level, LevelArrays, LevelSet, build_room, pack
-from nclone_env.level.routes import Guide, make_guide
+from nclone_env.level import build_room
 from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, explore, make_archive
 from nclone_env.plan.polish import make_polisher, polish, take
-from nclone_env.plan.task import PRICES, Replayed, Start, origin_of
+from nclone_env.plan.task import Replayed, Task, make_task
 from nclone_env.plan.tube import lay, make_tube, search_tube
-from nclone_env.sim import KeyParts, Pace, Session, WorldArrays, key_parts
+from nclone_env.sim import Pace, Session, WorldArrays
 
-MAX_FRAMES = 5400
-"""The longest solution by default: 90 seconds of the game."""
-MOST_FRAMES = PRICES["all-gold"] - 1
-"""The longest solution that can be asked for, four and a half hours of the game; also the longest hold of an input."""
 _FIRST_TURN, _LONGEST_TURN = 5_000, 40_000
 """Frames of a search with weight 1 in the first round and in later ones; short rounds find easy solutions soon."""
 _GROWING = 3
 """Rounds in which they double."""
-
-
-class Task(NamedTuple):
-    """A level and an objective as searches need them."""
-
-    level_set: LevelSet
-    levels: LevelArrays
-    guide: Guide
-    parts: KeyParts
-    origin: WorldArrays
-    """The world in which solutions begin."""
-    price: int = 0
-    """Frames that a piece of gold left behind costs."""
-    max_frames: int = MAX_FRAMES
-    """Longest solution to look for."""
-    hold: int = 1
-    """Inputs change only in frames that are multiples of it."""
-
-    @property
-    def gold(self) -> int:
-        """Pieces of gold of the level."""
-        return int(self.levels.header[0]["gold_count"])
-
-
-def make_task(
-    level: Level, price: int = 0, max_frames: int = MAX_FRAMES, hold: int = 1, start: Start | None = None
-) -> Task:
-    """Prepare a level; the arguments are those of ``solve``.
-
-    Raises:
-        UnsupportedLevelError: if it has no exit.
-        ConfigError: if the world to start from is not one of the level.
-    """
-    levels = pack([level])
-    if not levels.arrays.header[0]["exit_count"]:
-        raise UnsupportedLevelError(f"level: expected a level with an exit, got {level.name!r}, which has none")
-    guide, parts = make_guide(levels, gold=price > 0), key_parts(levels)
-    task = Task(levels, levels.arrays, guide, parts, origin_of(levels, start), price, max_frames, hold)
-    return with_all_gold(task) if price == PRICES["all-gold"] else task
 
 
 @cache
@@ -85,25 +39,21 @@ def compile_kernels() -> None:
     Session(task.level_set).record(waiting.inputs, entities=False)  # replays solutions
 
 
-def with_all_gold(task: Task) -> Task:
-    """Return the task with a guide by which every piece of gold must be collected, if gold counts."""
-    gold = task.guide.gold._replace(each=np.ones(1, np.bool_))
-    return task._replace(guide=task.guide._replace(gold=gold)) if len(gold.slots) else task
-
-
 class Search(ABC):
     """A search for solutions that cost less than the best known to it.
 
     Args:
-        task: the level.
         progress: (1,) record, whose ``frames`` are those simulated since it began.
         known: solutions cost less.
         stage: name of the stage.
         weight: its share of a round.
+        archive: its memory of worlds, None if it has none.
     """
 
-    def __init__(self, task: Task, progress: np.ndarray, known: int, stage: str, weight: int):
-        self.stage, self.weight = stage, weight
+    def __init__(
+        self, task: Task, progress: np.ndarray, known: int, stage: str, weight: int, archive: Archive | None = None
+    ):
+        self.stage, self.weight, self._archive = stage, weight, archive
         self._task, self._progress, self._pace = task, progress, Pace()
         self._known = np.full(1, known, np.int64)  # the limit after the last exchange
 
@@ -136,12 +86,17 @@ class Search(ABC):
         """Take note of the best solution of all searches."""
 
     @abstractmethod
+    def _own_arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays that its state consists of besides an archive."""
+
     def _arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays that its state consists of."""
+        archived = {} if self._archive is None else _archived(self._archive)
+        return archived | self._own_arrays() | {"known": self._known}
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return what :meth:`restore` needs, views."""
-        return self._arrays()
+        """Return what :meth:`restore` needs, views; of an archive the part in use."""
+        arrays = self._arrays()
+        return arrays if self._archive is None else _used(self._archive, arrays)
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from a saved state of a search that was made with the same arguments.
@@ -156,14 +111,11 @@ class ArchiveSearch(Search):
     """A search for the exit from an archive of worlds.
 
     Args:
-        task: the level.
         archive: memory; emptied.
-        rules: its settings.
-        seed: of its random numbers.
         best: the best solution so far, None without one.
-        stage: name of the stage.
-        weight: its share of a round.
     """
+
+    _archive: Archive
 
     def __init__(
         self,
@@ -176,8 +128,8 @@ class ArchiveSearch(Search):
         weight: int = 1,
     ):
         known = best.cost if best else task.max_frames + 1 + task.price * task.gold
-        super().__init__(task, archive.search, known, stage, weight)
-        self._archive, self._rules = archive, rules
+        super().__init__(task, archive.search, known, stage, weight, archive)
+        self._rules = rules
         search = archive.search[0]
         search["longest"], search["price"], search["limit"] = task.max_frames, task.price, known
         search["hold"] = task.hold if task.hold > 1 else HOLD
@@ -194,27 +146,19 @@ class ArchiveSearch(Search):
         """Take note of the best solution; see :class:`Search`."""
         self._known[0] = self._archive.search[0]["limit"] = best.cost
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return _archived(self._archive) | {"known": self._known}
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Return the used part of the archive; see :class:`Search`."""
-        return _used(self._archive, self._arrays())
+    def _own_arrays(self) -> dict[str, np.ndarray]:
+        return {}
 
 
 class TubeSearch(Search):
     """A search around the best solution.
 
     Args:
-        task: the level.
         archive: memory; emptied.
         rules: size and speed of its cells.
         lag: frames that a state may be behind the solution.
         longest: frames of its longest solution.
-        seed: of its random numbers.
         best: the solution to begin with.
-        stage: name of the stage.
-        weight: its share of a round.
     """
 
     def __init__(
@@ -229,7 +173,7 @@ class TubeSearch(Search):
         stage: str = "",
         weight: int = 1,
     ):
-        super().__init__(task, archive.search, best.cost, stage, weight)
+        super().__init__(task, archive.search, best.cost, stage, weight, archive)
         way = 2.0 * float(task.guide.longest.max()) + float(task.guide.gold.shares.sum())
         self._rules, self._tube = rules, make_tube(archive, longest, way, lag)
         search = archive.search[0]
@@ -257,25 +201,17 @@ class TubeSearch(Search):
         self._tube.inputs[: len(best.inputs)] = best.inputs
         lay(self._tube)
 
-    def _arrays(self) -> dict[str, np.ndarray]:
-        rest = {name: getattr(self._tube, name) for name in ("due", "inputs", "state")}
-        return _archived(self._tube.archive) | rest | {"known": self._known}
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Return the used part of the archive and the solution; see :class:`Search`."""
-        return _used(self._tube.archive, self._arrays())
+    def _own_arrays(self) -> dict[str, np.ndarray]:
+        return {name: getattr(self._tube, name) for name in ("due", "inputs", "state")}
 
 
 class PolishSearch(Search):
     """Edits the best solution.
 
     Args:
-        task: the level.
         longest: frames of its longest solution.
-        seed: of its random numbers.
         best: the solution to begin with.
         worse: frames that the solution it edits may cost more than the best one.
-        stage: name of the stage.
     """
 
     def __init__(self, task: Task, longest: int, seed: int, best: Replayed, worse: int = 0, stage: str = ""):
@@ -298,9 +234,9 @@ class PolishSearch(Search):
         if self._polisher.search[0]["least"] > best.cost:
             take(self._task.levels, self._polisher, self._task.guide, best.inputs)
 
-    def _arrays(self) -> dict[str, np.ndarray]:
+    def _own_arrays(self) -> dict[str, np.ndarray]:
         rest = {name: getattr(self._polisher, name) for name in ("inputs", "best", "ways", "search")}
-        return _named(self._polisher.worlds) | rest | {"known": self._known}
+        return _named(self._polisher.worlds) | rest
 
 
 def _archived(archive: Archive) -> dict[str, np.ndarray]:
@@ -340,7 +276,7 @@ class Rounds:
     """Searches that advance side by side.
 
     Args:
-        searches: the searches, at least one.
+        searches: at least one.
         threads: most threads that run them.
         alone: rounds in which only the first search plays.
 

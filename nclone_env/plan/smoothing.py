@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.level import Level, LevelSource, load_level
-from nclone_env.plan.task import Start, origin_of
-from nclone_env.sim import Session, copy_world
+from nclone_env.plan.kernels import INPUTS
+from nclone_env.plan.task import Start, origin_of, play_from
+from nclone_env.sim import Session
 
 _SHIFTED = 12
 """Frames by which a joined run may become longer or shorter."""
@@ -71,8 +71,7 @@ class _Trial:
 
     def won_after(self, inputs: np.ndarray) -> int:
         """Return the frames after which the inputs win, 0 if they do not."""
-        copy_world(self._origin, 0, self._session.worlds, 0)
-        states = self._session.record(inputs, entities=False).ninjas["state"]
+        states = play_from(self._session, self._origin, inputs)["state"]
         over = np.flatnonzero(states >= DEAD)
         return int(over[0]) + 1 if len(over) and states[over[0]] == CELEBRATING else 0
 
@@ -111,7 +110,7 @@ def _renamed(trial: _Trial, runs: list[_Held]) -> list[_Held]:
     """Take for each run the first input that does equally well."""
     frames = sum(run.frames for run in runs)
     for number in range(len(runs)):
-        for code in INPUT_OF_ACTION:
+        for code in INPUTS:
             if number >= len(runs) or code == runs[number].code:
                 break
             shorter = trial.shortened([*runs[:number], _Held(code, runs[number].frames), *runs[number + 1 :]], frames)

@@ -16,20 +16,20 @@ from nclone_env.level import LevelSource, load_level
 from nclone_env.options import check_integer
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
-from nclone_env.plan.searches import (
+from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Rounds, Search, TubeSearch, compile_kernels
+from nclone_env.plan.task import (
+    CLOCK,
     MAX_FRAMES,
     MOST_FRAMES,
-    ArchiveSearch,
-    PolishSearch,
-    Rounds,
-    Search,
+    PRICES,
+    Replayed,
+    Start,
     Task,
-    TubeSearch,
-    compile_kernels,
     make_task,
+    price_of,
+    replay,
     with_all_gold,
 )
-from nclone_env.plan.task import CLOCK, PRICES, Replayed, Start, price_of, replay
 from nclone_env.sim import random_bits
 
 MEMORY = 600_000_000

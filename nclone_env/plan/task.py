@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND
-from nclone_env.errors import ConfigError
-from nclone_env.level import LevelSet
-from nclone_env.sim import Session, WorldArrays, copy_world, make_worlds, transfer_world
+from nclone_env.errors import ConfigError, UnsupportedLevelError
+from nclone_env.level import Level, LevelArrays, LevelSet, pack
+from nclone_env.level.routes import Guide, make_guide
+from nclone_env.sim import KeyParts, Session, WorldArrays, copy_world, key_parts, make_worlds, transfer_world
 from nclone_env.sim.tick import start as start_world
 
 PRICES = {"time": 0, "score": 2 * FRAMES_PER_SECOND, "all-gold": 1_000_000}
@@ -23,14 +24,14 @@ PRICES = {"time": 0, "score": 2 * FRAMES_PER_SECOND, "all-gold": 1_000_000}
 price of ``all-gold`` is more than any solution has frames: first as many pieces as possible, then as few frames."""
 CLOCK = 90 * FRAMES_PER_SECOND
 """Frames on the game's clock at the start of a level."""
+MAX_FRAMES = 5400
+"""The longest solution by default: 90 seconds of the game."""
+MOST_FRAMES = PRICES["all-gold"] - 1
+"""The longest solution that can be asked for, four and a half hours of the game; also the longest hold of an input."""
 
 
 def price_of(objective: str) -> int:
-    """Return the price of an objective.
-
-    Raises:
-        ConfigError: if there is no such objective.
-    """
+    """Return the price of an objective; ConfigError if there is no such objective."""
     if objective not in PRICES:
         raise ConfigError(f"objective: expected one of {', '.join(PRICES)}, got {objective!r}")
     return PRICES[objective]
@@ -58,19 +59,22 @@ def replay(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray, price: int
         levels: level set of one level.
         origin: the world in which it begins, as the only one.
         inputs: (T,) uint8.
-        price: of a piece of gold.
 
     Raises:
         RuntimeError: if they do not win in their last frame.
     """
-    session = Session(levels)
-    copy_world(origin, 0, session.worlds, 0)
-    played = session.record(inputs, entities=False).ninjas
+    played = play_from(Session(levels), origin, inputs)
     if not len(played) or played["state"][-1] != CELEBRATING or (played["state"][:-1] == CELEBRATING).any():
         name = levels.levels[0].name
         raise RuntimeError(f"solve: a replay of {len(inputs)} frames on {name!r} does not win at the end")
     gold = int(played["gold"][-1])
     return Replayed(inputs, gold, len(inputs) + price * (int(levels.arrays.header[0]["gold_count"]) - gold))
+
+
+def play_from(session: Session, origin: WorldArrays, inputs: np.ndarray) -> np.ndarray:
+    """Return the (T,) ``NINJA_RECORD`` after each frame that is played from the only world of ``origin``."""
+    copy_world(origin, 0, session.worlds, 0)
+    return session.record(inputs, entities=False).ninjas
 
 
 class LevelWorlds(Protocol):
@@ -153,11 +157,7 @@ def transferred(levels: LevelSet, given: AnyWorlds, rows: Sequence[int] | np.nda
 
 
 def _check_level(levels: LevelSet, given: LevelWorlds, places: np.ndarray, argument: str) -> None:
-    """Reject worlds on other levels.
-
-    Raises:
-        ConfigError: if there is one; it names both levels.
-    """
+    """Raise a ConfigError that names both levels if a world is on another one."""
     level = levels.levels[0]
     for number in np.unique(given.worlds.ninjas["level"][places]):
         other = given.level_set.levels[number]
@@ -166,13 +166,54 @@ def _check_level(levels: LevelSet, given: LevelWorlds, places: np.ndarray, argum
 
 
 def _check_sizes(levels: LevelSet, worlds: WorldArrays, target: WorldArrays, argument: str) -> None:
-    """Reject worlds of level sets that cannot contain the level.
-
-    Raises:
-        ConfigError: if their rows are too short for it.
-    """
+    """Raise a ConfigError if worlds of other level sets cannot contain the level: if their rows are too short."""
     for name in ("entity_states", "movers"):
         least, count = getattr(target, name).shape[1], getattr(worlds, name).shape[1]
         if count < least:
             level = levels.levels[0].name
             raise ConfigError(f"{argument}: expected a world of {level!r}, which has {least} {name}, got {count}")
+
+
+class Task(NamedTuple):
+    """A level and an objective as searches need them."""
+
+    level_set: LevelSet
+    levels: LevelArrays
+    guide: Guide
+    parts: KeyParts
+    origin: WorldArrays
+    """The world in which solutions begin."""
+    price: int = 0
+    """Frames that a piece of gold left behind costs."""
+    max_frames: int = MAX_FRAMES
+    """Longest solution to look for."""
+    hold: int = 1
+    """Inputs change only in frames that are multiples of it."""
+
+    @property
+    def gold(self) -> int:
+        """Pieces of gold of the level."""
+        return int(self.levels.header[0]["gold_count"])
+
+
+def make_task(
+    level: Level, price: int = 0, max_frames: int = MAX_FRAMES, hold: int = 1, start: Start | None = None
+) -> Task:
+    """Prepare a level; the arguments are those of ``solve``.
+
+    Raises:
+        UnsupportedLevelError: if it has no exit.
+        ConfigError: if the world to start from is not one of the level.
+    """
+    levels = pack([level])
+    if not levels.arrays.header[0]["exit_count"]:
+        raise UnsupportedLevelError(f"level: expected a level with an exit, got {level.name!r}, which has none")
+    guide, parts = make_guide(levels, gold=price > 0), key_parts(levels)
+    task = Task(levels, levels.arrays, guide, parts, origin_of(levels, start), price, max_frames, hold)
+    return with_all_gold(task) if price == PRICES["all-gold"] else task
+
+
+def with_all_gold(task: Task) -> Task:
+    """Return the task with a guide by which every piece of gold must be collected, if gold counts."""
+    gold = task.guide.gold._replace(each=np.ones(1, np.bool_))
+    return task._replace(guide=task.guide._replace(gold=gold)) if len(gold.slots) else task

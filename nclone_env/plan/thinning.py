@@ -34,8 +34,7 @@ def place_of(worlds, index, step):
 def thin(archive):
     """Drop cells of a full archive, at least three in four; begin to count the visits of places afresh.
 
-    Args:
-        archive: ``Archive``, changed in place; nodes stay, and are dropped when all of them are taken.
+    Nodes stay, and are dropped when all of them are taken.
     """
     ranks, most = archive.renumbered, max(archive.cells.shape[0] // _SHARE, 1)
     rank_cells(archive, ranks)

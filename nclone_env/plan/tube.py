@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.plan.archive import Archive, drop_nodes, gold_price, key_of, last_frame
-from nclone_env.plan.kernels import EMPTY, find_place, path_remaining, play
+from nclone_env.plan.kernels import EMPTY, INPUTS, find_place, path_remaining, play
 from nclone_env.sim import copy_world, draw
 
 _BIN = 4.0
@@ -32,7 +31,6 @@ _SHORTEST_RUN, _RUNS = 16, 3
 _HOLDS = 4
 """Number of limits of how often an input is held: 2, 4, ..."""
 _KEPT = 2  # one state in so many is kept
-_INPUTS = tuple(INPUT_OF_ACTION)
 _COPIED = -1  # in place of an input: those of the solution
 _NO_FRAME = -1
 _TO_THE_END = 1 << 30
@@ -64,7 +62,6 @@ def make_tube(archive: Archive, longest: int, way: float, lag: int) -> Tube:
     """Return a tube in an archive that has begun.
 
     Args:
-        archive: its memory.
         longest: frames of the longest solution.
         way: longest remaining path, pixels.
         lag: frames that a state may be behind the solution.
@@ -99,16 +96,7 @@ def clear(tube):
 def search_tube(levels, tube, guide, parts, rules, until):
     """Search until so many frames are simulated, or a better solution is found, which becomes that of the tube.
 
-    Args:
-        levels: ``LevelArrays``.
-        tube: ``Tube``.
-        guide: ``Guide``.
-        parts: ``KeyParts``.
-        rules: ``Rules``; size and speed of the cells.
-        until: number of frames, counted from the beginning of the search.
-
-    Returns:
-        Whether a better solution was found.
+    Frames count from the beginning of the search. Return whether a better solution was found.
     """
     search, nodes = tube.archive.search[0], tube.archive.nodes.shape[0]
     while search["frames"] < until:
@@ -194,8 +182,8 @@ def next_input(tube, frame):
     """Return the input for a frame."""
     search, state = tube.archive.search[0], tube.state[0]
     if state["left"] == 0:
-        drawn = draw(search, 2 * len(_INPUTS))
-        state["code"] = _INPUTS[drawn] if drawn < len(_INPUTS) else _COPIED
+        drawn = draw(search, 2 * len(INPUTS))
+        state["code"] = INPUTS[drawn] if drawn < len(INPUTS) else _COPIED
         state["left"] = 1 + draw(search, 2 << draw(search, _HOLDS))
     state["left"] -= 1
     if state["code"] == _COPIED:

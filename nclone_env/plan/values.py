@@ -15,16 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSource, load_level
 from nclone_env.options import check_integer
 from nclone_env.plan.archive import Archive, Rules, begin, cell_of, explore, make_archive
-from nclone_env.plan.kernels import EMPTY, WON, expand, find_place, path_remaining, play
-from nclone_env.plan.searches import MAX_FRAMES, MOST_FRAMES, Task, make_task
-from nclone_env.plan.task import AnyWorlds, Start, checked_rows, transferred
+from nclone_env.plan.kernels import EMPTY, INPUTS, WON, expand, find_place, path_remaining, play
+from nclone_env.plan.task import MAX_FRAMES, MOST_FRAMES, AnyWorlds, Start, Task, checked_rows, make_task, transferred
 from nclone_env.sim import WorldArrays, copy_world, make_worlds
 
 _RULES = Rules(12.0, 1.5, greed=0.0)
@@ -33,7 +31,6 @@ _LONGEST = 8  # times that an input is held at most until a cell is left
 _SLOWNESS = 1.0 / 4.5  # frames per pixel of the remaining path
 _WON, _NOWHERE = -1, -2
 """In place of a cell: the exit is reached; the ninja dies, stays, or comes to a cell that was not visited."""
-_INPUTS = tuple(INPUT_OF_ACTION)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +72,15 @@ class StateValues:
         else:
             source = transferred(task.level_set, worlds, rows, "rows")
             places = np.arange(len(source.ninjas))
-        count = len(places) * NUM_ACTIONS
-        target, inputs = make_worlds(count, task.level_set), np.array(INPUT_OF_ACTION, np.uint8)
+        count = len(places) * len(INPUTS)
+        target, inputs = make_worlds(count, task.level_set), np.array(INPUTS, np.uint8)
         origins, frames = np.zeros((2, count), np.int32)
         events = np.zeros(count, np.uint8)
         arguments = (task.levels, source, places, len(places), task.parts, inputs, self.hold, target)
         kept = expand(*arguments, origins, events, frames)
         total = np.where(events & WON, frames, np.inf).astype(np.float32)
         total[origins[:kept]] = frames[origins[:kept]] + self._frames_left(target, kept)
-        return total.reshape(-1, NUM_ACTIONS)
+        return total.reshape(-1, len(INPUTS))
 
     def _frames_left(self, worlds: WorldArrays, count: int) -> np.ndarray:
         """Return (count,) float32, the frames to the exit by the best input that is held until a cell is left."""
@@ -108,7 +105,7 @@ class _Ways(NamedTuple):
 
 def find_ways(task: Task, archive: Archive, worlds: WorldArrays, count: int) -> _Ways:
     """Return where each action leads from the first worlds."""
-    ways = _Ways(np.zeros((count, NUM_ACTIONS), np.int32), *np.zeros((2, count, NUM_ACTIONS), np.float32))
+    ways = _Ways(np.zeros((count, len(INPUTS)), np.int32), *np.zeros((2, count, len(INPUTS)), np.float32))
     scratch = make_worlds(1, task.level_set)
     write_ways(task.levels, archive, task.guide, task.parts, _RULES, task.hold, worlds, scratch, ways)
     return ways
@@ -168,23 +165,11 @@ def state_values(
 
 @kernel
 def write_ways(levels, archive, guide, parts, rules, hold, worlds, scratch, ways):
-    """Write where each action leads from the first worlds.
-
-    Args:
-        levels: ``LevelArrays``.
-        archive: ``Archive``.
-        guide: ``Guide``.
-        parts: ``KeyParts``.
-        rules: ``Rules``.
-        hold: frames of an action.
-        worlds: ``WorldArrays``.
-        scratch: ``WorldArrays`` of one world, overwritten.
-        ways: ``_Ways``, overwritten.
-    """
+    """Write to ``_Ways`` where each action of ``hold`` frames leads from the first worlds; one world of scratch."""
     for number in range(ways.cells.shape[0]):
-        for action in range(len(_INPUTS)):
+        for action in range(len(INPUTS)):
             copy_world(worlds, number, scratch, 0)
-            cell, frames = follow(levels, archive, parts, rules, hold, _INPUTS[action], scratch)
+            cell, frames = follow(levels, archive, parts, rules, hold, INPUTS[action], scratch)
             ways.cells[number, action], ways.frames[number, action] = cell, frames
             ways.left[number, action] = 0.0 if cell == _WON else path_remaining(guide, scratch, 0)
 

@@ -5,9 +5,9 @@ import numpy as np
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.archive import Rules, make_archive
-from nclone_env.plan.searches import TubeSearch, make_task
+from nclone_env.plan.searches import TubeSearch
 from nclone_env.plan.solver import solve
-from nclone_env.plan.task import replay
+from nclone_env.plan.task import make_task, replay
 from nclone_env.plan.tube import _BIN, choose, clear
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import hash_world
