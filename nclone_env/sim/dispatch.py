@@ -18,35 +18,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from nclone_env import kinds
 from nclone_env.jit import kernel
-from nclone_env.kinds import (
-    BOOST_PAD,
-    BOUNCE_BLOCK,
-    CHAINGUN_DRONE,
-    CHASER_DRONE,
-    DEATH_BALL,
-    EVIL_NINJA,
-    EXIT,
-    EXIT_SWITCH,
-    FLOOR_GUARD,
-    GAUSS_TURRET,
-    GOLD,
-    KINDS,
-    LASER_DRONE,
-    LASER_TURRET,
-    LAUNCH_PAD,
-    LOCKED_DOOR,
-    MINE,
-    MINI_DRONE,
-    ONE_WAY,
-    REGULAR_DOOR,
-    ROCKET_TURRET,
-    SHOVE_THWUMP,
-    THWUMP,
-    TOGGLE_MINE,
-    TRAP_DOOR,
-    ZAP_DRONE,
-)
 from nclone_env.sim import dispatch
 from nclone_env.sim.entities import (
     boost_pad,
@@ -71,7 +44,8 @@ from nclone_env.sim.entities import (
 from nclone_env.sim.entities import exit as exits
 from nclone_env.sim.query import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
 
-_RADII = tuple(kind.radii[0] for kind in KINDS)
+_DRONES = kinds.bits(kind for kind in kinds.KINDS if kind.has_heading)
+_RADII = tuple(kind.radii[0] for kind in kinds.KINDS)
 
 
 def _over_run(act: Any, has_mover: bool = True) -> Any:
@@ -105,13 +79,13 @@ _think_thwumps, _think_shove_thwumps = _over_run(thwump.think), _over_run(shove_
 def start(levels, worlds, index, kind, slot, entity, mover):
     """Put an entity with a mover at its start; its position, order and cell are set already."""
     states = worlds.entity_states
-    if kind == ZAP_DRONE or kind == MINI_DRONE or kind == CHASER_DRONE or kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+    if _DRONES >> kind & 1:
         drone.start(entity, mover, states, index, slot)
-    elif kind == ROCKET_TURRET:
+    elif kind == kinds.ROCKET_TURRET:
         rocket_turret.rest(entity, mover)
-    elif kind == GAUSS_TURRET:
+    elif kind == kinds.GAUSS_TURRET:
         gauss_turret.rest(entity, mover)
-    elif kind == LASER_TURRET:
+    elif kind == kinds.LASER_TURRET:
         laser_turret.start(levels, worlds.ninjas[index]["level"], entity, mover, states, index, slot)
 
 
@@ -119,21 +93,21 @@ def start(levels, worlds, index, kind, slot, entity, mover):
 def move(levels, worlds, index, run, base):
     """Move the entities of a run; ``base`` is the first entity of the level."""
     kind, first, stop, shift = run["type"], run["first"], run["stop"], run["shift"]
-    if kind == ZAP_DRONE:
+    if kind == kinds.ZAP_DRONE:
         _move_zap_drones(levels, worlds, index, base, first, stop, shift)
-    elif kind == MINI_DRONE:
+    elif kind == kinds.MINI_DRONE:
         _move_mini_drones(levels, worlds, index, base, first, stop, shift)
-    elif kind == CHASER_DRONE:
+    elif kind == kinds.CHASER_DRONE:
         _move_chaser_drones(levels, worlds, index, base, first, stop, shift)
-    elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+    elif kind == kinds.CHAINGUN_DRONE or kind == kinds.LASER_DRONE:
         _move_shooting_drones(levels, worlds, index, base, first, stop, shift)
-    elif kind == FLOOR_GUARD:
+    elif kind == kinds.FLOOR_GUARD:
         _move_floor_guards(levels, worlds, index, base, first, stop, shift)
-    elif kind == BOUNCE_BLOCK:
+    elif kind == kinds.BOUNCE_BLOCK:
         _move_bounce_blocks(levels, worlds, index, base, first, stop, shift)
-    elif kind == THWUMP:
+    elif kind == kinds.THWUMP:
         _move_thwumps(levels, worlds, index, base, first, stop, shift)
-    elif kind == BOOST_PAD:
+    elif kind == kinds.BOOST_PAD:
         _move_boost_pads(levels, worlds, index, base, first, stop, shift)
 
 
@@ -141,27 +115,27 @@ def move(levels, worlds, index, run, base):
 def think(levels, worlds, index, run, base):
     """Let the entities of a run think; ``base`` is the first entity of the level."""
     kind, first, stop, shift = run["type"], run["first"], run["stop"], run["shift"]
-    if kind == REGULAR_DOOR:
+    if kind == kinds.REGULAR_DOOR:
         _think_regular_doors(levels, worlds, index, base, first, stop, shift)
-    elif kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+    elif kind == kinds.CHAINGUN_DRONE or kind == kinds.LASER_DRONE:
         _think_shooting_drones(levels, worlds, index, base, first, stop, shift)
-    elif kind == FLOOR_GUARD:
+    elif kind == kinds.FLOOR_GUARD:
         _think_floor_guards(levels, worlds, index, base, first, stop, shift)
-    elif kind == ROCKET_TURRET:
+    elif kind == kinds.ROCKET_TURRET:
         _think_rocket_turrets(levels, worlds, index, base, first, stop, shift)
-    elif kind == GAUSS_TURRET:
+    elif kind == kinds.GAUSS_TURRET:
         _think_gauss_turrets(levels, worlds, index, base, first, stop, shift)
-    elif kind == THWUMP:
+    elif kind == kinds.THWUMP:
         _think_thwumps(levels, worlds, index, base, first, stop, shift)
-    elif kind == TOGGLE_MINE:
+    elif kind == kinds.TOGGLE_MINE:
         _think_toggle_mines(levels, worlds, index, base, first, stop, shift)
-    elif kind == EVIL_NINJA:
+    elif kind == kinds.EVIL_NINJA:
         _think_evil_ninjas(levels, worlds, index, base, first, stop, shift)
-    elif kind == LASER_TURRET:
+    elif kind == kinds.LASER_TURRET:
         _think_laser_turrets(levels, worlds, index, base, first, stop, shift)
-    elif kind == DEATH_BALL:
+    elif kind == kinds.DEATH_BALL:
         death_ball.think_run(levels, worlds, index, first + shift, stop + shift)
-    elif kind == SHOVE_THWUMP:
+    elif kind == kinds.SHOVE_THWUMP:
         _think_shove_thwumps(levels, worlds, index, base, first, stop, shift)
 
 
@@ -170,13 +144,13 @@ def push(worlds, index, entity, slot, mover, x0, y0):
     """Return (hit, nx, ny, length): whether an entity pushes the ninja, which came from (x0, y0), and how."""
     kind, ninja = entity["type"], worlds.ninjas[index]
     hit, nx, ny, length = False, 0.0, 0.0, 0.0
-    if kind == ONE_WAY:
+    if kind == kinds.ONE_WAY:
         hit, nx, ny, length = one_way.push(ninja, entity, x0, y0)
-    elif kind == BOUNCE_BLOCK:
+    elif kind == kinds.BOUNCE_BLOCK:
         hit, nx, ny, length = bounce_block.push(ninja, mover)
-    elif kind == THWUMP:
+    elif kind == kinds.THWUMP:
         hit, nx, ny, length = thwump.push(ninja, mover)
-    elif kind == SHOVE_THWUMP:
+    elif kind == kinds.SHOVE_THWUMP:
         hit, nx, ny, length = shove_thwump.push(ninja, mover, worlds.entity_states, index, slot)
     return hit, nx, ny, length
 
@@ -186,23 +160,23 @@ def touch(worlds, index, entity, slot, contacts, x0, y0):
     """Let an entity act on the ninja, which came from (x0, y0); return the wall normal it reports, 0 if none."""
     kind, ninja, states = entity["type"], worlds.ninjas[index], worlds.entity_states
     wall = 0.0
-    if kind == GOLD:
+    if kind == kinds.GOLD:
         gold.touch(ninja, entity, states, index, slot)
-    elif kind == MINE or kind == TOGGLE_MINE:
+    elif kind == kinds.MINE or kind == kinds.TOGGLE_MINE:
         mine.touch(ninja, entity, states, index, slot)
-    elif kind == EXIT:
+    elif kind == kinds.EXIT:
         exits.touch_exit(ninja, entity, x0, y0)
-    elif kind == EXIT_SWITCH:
+    elif kind == kinds.EXIT_SWITCH:
         exits.touch_switch(worlds, index, entity, slot)
-    elif kind == REGULAR_DOOR:
+    elif kind == kinds.REGULAR_DOOR:
         door.touch_regular(ninja, entity, states, index, slot)
-    elif kind == LOCKED_DOOR or kind == TRAP_DOOR:
+    elif kind == kinds.LOCKED_DOOR or kind == kinds.TRAP_DOOR:
         door.touch_switched(ninja, entity, states, index, slot)
-    elif kind == LAUNCH_PAD:
+    elif kind == kinds.LAUNCH_PAD:
         launch_pad.touch(ninja, entity, contacts)
-    elif kind == ONE_WAY:
+    elif kind == kinds.ONE_WAY:
         wall = one_way.touch(ninja, entity, x0, y0)
-    elif kind != BOOST_PAD:
+    elif kind != kinds.BOOST_PAD:
         wall = touch_mover(worlds, index, entity, slot, worlds.movers[index, entity["mover"]])
     return wall
 
@@ -212,21 +186,21 @@ def touch_mover(worlds, index, entity, slot, mover):
     """Do as :func:`touch` for an entity with a mover."""
     kind, ninja, states = entity["type"], worlds.ninjas[index], worlds.entity_states
     wall = 0.0
-    if kind == BOUNCE_BLOCK:
+    if kind == kinds.BOUNCE_BLOCK:
         wall = bounce_block.touch(ninja, mover)
-    elif kind == THWUMP:
+    elif kind == kinds.THWUMP:
         wall = thwump.touch(ninja, entity, mover)
-    elif kind == SHOVE_THWUMP:
+    elif kind == kinds.SHOVE_THWUMP:
         wall = shove_thwump.touch(ninja, mover, states, index, slot)
-    elif kind == ZAP_DRONE or kind == MINI_DRONE or kind == CHASER_DRONE:
+    elif kind == kinds.ZAP_DRONE or kind == kinds.MINI_DRONE or kind == kinds.CHASER_DRONE:
         drone.touch(ninja, entity, mover)
-    elif kind == FLOOR_GUARD:
+    elif kind == kinds.FLOOR_GUARD:
         floor_guard.touch(ninja, mover)
-    elif kind == DEATH_BALL:
+    elif kind == kinds.DEATH_BALL:
         death_ball.touch(ninja, mover)
-    elif kind == EVIL_NINJA:
+    elif kind == kinds.EVIL_NINJA:
         evil_ninja.touch(ninja, mover, states, index, slot)
-    elif kind == ROCKET_TURRET:
+    elif kind == kinds.ROCKET_TURRET:
         rocket_turret.touch(ninja, entity, mover, states, index, slot)
     return wall
 
@@ -239,46 +213,46 @@ def describe(worlds, index, entity, mover, state):
     zeros; the phase is 0, 0.5 or 1 (``obs.entity_states``); deadly and solid are those of a touch now.
     """
     kind = entity["type"]
-    if kind == MINE or kind == TOGGLE_MINE:
+    if kind == kinds.MINE or kind == kinds.TOGGLE_MINE:
         return mine.describe(state)
-    if kind == LAUNCH_PAD:
+    if kind == kinds.LAUNCH_PAD:
         return launch_pad.describe(entity)
-    if kind == ONE_WAY:
+    if kind == kinds.ONE_WAY:
         return one_way.describe(entity)
-    if kind == CHAINGUN_DRONE or kind == LASER_DRONE:
+    if kind == kinds.CHAINGUN_DRONE or kind == kinds.LASER_DRONE:
         return shooting_drone.describe(entity, mover, state)
-    if kind == ZAP_DRONE or kind == MINI_DRONE:
+    if kind == kinds.ZAP_DRONE or kind == kinds.MINI_DRONE:
         return drone.describe(entity, state)
-    if kind == CHASER_DRONE:
+    if kind == kinds.CHASER_DRONE:
         return chaser_drone.describe(state)
-    if kind == FLOOR_GUARD:
+    if kind == kinds.FLOOR_GUARD:
         return floor_guard.describe(state)
-    if kind == BOUNCE_BLOCK:
+    if kind == kinds.BOUNCE_BLOCK:
         return bounce_block.describe(mover)
-    if kind == ROCKET_TURRET:
+    if kind == kinds.ROCKET_TURRET:
         return rocket_turret.describe(mover, state)
-    if kind == GAUSS_TURRET:
+    if kind == kinds.GAUSS_TURRET:
         return gauss_turret.describe(mover, state)
-    if kind == THWUMP:
+    if kind == kinds.THWUMP:
         return thwump.describe(entity, state)
-    if kind == EVIL_NINJA:
+    if kind == kinds.EVIL_NINJA:
         return evil_ninja.describe(worlds, index, entity, mover, state)
-    if kind == LASER_TURRET:
+    if kind == kinds.LASER_TURRET:
         return laser_turret.describe(mover, state)
-    if kind == DEATH_BALL:
+    if kind == kinds.DEATH_BALL:
         return death_ball.describe(mover)
-    if kind == SHOVE_THWUMP:
+    if kind == kinds.SHOVE_THWUMP:
         return shove_thwump.describe(mover, state)
-    in_use = (kind == EXIT or kind == BOOST_PAD) and state != 0
+    in_use = (kind == kinds.EXIT or kind == kinds.BOOST_PAD) and state != 0
     return 0.0, 0.0, 0.0, 0.0, 1.0 if in_use else 0.0, False, False
 
 
 @kernel
 def radius_of(kind, state):
     """Return the radius or half side of an entity, pixels; 0 of one that only shoots."""
-    if kind == MINE or kind == TOGGLE_MINE:
+    if kind == kinds.MINE or kind == kinds.TOGGLE_MINE:
         return mine.radius(state)
-    if kind == EVIL_NINJA:
+    if kind == kinds.EVIL_NINJA:
         return evil_ninja.radius(state)
     return _RADII[kind]
 
@@ -288,13 +262,13 @@ def beam(entity, mover, state):
     """Return (emission, dx, dy, length) of an entity: ``sim.query.BEAM`` or another, a unit vector, pixels."""
     kind = entity["type"]
     emission, dx, dy, length = NO_BEAM, 1.0, 0.0, TO_THE_WALL
-    if kind == LASER_TURRET:
+    if kind == kinds.LASER_TURRET:
         emission, dx, dy = laser_turret.beam(mover)
-    elif kind == LASER_DRONE or kind == CHAINGUN_DRONE:
+    elif kind == kinds.LASER_DRONE or kind == kinds.CHAINGUN_DRONE:
         emission, dx, dy = shooting_drone.beam(entity, mover, state)
-    elif kind == GAUSS_TURRET:
+    elif kind == kinds.GAUSS_TURRET:
         emission, dx, dy, length = gauss_turret.beam(mover, state)
-    elif kind == ROCKET_TURRET:
+    elif kind == kinds.ROCKET_TURRET:
         emission, dx, dy, length = rocket_turret.beam(entity, mover, state)
     return emission, dx, dy, length
 

@@ -22,6 +22,15 @@ def greater(a, b):
 
 
 @kernel
+def unit(x, y, default_x, default_y):
+    """Return a vector divided by its length, or a default for the zero vector (physics 03, section 3.5)."""
+    length = math.sqrt(x * x + y * y)
+    if length == 0.0:
+        return default_x, default_y
+    return x / length, y / length
+
+
+@kernel
 def clamp_cell(value, last):
     """Return the cell coordinate of a pixel coordinate, clamped to 0..last (section 2.1)."""
     if not value >= 0.0:

@@ -3,8 +3,9 @@
 Contacts are a scratch row of numbers, filled by tiles and entities alike.
 """
 
-from nclone_env.constants import CELEBRATING, DEAD, DISABLED, DYING, FALL_GRAVITY, JUMPING
+from nclone_env.constants import CELEBRATING, DEAD, DISABLED, DYING, FALL_GRAVITY, JUMPING, RADIUS
 from nclone_env.jit import kernel
+from nclone_env.sim.geometry import discs_overlap
 
 # Slots: number of floors and sum of their normals, the same for ceilings; sum of all pushes, sum of their lengths and
 # whether a thwump took part; the wall normal that an entity reports.
@@ -41,6 +42,18 @@ def is_targetable(ninja):
     """Return whether entities can act on the ninja; one killed earlier in the frame still counts (section 12.1)."""
     state = ninja["state"]
     return state != DEAD and state != CELEBRATING and state != DISABLED
+
+
+@kernel
+def touches(ninja, x, y, radius):
+    """Return whether the ninja overlaps a disc around (x, y) (section 3.11)."""
+    return discs_overlap(x, y, ninja["x"], ninja["y"], radius + RADIUS)
+
+
+@kernel
+def meets(ninja, x, y, radius):
+    """Return whether a targetable ninja overlaps a disc around (x, y)."""
+    return is_targetable(ninja) and touches(ninja, x, y, radius)
 
 
 @kernel

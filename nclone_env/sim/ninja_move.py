@@ -13,6 +13,7 @@ from nclone_env.jit import called_kernel, kernel
 from nclone_env.kinds import BOUNCE_BLOCK, ONE_WAY, THWUMP
 from nclone_env.sim import dispatch
 from nclone_env.sim.cells import cell_of
+from nclone_env.sim.geometry import unit
 from nclone_env.sim.ninja import (
     CEILING_X,
     CEILING_Y,
@@ -144,10 +145,7 @@ def visit_members(levels, worlds, index, contacts, x0, y0, pushing, first_cell, 
     for i in range(levels.member_start[level, first_cell], levels.member_start[level, last_cell + 1]):
         slot = levels.members[i]
         entity = levels.entities[first_entity + slot]
-        if pushing:
-            pushes += push(worlds, index, entity, slot, contacts, x0, y0)
-        else:
-            touch(worlds, index, entity, slot, contacts, x0, y0)
+        pushes += meet(worlds, index, entity, slot, contacts, x0, y0, pushing)
     return pushes
 
 
@@ -169,11 +167,17 @@ def visit_cell(levels, worlds, index, near, contacts, x0, y0, pushing, cell, bef
             slot = levels.members[i]
             i += 1
         entity = levels.entities[first_entity + slot]
-        if pushing:
-            pushes += push(worlds, index, entity, slot, contacts, x0, y0)
-        else:
-            touch(worlds, index, entity, slot, contacts, x0, y0)
+        pushes += meet(worlds, index, entity, slot, contacts, x0, y0, pushing)
     return pushes
+
+
+@kernel
+def meet(worlds, index, entity, slot, contacts, x0, y0, pushing):
+    """Let one entity push or touch the ninja; return 1 if it pushes it out, else 0."""
+    if pushing:
+        return push(worlds, index, entity, slot, contacts, x0, y0)
+    touch(worlds, index, entity, slot, contacts, x0, y0)
+    return 0
 
 
 @kernel
@@ -313,26 +317,17 @@ def settle(levels, worlds, index, contacts, impact_vx, impact_vy):
         ninja["wall_normal"] = wall
     if contacts[FLOORS] > 0.0:
         ninja["airborne"] = 0
-        nx, ny = unit_or(contacts[FLOOR_X], contacts[FLOOR_Y], -1.0)
+        nx, ny = unit(contacts[FLOOR_X], contacts[FLOOR_Y], 0.0, -1.0)
         ninja["floor_x"], ninja["floor_y"] = nx, ny
         if was_airborne != 0:
             hit(ninja, nx, ny, impact_vx, impact_vy)
     if contacts[CEILINGS] > 0.0:
-        nx, ny = unit_or(contacts[CEILING_X], contacts[CEILING_Y], 1.0)
+        nx, ny = unit(contacts[CEILING_X], contacts[CEILING_Y], 0.0, 1.0)
         hit(ninja, nx, ny, impact_vx, impact_vy)
     if contacts[CRUSHABLE] != 0.0 and contacts[CRUSH_LENGTH] > 0.0:
         cx, cy = contacts[CRUSH_X], contacts[CRUSH_Y]
         if math.sqrt(cx * cx + cy * cy) / contacts[CRUSH_LENGTH] < _LEAST_CRUSH:
             kill(ninja)
-
-
-@kernel
-def unit_or(x, y, default_y):
-    """Return (x, y) scaled to length 1, or (0, default_y) if it is zero."""
-    n = math.sqrt(x * x + y * y)
-    if n == 0.0:
-        return 0.0, default_y
-    return x / n, y / n
 
 
 @kernel

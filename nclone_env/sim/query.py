@@ -78,10 +78,16 @@ def place_of(worlds, index, entity):
 
 
 @kernel
+def cells_between(left, top, right, bottom):
+    """Return (first column, last column, first row, last row) of the cells of a rectangle."""
+    first_column, last_column = clamp_cell(left, COLUMNS - 1), clamp_cell(right, COLUMNS - 1)
+    return first_column, last_column, clamp_cell(top, ROWS - 1), clamp_cell(bottom, ROWS - 1)
+
+
+@kernel
 def cells_within(x, y, reach):
-    """Return (first column, last column, first row, last row) of the cells of a square around (x, y)."""
-    first_column, last_column = clamp_cell(x - reach, COLUMNS - 1), clamp_cell(x + reach, COLUMNS - 1)
-    return first_column, last_column, clamp_cell(y - reach, ROWS - 1), clamp_cell(y + reach, ROWS - 1)
+    """Return the same of the cells of a square around (x, y)."""
+    return cells_between(x - reach, y - reach, x + reach, y + reach)
 
 
 @kernel
@@ -116,8 +122,7 @@ def sweep_tiles(segment_start, segments, level, states, index, xs, ys, mx, my, r
     xe, ye = xs + mx, ys + my
     left, right = lesser(xs, xe) - margin, greater(xs, xe) + margin
     top, bottom = lesser(ys, ye) - margin, greater(ys, ye) + margin
-    first_column, last_column = clamp_cell(left, COLUMNS - 1), clamp_cell(right, COLUMNS - 1)
-    first_row, last_row = clamp_cell(top, ROWS - 1), clamp_cell(bottom, ROWS - 1)
+    first_column, last_column, first_row, last_row = cells_between(left, top, right, bottom)
     fraction = 1.0
     for column in range(first_column, last_column + 1):
         start = segment_start[level, column * ROWS + first_row]
@@ -155,24 +160,6 @@ def wall_normal(segment_start, segments, level, states, index, px, py):
                 if dx != 0.0 and 0.0 < distance <= WALL_REACH:
                     return dx / distance
     return 0.0
-
-
-@kernel
-def unit(dx, dy):
-    """Return a vector divided by its length; (1, 0) for the zero vector (physics 03, section 3.5)."""
-    length = math.sqrt(dx * dx + dy * dy)
-    if length == 0.0:
-        return 1.0, 0.0
-    return dx / length, dy / length
-
-
-@kernel
-def direction(dx, dy):
-    """Return a vector divided by its length; zeros for the zero vector."""
-    length = math.sqrt(dx * dx + dy * dy)
-    if length == 0.0:
-        return 0.0, 0.0
-    return dx / length, dy / length
 
 
 @kernel
@@ -271,10 +258,9 @@ def step_meets_wall(levels, states, index, level, x, y, mx, my):
     This is the sweep of rockets (physics 03, section 8.2, rules R2 and R3).
     """
     xe, ye = x + mx, y + my
-    first_column, last_column = clamp_cell(lesser(x, xe), COLUMNS - 1), clamp_cell(greater(x, xe), COLUMNS - 1)
-    first_row, last_row = clamp_cell(lesser(y, ye), ROWS - 1), clamp_cell(greater(y, ye), ROWS - 1)
-    for column in range(first_column, last_column + 1):
-        for row in range(first_row, last_row + 1):
+    cells = cells_between(lesser(x, xe), lesser(y, ye), greater(x, xe), greater(y, ye))
+    for column in range(cells[0], cells[1] + 1):
+        for row in range(cells[2], cells[3] + 1):
             if sweep_cell(levels, states, index, level, column * ROWS + row, x, y, mx, my) < 1.0:
                 return True
     return False

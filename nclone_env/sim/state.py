@@ -9,7 +9,7 @@ mover, coordinates of the trail; a float is its bits, an integer is sign-extende
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,34 +19,11 @@ from nclone_env.memory_tree import MemoryNode, array_group
 from nclone_env.sim.mixing import FIRST, finish, mix
 
 NINJA_RECORD = np.dtype(
-    [
-        ("x", "f8"),
-        ("y", "f8"),
-        ("vx", "f8"),
-        ("vy", "f8"),
-        ("gravity", "f8"),
-        ("drag", "f8"),
-        ("floor_x", "f8"),
-        ("floor_y", "f8"),
-        ("wall_normal", "f8"),
-        ("pad_x", "f8"),
-        ("pad_y", "f8"),
-        ("finish_fraction", "f8"),
-        ("frame", "i4"),
-        ("level", "i4"),
-        ("next_order", "i4"),
-        ("gold", "i2"),
-        ("state", "i1"),
-        ("airborne", "i1"),
-        ("walled", "i1"),
-        ("facing", "i1"),
-        ("jump_held", "i1"),
-        ("jump_duration", "i1"),
-        ("jump_buffer", "i1"),
-        ("floor_buffer", "i1"),
-        ("wall_buffer", "i1"),
-        ("pad_buffer", "i1"),
-    ],
+    [(name, "f8") for name in ("x", "y", "vx", "vy", "gravity", "drag", "floor_x", "floor_y", "wall_normal")]
+    + [(name, "f8") for name in ("pad_x", "pad_y", "finish_fraction")]
+    + [("frame", "i4"), ("level", "i4"), ("next_order", "i4"), ("gold", "i2")]
+    + [(name, "i1") for name in ("state", "airborne", "walled", "facing", "jump_held", "jump_duration")]
+    + [(name, "i1") for name in ("jump_buffer", "floor_buffer", "wall_buffer", "pad_buffer")],
     align=True,
 )
 """The ninja (physics 01, section 5; pixels, pixels per frame, frames), the frame counter, the level played, and the
@@ -61,12 +38,6 @@ The file of the kind under ``sim.entities`` names ``a``, ``b`` and ``timer`` by 
 that are in no cell; other modules use its accessors."""
 
 NO_CELL = -1
-_FLOAT, _WHOLE = "f", "iu"
-_NINJA_FIELDS, _MOVER_FIELDS = NINJA_RECORD.names or (), MOVER.names or ()
-_NINJA_FLOATS = tuple(name for name in _NINJA_FIELDS if NINJA_RECORD[name].kind in _FLOAT)
-_NINJA_NUMBERS = tuple(name for name in _NINJA_FIELDS if NINJA_RECORD[name].kind in _WHOLE)
-_MOVER_FLOATS = tuple(name for name in _MOVER_FIELDS if MOVER[name].kind in _FLOAT)
-_MOVER_NUMBERS = tuple(name for name in _MOVER_FIELDS if MOVER[name].kind in _WHOLE)
 
 _WORD = 8  # bytes; rows of entity states are whole words
 
@@ -111,6 +82,45 @@ def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> 
     )
 
 
+def _kernels_of(record: np.dtype) -> tuple[Any, Any, Any]:
+    """Return the kernels of a record, which take it field by field.
+
+    ``copy(source, target)``; ``differing(left, right)``, 0 if all fields are equal; ``hashed(fields, value)``, a hash
+    with the fields mixed into it.
+    """
+    names = record.names or ()
+    floats = tuple(name for name in names if record[name].kind == "f")
+    numbers = tuple(name for name in names if record[name].kind != "f")
+
+    @kernel
+    def copy(source, target):
+        for name in each(names):
+            target[name] = source[name]
+
+    @kernel
+    def differing(left, right):
+        found = np.uint64(0)
+        for name in each(floats):
+            found |= difference(left[name], right[name])
+        for name in each(numbers):
+            found |= np.uint64(left[name] != right[name])
+        return found
+
+    @kernel
+    def hashed(fields, value):
+        for name in each(floats):
+            value = mix(value, np.float64(fields[name]).view(np.uint64))
+        for name in each(numbers):
+            value = mix(value, np.uint64(np.int64(fields[name])))
+        return value
+
+    return copy, differing, hashed
+
+
+copy_ninja, _ninja_difference, hash_ninja = _kernels_of(NINJA_RECORD)
+copy_mover, _mover_difference, _hash_mover = _kernels_of(MOVER)
+
+
 @kernel
 def copy_world(source_worlds, source_index, target_worlds, target_index):
     """Copy one world over another; nothing is checked.
@@ -140,20 +150,6 @@ def used_rows(worlds, index):
     """Return the number of rows of the trail of a world that its frames so far may have written; others are zero."""
     frame, rows = np.int64(worlds.ninjas[index]["frame"]), worlds.trail.shape[1]
     return frame if 0 <= frame < rows else rows
-
-
-@kernel
-def copy_ninja(source, target):
-    """Copy a ``NINJA_RECORD`` field by field."""
-    for name in each(_NINJA_FIELDS):
-        target[name] = source[name]
-
-
-@kernel
-def copy_mover(source, target):
-    """Copy a ``MOVER`` field by field."""
-    for name in each(_MOVER_FIELDS):
-        target[name] = source[name]
 
 
 def transfer_world(source: WorldArrays, index: int, target: WorldArrays, place: int, level: int) -> None:
@@ -201,42 +197,20 @@ def equal_worlds(worlds, left, right):
         worlds: ``WorldArrays``.
         left, right: world.
     """
-    if ninja_difference(worlds.ninjas[left], worlds.ninjas[right]) != 0:
+    if _ninja_difference(worlds.ninjas[left], worlds.ninjas[right]) != 0:
         return False
     states, trail = worlds.entity_states, worlds.trail
     for slot in range(states.shape[1]):
         if states[left, slot] != states[right, slot]:
             return False
     for number in range(worlds.movers.shape[1]):
-        if mover_difference(worlds.movers[left, number], worlds.movers[right, number]) != 0:
+        if _mover_difference(worlds.movers[left, number], worlds.movers[right, number]) != 0:
             return False
     for row in range(trail.shape[1]):
         for axis in range(2):
             if difference(trail[left, row, axis], trail[right, row, axis]) != 0:
                 return False
     return True
-
-
-@kernel
-def ninja_difference(left, right):
-    """Return 0 if all fields of two ``NINJA_RECORD`` are equal."""
-    found = np.uint64(0)
-    for name in each(_NINJA_FLOATS):
-        found |= difference(left[name], right[name])
-    for name in each(_NINJA_NUMBERS):
-        found |= np.uint64(left[name] != right[name])
-    return found
-
-
-@kernel
-def mover_difference(left, right):
-    """Return 0 if all fields of two ``MOVER`` are equal."""
-    found = np.uint64(0)
-    for name in each(_MOVER_FLOATS):
-        found |= difference(left[name], right[name])
-    for name in each(_MOVER_NUMBERS):
-        found |= np.uint64(left[name] != right[name])
-    return found
 
 
 @kernel
@@ -263,28 +237,8 @@ def hash_world(worlds, index):
             word |= np.uint64(states[index, first + place]) << np.uint64(8 * place)
         value = mix(value, word)
     for number in range(worlds.movers.shape[1]):
-        value = hash_mover(worlds.movers[index, number], value)
+        value = _hash_mover(worlds.movers[index, number], value)
     for row in range(worlds.trail.shape[1]):
         for axis in range(2):
             value = mix(value, np.float64(worlds.trail[index, row, axis]).view(np.uint64))
     return finish(value)
-
-
-@kernel
-def hash_ninja(ninja, value):
-    """Return a hash with the fields of a ``NINJA_RECORD`` mixed into it."""
-    for name in each(_NINJA_FLOATS):
-        value = mix(value, np.float64(ninja[name]).view(np.uint64))
-    for name in each(_NINJA_NUMBERS):
-        value = mix(value, np.uint64(np.int64(ninja[name])))
-    return value
-
-
-@kernel
-def hash_mover(mover, value):
-    """Return a hash with the fields of a ``MOVER`` mixed into it."""
-    for name in each(_MOVER_FLOATS):
-        value = mix(value, np.float64(mover[name]).view(np.uint64))
-    for name in each(_MOVER_NUMBERS):
-        value = mix(value, np.uint64(np.int64(mover[name])))
-    return value

@@ -2,14 +2,12 @@
 
 import math
 
-from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import BOOST_PAD, KINDS
-from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.ninja import is_targetable
+from nclone_env.sim.ninja import meets
 
 _IDLE, _TOUCHED = KINDS[BOOST_PAD].states.values()
-_REACH = KINDS[BOOST_PAD].radii[0] + RADIUS
+_RADIUS = KINDS[BOOST_PAD].radii[0]
 _BOOST = 2.0
 
 
@@ -17,7 +15,7 @@ _BOOST = 2.0
 def move(levels, worlds, index, slot, entity, mover):
     """Accelerate a targetable ninja once on arrival, in its direction of motion."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
-    if not is_targetable(ninja) or not discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], _REACH):
+    if not meets(ninja, entity["x"], entity["y"], _RADIUS):
         states[index, slot] = _IDLE
     elif states[index, slot] == _IDLE:
         vx, vy = ninja["vx"], ninja["vy"]

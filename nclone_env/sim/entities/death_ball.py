@@ -5,13 +5,12 @@ The state is unused. ``a`` and ``b`` of the mover are the velocity; ``timer`` is
 
 import math
 
-from nclone_env.constants import RADIUS, ROWS
+from nclone_env.constants import ROWS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.kinds import DEATH_BALL, KINDS
 from nclone_env.level import DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.cells import refresh
-from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.ninja import is_targetable, kill
+from nclone_env.sim.ninja import is_targetable, kill, meets
 from nclone_env.sim.query import cells_within, closest_on, closest_point, sweep_tiles
 
 VELOCITY_X, VELOCITY_Y, STUCK = "a", "b", "timer"
@@ -155,7 +154,7 @@ def push_others(worlds, index, number, stop):
 def touch(ninja, mover):
     """Kill, and recoil."""
     x, y = mover["x"], mover["y"]
-    if is_targetable(ninja) and discs_overlap(x, y, ninja["x"], ninja["y"], _BALL_RADIUS + RADIUS):
+    if meets(ninja, x, y, _BALL_RADIUS):
         dx, dy = x - ninja["x"], y - ninja["y"]
         length = math.sqrt(dx * dx + dy * dy)
         if length > 0.0:

@@ -4,15 +4,14 @@ The state of a regular door is ``CLOSED``, or 1 + frames since the ninja left it
 and the lattice edges of a door are present follows from its state alone.
 """
 
-from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, LOCKED_DOOR_SWITCH, REGULAR_DOOR, TRAP_DOOR
-from nclone_env.sim.geometry import discs_overlap
+from nclone_env.sim.ninja import touches
 
 _CLOSED, _JUST_OPENED, _LAST_OPEN = KINDS[REGULAR_DOOR].states.values()
 _TRAP_OPEN, _ = KINDS[TRAP_DOOR].states.values()
 _UNTOUCHED, _USED = 0, 1  # of the switch, which is one entity with its locked or trap door
-_REGULAR_REACH, _SWITCH_REACH = 10.0 + RADIUS, KINDS[LOCKED_DOOR_SWITCH].radii[0] + RADIUS
+_REGULAR_RADIUS, _SWITCH_RADIUS = 10.0, KINDS[LOCKED_DOOR_SWITCH].radii[0]
 
 
 @kernel
@@ -27,16 +26,14 @@ def think(levels, worlds, index, slot, entity, mover):
 @kernel
 def touch_regular(ninja, entity, states, index, slot):
     """Open on contact."""
-    if discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], _REGULAR_REACH):
+    if touches(ninja, entity["x"], entity["y"], _REGULAR_RADIUS):
         states[index, slot] = _JUST_OPENED
 
 
 @kernel
 def touch_switched(ninja, entity, states, index, slot):
     """Open a locked door or close a trap door, once, at its switch."""
-    if states[index, slot] != _UNTOUCHED:
-        return
-    if discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], _SWITCH_REACH):
+    if states[index, slot] == _UNTOUCHED and touches(ninja, entity["x"], entity["y"], _SWITCH_RADIUS):
         states[index, slot] = _USED
 
 

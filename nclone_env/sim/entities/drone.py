@@ -5,12 +5,10 @@ The state is the heading. ``a`` and ``b`` of the mover are the node that the dro
 
 import math
 
-from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, MINI_DRONE, ZAP_DRONE
 from nclone_env.sim.cells import empty_line, refresh, whole_24ths
-from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.ninja import is_targetable, kill
+from nclone_env.sim.ninja import kill, meets
 
 NODE_X, NODE_Y = "a", "b"
 HEADING = 3  # bits of the state; chasers and shooting drones keep more above them
@@ -31,29 +29,29 @@ def start(entity, mover, states, index, slot):
 
 @kernel
 def move_zap(levels, worlds, index, slot, entity, mover):
-    """Move a zap drone."""
-    move(levels, worlds, index, slot, entity, mover, False)
+    """Move a zap drone; its cell is not refreshed in a frame in which it reaches a node."""
+    if not patrol(levels, worlds, index, slot, entity, mover, False, _SPEED):
+        refresh(worlds.ninjas[index], mover)
 
 
 @kernel
 def move_mini(levels, worlds, index, slot, entity, mover):
-    """Move a mini drone."""
-    move(levels, worlds, index, slot, entity, mover, True)
+    """Move a mini drone, likewise."""
+    if not patrol(levels, worlds, index, slot, entity, mover, True, _MINI_SPEED):
+        refresh(worlds.ninjas[index], mover)
 
 
 @kernel
-def move(levels, worlds, index, slot, entity, mover, mini):
-    """Fly on, or choose the next node when this one is reached; the cell is not refreshed in that frame."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    speed = _MINI_SPEED if mini else _SPEED
+def patrol(levels, worlds, index, slot, entity, mover, mini, speed):
+    """Fly on, or choose the next node when this one is reached; return whether it is."""
+    level, states = worlds.ninjas[index]["level"], worlds.entity_states
     reached, flown = fly(mover, states[index, slot], speed)
-    if not reached:
-        refresh(ninja, mover)
-        return
-    heading = choose(levels, ninja["level"], mini, entity["mode"], mover, states, index, states[index, slot])
-    if heading >= 0:
-        states[index, slot] = heading
-        advance(mover, heading, speed - flown)
+    if reached:
+        heading = choose(levels, level, mini, entity["mode"], mover, states, index, states[index, slot])
+        if heading >= 0:
+            states[index, slot] = heading
+            advance(mover, heading, speed - flown)
+    return reached
 
 
 @kernel
@@ -118,7 +116,7 @@ def half_cell_of(doubled):
 def touch(ninja, entity, mover):
     """Kill."""
     radius = _MINI_RADIUS if entity["type"] == MINI_DRONE else _RADIUS
-    if is_targetable(ninja) and discs_overlap(mover["x"], mover["y"], ninja["x"], ninja["y"], radius + RADIUS):
+    if meets(ninja, mover["x"], mover["y"], radius):
         kill(ninja)
 
 

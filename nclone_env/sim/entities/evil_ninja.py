@@ -7,12 +7,11 @@ is in row j modulo its length. The k-th evil ninja needs the last 120 k - 1 of t
 Evidence: one source. No recording contains one.
 """
 
-from nclone_env.constants import EVIL_DELAY, RADIUS
+from nclone_env.constants import EVIL_DELAY
 from nclone_env.jit import kernel
 from nclone_env.kinds import EVIL_NINJA, KINDS
 from nclone_env.sim.cells import refresh
-from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.ninja import is_targetable, kill
+from nclone_env.sim.ninja import kill, meets
 
 WAITING, TOUCHED, CHARGING, ACTIVE = KINDS[EVIL_NINJA].states.values()
 TOUCH_FRAME, ORDINAL = "a", "b"
@@ -80,10 +79,7 @@ def recall(trail, index, frame):
 def touch(ninja, mover, states, index, slot):
     """Wake up if waiting, kill if active."""
     phase = states[index, slot]
-    if phase == TOUCHED or phase == CHARGING or not is_targetable(ninja):
-        return
-    reach = (_WAITING_RADIUS if phase == WAITING else _ACTIVE_RADIUS) + RADIUS
-    if not discs_overlap(mover["x"], mover["y"], ninja["x"], ninja["y"], reach):
+    if phase == TOUCHED or phase == CHARGING or not meets(ninja, mover["x"], mover["y"], radius(phase)):
         return
     if phase == WAITING:
         states[index, slot] = TOUCHED

@@ -1,12 +1,10 @@
 """Floor guards (physics 02, section 6.15)."""
 
-from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import FLOOR_GUARD, KINDS
 from nclone_env.level import HORIZONTAL
 from nclone_env.sim.cells import empty_column, half_cell, refresh, tile_edge
-from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.ninja import is_targetable, kill
+from nclone_env.sim.ninja import is_targetable, kill, meets
 
 _IDLE, _RIGHT, _LEFT = KINDS[FLOOR_GUARD].states.values()
 _GUARD_RADIUS = KINDS[FLOOR_GUARD].radii[0]
@@ -64,8 +62,7 @@ def think(levels, worlds, index, slot, entity, mover):
 @kernel
 def touch(ninja, mover):
     """Kill."""
-    reach = _GUARD_RADIUS + RADIUS
-    if is_targetable(ninja) and discs_overlap(mover["x"], mover["y"], ninja["x"], ninja["y"], reach):
+    if meets(ninja, mover["x"], mover["y"], _GUARD_RADIUS):
         kill(ninja)
 
 

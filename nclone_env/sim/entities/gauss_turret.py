@@ -8,12 +8,11 @@ Evidence: two sources for the predecessor, converted from 40 to 60 frames per se
 
 import math
 
-from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import GAUSS_TURRET, KINDS
-from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.ninja import is_targetable, kill
-from nclone_env.sim.query import AIM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, TO_THE_WALL, direction, sees, shot, unit
+from nclone_env.sim.geometry import unit
+from nclone_env.sim.ninja import kill, meets
+from nclone_env.sim.query import AIM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, TO_THE_WALL, sees, shot
 
 IDLE, AIMING, WARNING, RECOVERING = KINDS[GAUSS_TURRET].states.values()
 AIM_X, AIM_Y = "a", "b"
@@ -81,9 +80,9 @@ def fire(levels, ninja, entity, mover, states, index):
     x, y = mover["x"], mover["y"]
     dx, dy = mover[AIM_X] - x, mover[AIM_Y] - y
     if dx == 0.0 and dy == 0.0:
-        hit = is_targetable(ninja) and discs_overlap(ninja["x"], ninja["y"], x, y, RADIUS)
+        hit = meets(ninja, x, y, 0.0)
     else:
-        ux, uy = unit(dx, dy)
+        ux, uy = unit(dx, dy, 1.0, 0.0)
         hit = shot(levels, states, index, ninja, x, y, ux, uy)
     if hit:
         kill(ninja)
@@ -92,7 +91,7 @@ def fire(levels, ninja, entity, mover, states, index):
 @kernel
 def describe(mover, state):
     """Describe a gauss turret, see ``sim.dispatch.describe``."""
-    facing_x, facing_y = direction(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"])
+    facing_x, facing_y = unit(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"], 0.0, 0.0)
     phase = 0.0
     if AIMING <= state < RECOVERING:
         phase = 1.0 if state >= WARNING else 0.5
@@ -110,5 +109,5 @@ def beam(mover, state):
             length = math.sqrt(dx * dx + dy * dy)
     elif RECOVERING <= state < RECOVERING + SHOT_SHOWN:
         emission = SHOT_FIRED
-    dx, dy = unit(dx, dy)
+    dx, dy = unit(dx, dy, 1.0, 0.0)
     return emission, dx, dy, length

@@ -5,10 +5,9 @@ import math
 from nclone_env.constants import DYING, FACING_X, FACING_Y, FALL_GRAVITY, FALLING, JUMPING, RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, LAUNCH_PAD
-from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.ninja import FLOORS, is_targetable
+from nclone_env.sim.ninja import FLOORS, meets
 
-_REACH = KINDS[LAUNCH_PAD].radii[0] + RADIUS
+_RADIUS = KINDS[LAUNCH_PAD].radii[0]
 _STRENGTH = 36.0 / 7.0
 _BEHIND = -0.1  # the ninja's rearmost point may be this far beyond the pad's plane
 
@@ -16,10 +15,8 @@ _BEHIND = -0.1  # the ninja's rearmost point may be this far beyond the pad's pl
 @kernel
 def touch(ninja, entity, contacts):
     """Throw a targetable ninja that is not dying and comes from the front."""
-    if not is_targetable(ninja) or ninja["state"] == DYING:
-        return
     px, py, x, y = entity["x"], entity["y"], ninja["x"], ninja["y"]
-    if not discs_overlap(px, py, x, y, _REACH):
+    if ninja["state"] == DYING or not meets(ninja, px, py, _RADIUS):
         return
     fx, fy = FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]]
     if (px - (x - RADIUS * fx)) * fx + (py - (y - RADIUS * fy)) * fy >= _BEHIND:

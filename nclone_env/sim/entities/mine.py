@@ -1,10 +1,9 @@
 """Mines and toggle mines (physics 02, section 6.1). Toggle mines start safe."""
 
-from nclone_env.constants import DEAD, DISABLED, RADIUS
+from nclone_env.constants import DEAD, DISABLED
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, MINE
-from nclone_env.sim.geometry import discs_overlap
-from nclone_env.sim.ninja import is_targetable, kill
+from nclone_env.sim.ninja import kill, meets
 
 ARMED, SAFE, STEPPED_ON = KINDS[MINE].states.values()
 RADII = KINDS[MINE].radii  # by state
@@ -20,8 +19,7 @@ def think(levels, worlds, index, slot, entity, mover):
     state = states[index, slot]
     if state == ARMED:
         return
-    reach = RADII[state] + RADIUS
-    touched = is_targetable(ninja) and discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], reach)
+    touched = meets(ninja, entity["x"], entity["y"], RADII[state])
     if state == STEPPED_ON and not touched:
         gone = ninja["state"] == DEAD or ninja["state"] == DISABLED
         states[index, slot] = SAFE if gone else ARMED
@@ -32,9 +30,7 @@ def think(levels, worlds, index, slot, entity, mover):
 @kernel
 def touch(ninja, entity, states, index, slot):
     """Kill a targetable ninja that touches an armed mine; the mine becomes safe."""
-    if states[index, slot] != ARMED or not is_targetable(ninja):
-        return
-    if discs_overlap(entity["x"], entity["y"], ninja["x"], ninja["y"], RADII[ARMED] + RADIUS):
+    if states[index, slot] == ARMED and meets(ninja, entity["x"], entity["y"], RADII[ARMED]):
         states[index, slot] = SAFE
         kill(ninja)
 

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import math
 
-from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, ROCKET_TURRET
 from nclone_env.sim.cells import cell_of, enter, refresh
-from nclone_env.sim.geometry import discs_overlap, lesser
-from nclone_env.sim.ninja import is_targetable, kill
-from nclone_env.sim.query import NO_BEAM, ROCKET_TRAIL, sees, step_meets_wall, unit
+from nclone_env.sim.geometry import lesser, unit
+from nclone_env.sim.ninja import is_targetable, kill, meets
+from nclone_env.sim.query import NO_BEAM, ROCKET_TRAIL, sees, step_meets_wall
 from nclone_env.sim.state import NO_CELL
 
 IDLE, WARNING, FLYING = KINDS[ROCKET_TURRET].states.values()
@@ -67,7 +66,7 @@ def think(levels, worlds, index, slot, entity, mover):
             states[index, slot] = state + 1
         else:
             states[index, slot] = FLYING
-            ux, uy = unit(ninja["x"] - mover["x"], ninja["y"] - mover["y"])
+            ux, uy = unit(ninja["x"] - mover["x"], ninja["y"] - mover["y"], 1.0, 0.0)
             mover[DIRECTION_X], mover[DIRECTION_Y] = ux, uy
             enter(ninja, mover, cell_of(mover["x"], mover["y"]))
     elif sees(levels, states, index, ninja, mover["x"], mover["y"]):
@@ -97,7 +96,7 @@ def steer(ninja, mover, mx, my):
     ty = (ninja["y"] + _LOOK_AHEAD * ninja["vy"]) - (mover["y"] + _LOOK_AHEAD * my)
     if tx == 0.0 and ty == 0.0:
         return
-    tx, ty = unit(tx, ty)
+    tx, ty = unit(tx, ty, 1.0, 0.0)
     ux, uy = mover[DIRECTION_X], mover[DIRECTION_Y]
     if ux * tx + uy * ty < 0.0:
         return
@@ -119,9 +118,7 @@ def explode(entity, mover, states, index, slot):
 @kernel
 def touch(ninja, entity, mover, states, index, slot):
     """Kill, and explode."""
-    if not is_targetable(ninja) or states[index, slot] < FLYING:
-        return
-    if discs_overlap(mover["x"], mover["y"], ninja["x"], ninja["y"], RADIUS):
+    if states[index, slot] >= FLYING and meets(ninja, mover["x"], mover["y"], 0.0):
         explode(entity, mover, states, index, slot)
         kill(ninja)
 

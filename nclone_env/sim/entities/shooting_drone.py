@@ -13,9 +13,10 @@ Evidence: two ports of the predecessor, rescaled from 40 to 60 frames a second. 
 
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, LASER_DRONE
-from nclone_env.sim.entities.drone import HEADING, HEADING_X, HEADING_Y, NODE_X, NODE_Y, advance, choose, fly
+from nclone_env.sim.entities.drone import HEADING, HEADING_X, HEADING_Y, NODE_X, NODE_Y, patrol
+from nclone_env.sim.geometry import unit
 from nclone_env.sim.ninja import is_targetable, kill
-from nclone_env.sim.query import AIM, BEAM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, direction, sees, shot, unit
+from nclone_env.sim.query import AIM, BEAM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, sees, shot
 
 PATROL, WARNING, FIRING, RECOVERING = KINDS[LASER_DRONE].states.values()
 PHASE, SIDE, SHOT = 12, 16, 32  # bits of the state
@@ -29,16 +30,9 @@ _BEAM, _SHOT_INTERVAL, _SHOTS = 80, 9, 7  # frames, frames, shots of a burst
 @kernel
 def move(levels, worlds, index, slot, entity, mover):
     """Patrol; stay in place in the other phases."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    if states[index, slot] & PHASE != PATROL:
-        return
-    speed = _LASER_SPEED if entity["type"] == LASER_DRONE else _CHAINGUN_SPEED
-    reached, flown = fly(mover, states[index, slot], speed)
-    if reached:
-        heading = choose(levels, ninja["level"], False, entity["mode"], mover, states, index, states[index, slot])
-        if heading >= 0:
-            states[index, slot] = heading
-            advance(mover, heading, speed - flown)
+    if worlds.entity_states[index, slot] & PHASE == PATROL:
+        speed = _LASER_SPEED if entity["type"] == LASER_DRONE else _CHAINGUN_SPEED
+        patrol(levels, worlds, index, slot, entity, mover, False, speed)
 
 
 @kernel
@@ -102,7 +96,7 @@ def warn(ninja, laser, mover, states, index, slot):
     enter(mover, states, index, slot, FIRING)
     if not laser:
         mover[AIM_X], mover[AIM_Y] = ninja["x"], ninja["y"]
-        ux, uy = unit(ninja["x"] - mover["x"], ninja["y"] - mover["y"])
+        ux, uy = unit(ninja["x"] - mover["x"], ninja["y"] - mover["y"], 1.0, 0.0)
         if -uy * ninja["vx"] + ux * ninja["vy"] < 0.0:
             states[index, slot] |= SIDE
 
@@ -111,7 +105,7 @@ def warn(ninja, laser, mover, states, index, slot):
 def fire(levels, ninja, laser, mover, states, index, slot):
     """Fire if it is time; recover at the end."""
     mover[FRAMES] += 1
-    dx, dy = unit(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"])
+    dx, dy = unit(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"], 1.0, 0.0)
     if not laser:
         if mover[FRAMES] < _SHOT_INTERVAL:
             return
@@ -134,7 +128,7 @@ def swept(mover, state, ux, uy):
         return ux, uy  # it aims at itself (section 11.3)
     wx, wy = (uy, -ux) if state & SIDE != 0 else (-uy, ux)
     aside = ((state // SHOT) / 6.0 - 0.5) * 0.3
-    return unit(ux + aside * wx, uy + aside * wy)
+    return unit(ux + aside * wx, uy + aside * wy, 1.0, 0.0)
 
 
 @kernel
@@ -146,7 +140,7 @@ def describe(entity, mover, state):
         speed = _LASER_SPEED if entity["type"] == LASER_DRONE else _CHAINGUN_SPEED
     facing_x, facing_y = hx, hy
     if phase == WARNING or phase == FIRING:
-        facing_x, facing_y = direction(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"])
+        facing_x, facing_y = unit(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"], 0.0, 0.0)
     progress = 1.0 if phase == FIRING else (0.5 if phase == WARNING else 0.0)
     return speed * hx, speed * hy, facing_x, facing_y, progress, False, False
 
@@ -155,7 +149,7 @@ def describe(entity, mover, state):
 def beam(entity, mover, state):
     """Return (emission, dx, dy): a laser drone's line of warning and beam, a chaingun drone's last shot."""
     emission, phase = NO_BEAM, state & PHASE
-    dx, dy = unit(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"])
+    dx, dy = unit(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"], 1.0, 0.0)
     if entity["type"] == LASER_DRONE:
         if phase == WARNING:
             emission = AIM

@@ -4,12 +4,11 @@ The state is a phase, plus a bit while the ninja holds the block. ``a`` and ``b`
 the block to the ninja that pressed it.
 """
 
-from nclone_env.constants import RADIUS
 from nclone_env.jit import kernel
 from nclone_env.kinds import KINDS, SHOVE_THWUMP
 from nclone_env.sim.cells import empty_line, half_cell, refresh
-from nclone_env.sim.geometry import discs_overlap, square_penetration
-from nclone_env.sim.ninja import kill
+from nclone_env.sim.geometry import square_penetration
+from nclone_env.sim.ninja import kill, touches
 
 IDLE, PRESSED, LAUNCHING, RETURNING = KINDS[SHOVE_THWUMP].states.values()
 PHASE, _HELD = 3, 4  # bits of the state
@@ -93,7 +92,7 @@ def touch(ninja, mover, states, index, slot):
             states[index, slot] = PRESSED | _HELD
             return nx
         return 0.0
-    if discs_overlap(ninja["x"], ninja["y"], mover["x"], mover["y"], RADIUS + _CORE):
+    if touches(ninja, mover["x"], mover["y"], _CORE):
         kill(ninja)
     return 0.0
 
