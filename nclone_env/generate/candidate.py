@@ -67,7 +67,8 @@ def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> t
     made = furnish(sketch, Furnished(level, task, found, shorter, {}), min(frames, _PROPOSAL_FRAMES), seed, is_safe)
     best = edited(made.task, made.inputs, _EDIT_FRAMES, seed)
     trimmed = trim(made.level, made.task, best, made.blocked, seed, family in BY_KIND)
-    _demand(_has_needed(family, trimmed), "nothing matters")
+    needed, kept = NEEDED.get(family), {kind_name(group[0][0]) for group, _ in trimmed.witnesses}
+    _demand(needed is None or not kept.isdisjoint(needed), "nothing matters")
     effort = (first_solution(trimmed.task, frames, seed) if trimmed.removed else made.found).simulated
     measured = _measure(trimmed, effort, seed)
     _demand(measured.random_is_rare or measured.number < EASIEST, "random play")
@@ -87,12 +88,6 @@ def is_safe(levels: LevelSet) -> bool:
     """Return whether the ninja survives a while at the start without input."""
     states = play_out(levels, np.zeros(_REST, np.uint8))["state"]
     return bool((states < DEAD).all())
-
-
-def _has_needed(family: str, trimmed: Trimmed) -> bool:
-    """Return whether something is left that the family is about."""
-    needed = NEEDED.get(family)
-    return needed is None or any(kind_name(group[0][0]) in needed for group, _ in trimmed.witnesses)
 
 
 def _measure(trimmed: Trimmed, effort: int, seed: int) -> Difficulty:

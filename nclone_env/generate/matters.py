@@ -118,9 +118,11 @@ def groups_of(level: Level, by_kind: bool = False) -> list[RecordGroup]:
         if record[0] in _UNCHECKED:
             continue
         last = groups[-1][-1] if groups else None
+        is_like_last = last is not None and record[0] == last[0]
+        adjoins = last is not None and abs(record[1] - last[1]) + abs(record[2] - last[2]) == _ADJOINING
         if record[0] in kinds.DOOR_SWITCHES:
             groups.append([record, records[place + 1]])
-        elif last is not None and record[0] == last[0] and (by_kind or (record[0] in _ROWS and _adjoin(record, last))):
+        elif is_like_last and (by_kind or (record[0] in _ROWS and adjoins)):
             groups[-1].append(record)
         else:
             groups.append([record])
@@ -148,10 +150,6 @@ def _without(records: list[tuple[int, ...]], group: RecordGroup) -> Iterator[tup
             left.remove(record)
         else:
             yield record
-
-
-def _adjoin(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return abs(one[1] - other[1]) + abs(one[2] - other[2]) == _ADJOINING
 
 
 class _Check:

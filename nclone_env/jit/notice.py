@@ -83,12 +83,10 @@ def kernels_in(function: Callable[..., Any]) -> set[Callable[..., Any]]:
         current = pending.pop()
         if current not in found:
             found.add(current)
-            pending += [value.py_func for value in _values(current) if isinstance(_python(value), FunctionType)]
+            pending += [
+                value.py_func for value in _values(current) if isinstance(getattr(value, "py_func", None), FunctionType)
+            ]
     return found
-
-
-def _python(value: Any) -> Any:
-    return getattr(value, "py_func", None)
 
 
 def _values(function: Callable[..., Any]) -> Iterator[Any]:

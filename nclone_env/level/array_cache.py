@@ -42,7 +42,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -191,11 +190,10 @@ def _shapes(description: bytes, layout: Layout) -> dict[str, list[int]] | None:
         return None
     if not isinstance(shapes, dict) or list(shapes) != list(layout):
         return None
-    return shapes if all(_is_shape(shape) for shape in shapes.values()) else None
-
-
-def _is_shape(value: Any) -> bool:
-    return isinstance(value, list) and all(type(size) is int and size >= 0 for size in value)
+    is_valid = all(
+        isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape) for shape in shapes.values()
+    )
+    return shapes if is_valid else None
 
 
 def _length(description: int, shapes: Mapping[str, list[int]], layout: Layout) -> int:

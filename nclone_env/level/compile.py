@@ -60,18 +60,6 @@ def padded_tiles(tiles: np.ndarray) -> np.ndarray:
     return padded
 
 
-def sorted_segments(tiles: np.ndarray, doors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the segments sorted by cell and the start of each cell (physics 01, sections 2.5 to 2.7).
-
-    Args:
-        tiles: (25, 44) uint8.
-        doors: (D,) ``DOOR``, in order of creation.
-    """
-    parts = (_curve_segments(tiles), _edge_segments(tiles), _door_segments(doors))
-    segments, cells = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return sort_by_cell(segments, cells)
-
-
 def _curve_segments(tiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     columns, rows = np.nonzero(CURVE_KIND[tiles.T] >= 0)
     numbers = tiles[rows, columns]
@@ -273,7 +261,8 @@ def compile_level(level: Level) -> CompiledLevel:
     """Compute the arrays of a level."""
     tiles = padded_tiles(level.raw.tiles)
     table = _entity_table(level.raw.records)
-    segments, start = sorted_segments(tiles, table["doors"])
+    parts = (_curve_segments(tiles), _edge_segments(tiles), _door_segments(table["doors"]))
+    segments, start = sort_by_cell(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     compiled = CompiledLevel(tiles, segments, start, grid(tiles, table["doors"]), **table)
     for array in compiled:
         array.flags.writeable = False

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import itertools
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
 from pathlib import Path
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError, shortened
@@ -140,7 +140,8 @@ def _with_distinct_names(levels: list[Level]) -> list[Level]:
     taken: set[str] = set()
     result = []
     for number, level in enumerate(levels):
-        name = next(name for name in _numbered(named[number]) if name not in taken)
+        names = chain([named[number]], (f"{named[number]} ({other})" for other in count(2)))
+        name = next(name for name in names if name not in taken)
         taken.add(name)
         result.append(level if name == level.name else Level(level.raw, name))
     return result
@@ -154,8 +155,3 @@ def _told_apart(name: str, equal: Sequence[int], levels: Sequence[Level]) -> Ite
         depth += 1
     for number, parts in zip(equal, folders, strict=True):
         yield number, "/".join((*parts[max(0, len(parts) - depth) :], name))
-
-
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name} ({number})" for number in itertools.count(2))

@@ -128,7 +128,8 @@ def _refs_at(path: Path, packs: OpenedPacks) -> tuple[LevelRef, ...]:
 
 def _refs_in_folder(folder: Path) -> tuple[LevelRef, ...]:
     try:
-        paths = sorted(path for path in folder.iterdir() if path.is_file() and _looks_like_level(path))
+        named = (path for path in folder.iterdir() if path.suffix in _LEVEL_SUFFIXES and path.name[0] != ".")
+        paths = sorted(path for path in named if path.is_file())
     except OSError as error:
         expected = "expected a readable folder of level files"
         raise UnknownLevelError(f"{plain(folder)}: {expected}, got {plain(error)}") from error
@@ -201,10 +202,6 @@ def _pack_ref(path: Path, number: int, file: LevelFile) -> LevelRef:
 def _file_name(path: Path) -> str:
     built_in = path.parent.parent == levels_folder()
     return f"{path.parent.name}/{path.stem}" if built_in else plain(path.name)
-
-
-def _looks_like_level(path: Path) -> bool:
-    return path.suffix in _LEVEL_SUFFIXES and not path.name.startswith(".")
 
 
 def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
 from nclone_env.plan.kernels import (
@@ -25,6 +24,8 @@ from nclone_env.plan.kernels import (
     PLACE_BYTES,
     KeyTable,
     find_place,
+    has_won,
+    is_over,
     least_path,
     make_table,
     most_that_fit,
@@ -228,23 +229,59 @@ def play_round(levels, archive, guide, parts, rules, number, steps):
         played = play(levels, worlds, scratch, code, search["hold"])
         search["frames"] += played
         frame += played
-        state = worlds.ninjas[scratch]["state"]
-        if state >= DEAD or frame + 1 >= last_frame(search):
+        if is_over(worlds, scratch) or frame + 1 >= last_frame(search):
             search["nodes"] = used
-            cost = frame + gold_price(levels, worlds, scratch, search["price"])
-            if state == CELEBRATING and frame < last_frame(search) and cost < search["limit"]:
-                search["best"], search["limit"] = frame, cost
-                search["best_node"], search["best_hold"], search["best_input"] = node, played, code
+            if is_better(levels, archive, frame):
+                search["best"], search["best_node"], search["best_hold"], search["best_input"] = (
+                    frame,
+                    node,
+                    played,
+                    code,
+                )
                 search["nodes"] = max(used, node + 1)
                 return True
             return False
-        archive.nodes[search["nodes"]]["parent"], archive.nodes[search["nodes"]]["input"] = node, code
-        node = search["nodes"]
-        search["nodes"] += 1
+        node = add_node(archive, node, code)
         if keep(archive, guide, parts, rules, node, frame):
             used = search["nodes"]
     search["nodes"] = used
     return False
+
+
+@kernel
+def is_better(levels, archive, frame):
+    """Return whether the world just played has won and costs less than the limit, which becomes its cost."""
+    search, worlds, scratch = archive.search[0], archive.worlds, archive.cells.shape[0]
+    cost = frame + gold_price(levels, worlds, scratch, search["price"])
+    if has_won(worlds, scratch) and frame < last_frame(search) and cost < search["limit"]:
+        search["limit"] = cost
+        return True
+    return False
+
+
+@kernel
+def add_node(archive, parent, code):
+    """Add an input held after a node; return its node."""
+    node = archive.search[0]["nodes"]
+    archive.nodes[node]["parent"], archive.nodes[node]["input"] = parent, code
+    archive.search[0]["nodes"] += 1
+    return node
+
+
+@kernel
+def cell_number(archive, key, frame):
+    """Return the cell of a key; if there is none a new one, reached after ``frame``, or -1 if the archive is full."""
+    search = archive.search[0]
+    place = find_place(archive.table, key)
+    number = archive.table.numbers[place]
+    if number == EMPTY:
+        number = search["cells"]
+        if number >= archive.cells.shape[0]:
+            return -1
+        search["cells"] += 1
+        archive.table.keys[place], archive.table.numbers[place] = key, number
+        archive.cells[number]["key"], archive.cells[number]["frame"], archive.cells[number]["step"] = key, frame + 1, -1
+    return number
 
 
 @kernel
@@ -255,20 +292,13 @@ def keep(archive, guide, parts, rules, node, frame):
     if not in_time(search, guide, worlds, scratch, frame):
         return False
     key = key_of(search, worlds, scratch, parts, rules, frame)
-    place = find_place(archive.table, key)
-    number = archive.table.numbers[place]
-    if number == EMPTY:
-        number = search["cells"]
-        if number >= archive.cells.shape[0]:
-            return False
-        search["cells"] += 1
-        archive.table.keys[place], archive.table.numbers[place] = key, number
-    elif archive.cells[number]["frame"] <= frame:
+    number = cell_number(archive, key, frame)
+    if number < 0 or archive.cells[number]["frame"] <= frame:
         return False
     cell = archive.cells[number]
     copy_world(worlds, scratch, worlds, number)
     cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, length
-    cell["key"], cell["step"] = key, steps_taken(guide, worlds, scratch)
+    cell["step"] = steps_taken(guide, worlds, scratch)
     cell["place"] = place_of(worlds, scratch, cell["step"])
     return True
 

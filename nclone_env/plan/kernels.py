@@ -178,9 +178,21 @@ def play(levels, worlds, index, code, hold):
     """Hold an input in one world for so many frames, or until the ninja dies or wins; return the frames played."""
     for frame in range(hold):
         tick(levels, worlds, index, code)
-        if worlds.ninjas[index]["state"] >= DEAD:
+        if is_over(worlds, index):
             return frame + 1
     return hold
+
+
+@kernel
+def is_over(worlds, index):
+    """Return whether the ninja is dead or has won."""
+    return worlds.ninjas[index]["state"] >= DEAD
+
+
+@kernel
+def has_won(worlds, index):
+    """Return whether the ninja has won."""
+    return worlds.ninjas[index]["state"] == CELEBRATING
 
 
 @kernel
@@ -188,8 +200,8 @@ def events_since(levels, old_worlds, old, new_worlds, new, parts):
     """Return the bits of what happened between two states of a world."""
     before, after = old_worlds.ninjas[old], new_worlds.ninjas[new]
     found = 0
-    if after["state"] >= DEAD:
-        found |= WON if after["state"] == CELEBRATING else DIED
+    if is_over(new_worlds, new):
+        found |= WON if has_won(new_worlds, new) else DIED
     if after["gold"] != before["gold"]:
         found |= GOLD
     first = levels.header[after["level"]]["first_entity"]
@@ -198,17 +210,3 @@ def events_since(levels, old_worlds, old, new_worlds, new, parts):
         if old_worlds.entity_states[old, slot] != new_worlds.entity_states[new, slot]:
             found |= SWITCH if levels.entities[first + slot]["type"] == EXIT_SWITCH else DOOR
     return found
-
-
-@kernel
-def copy_rows(source, rows, count, target):
-    """Make world n of ``target`` a copy of world ``rows[n]`` of ``source``, for n below ``count``.
-
-    Args:
-        source: ``WorldArrays``.
-        rows: integers, at least ``count``.
-        count: number of worlds to copy.
-        target: ``WorldArrays`` for the same level set, changed in place; not ``source``.
-    """
-    for place in range(count):
-        copy_world(source, rows[place], target, place)

@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
 from nclone_env.plan.archive import gold_price
-from nclone_env.plan.kernels import INPUTS, path_remaining
+from nclone_env.plan.kernels import INPUTS, has_won, is_over, path_remaining
 from nclone_env.sim import WorldArrays, copy_world, draw, hash_future, make_worlds
 from nclone_env.sim.tick import tick
 
@@ -207,19 +206,21 @@ def play_trial(levels, polisher, guide, first, size):
     copy_world(worlds, first // _SPACING, worlds, played)
     for frame in range(begin, size):
         tick(levels, worlds, played, polisher.edited[frame])
-        state = worlds.ninjas[played]["state"]
         expected = polisher.ways[min(frame + 1, search["length"])]
         lost = frame % _CHECKED == 0 and path_remaining(guide, worlds, played) > expected + _SLACK
-        joined = state < DEAD and has_joined(levels, polisher, frame + 1)
-        if state >= DEAD or lost or joined:
+        joined = not is_over(worlds, played) and has_joined(levels, polisher, frame + 1)
+        if is_over(worlds, played) or lost or joined:
             search["frames"] += frame + 1 - begin
             gain = search["gain"]
             if joined:
                 length = search["length"] - gain
                 known = frame + 1 if gain == 0 else length
                 return length if length <= polisher.inputs.shape[0] else 0, search["cost"] - gain, known
-            won = state == CELEBRATING
-            return frame + 1 if won else 0, frame + 1 + gold_price(levels, worlds, played, search["price"]), frame + 1
+            return (
+                frame + 1 if has_won(worlds, played) else 0,
+                frame + 1 + gold_price(levels, worlds, played, search["price"]),
+                frame + 1,
+            )
     search["frames"] += max(size - begin, 0)
     return 0, search["cost"], 0
 

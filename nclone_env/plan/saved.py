@@ -1,14 +1,13 @@
 """Files of searches that go on later: an ``.npz`` archive with one JSON text and the arrays of each search.
 
-The text names the format, the level by the SHA-256 of its map bytes, and the arguments of the search; a file is only
-accepted for the same ones. Only the used rows of an archive are stored. Nothing in the file is executed. Names, dtypes
+The text names the format, the level by the SHA-256 of its tiles and records, and the arguments of the search; a file
+is only accepted for the same ones. Only the used rows of an archive are stored. Nothing in the file is executed. Names, dtypes
 and shapes are checked, and damage is detected, but not forgery of the numbers: compiled code follows the indices among
 them, so go on only with searches of your own.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import zipfile
@@ -24,7 +23,6 @@ from nclone_env._files import fill_file, open_regular
 from nclone_env.errors import FormatError, shortened
 from nclone_env.jit import module_digest
 from nclone_env.level import Level
-from nclone_env.level.formats import write_map
 
 SEARCH_SUFFIX = ".search.npz"
 _FORMAT = 1
@@ -162,5 +160,5 @@ def _conditions(level: Level, arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "format": _FORMAT,
         "code": module_digest("nclone_env.plan.solver"),
-        "level": hashlib.sha256(write_map(level.raw)).hexdigest(),
+        "level": level.raw.digest,
     } | dict(arguments)

@@ -90,13 +90,19 @@ class Search(ABC):
         """Return the arrays that its state consists of besides an archive."""
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        archived = {} if self._archive is None else _archived(self._archive)
-        return archived | self._own_arrays() | {"known": self._known}
+        arrays = self._own_arrays() | {"known": self._known}
+        if self._archive is not None:
+            arrays |= _named(self._archive.worlds) | self._archive.table._asdict()
+            arrays |= {name: getattr(self._archive, name) for name in ("cells", "nodes", "visits", "search")}
+        return arrays
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return what :meth:`restore` needs, views; of an archive the part in use."""
-        arrays = self._arrays()
-        return arrays if self._archive is None else _used(self._archive, arrays)
+        """Return what :meth:`restore` needs, views; of an archive the rows in use."""
+        used: dict[str, int] = {}
+        if self._archive is not None:
+            used = {name: int(self._archive.search[0][name]) for name in ("cells", "nodes")}
+            used |= dict.fromkeys(_named(self._archive.worlds), used["cells"])
+        return {name: array[: used.get(name)] for name, array in self._arrays().items()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Go on from a saved state of a search that was made with the same arguments.
@@ -237,19 +243,6 @@ class PolishSearch(Search):
     def _own_arrays(self) -> dict[str, np.ndarray]:
         rest = {name: getattr(self._polisher, name) for name in ("inputs", "best", "ways", "search")}
         return _named(self._polisher.worlds) | rest
-
-
-def _archived(archive: Archive) -> dict[str, np.ndarray]:
-    """Return the arrays that the state of an archive consists of."""
-    rest = {name: getattr(archive, name) for name in ("cells", "nodes", "visits", "search")}
-    return _named(archive.worlds) | archive.table._asdict() | rest
-
-
-def _used(archive: Archive, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return arrays, of those of an archive only the rows in use."""
-    cells, nodes = (int(archive.search[0][name]) for name in ("cells", "nodes"))
-    used = dict.fromkeys(_named(archive.worlds), cells) | {"cells": cells, "nodes": nodes}
-    return {name: array[: used.get(name)] for name, array in arrays.items()}
 
 
 def _named(worlds: WorldArrays) -> dict[str, np.ndarray]:

@@ -147,31 +147,19 @@ def transferred(levels: LevelSet, given: AnyWorlds, rows: Sequence[int] | np.nda
     """
     worlds = given if isinstance(given, WorldArrays) else given.worlds
     places = checked_rows(worlds, rows, argument)
-    target = make_worlds(len(places), levels)
+    target, level = make_worlds(len(places), levels), levels.levels[0]
     if not isinstance(given, WorldArrays):
-        _check_level(levels, given, places, argument)
-    _check_sizes(levels, worlds, target, argument)
+        for number in np.unique(worlds.ninjas["level"][places]):
+            other = given.level_set.levels[number]
+            if other.raw.digest != level.raw.digest:
+                raise ConfigError(f"{argument}: expected a world of {level.name!r}, got one of {other.name!r}")
+    for name in ("entity_states", "movers"):  # rows of other level sets can be too short
+        least, count = getattr(target, name).shape[1], getattr(worlds, name).shape[1]
+        if count < least:
+            raise ConfigError(f"{argument}: expected a world of {level.name!r}, which has {least} {name}, got {count}")
     for place, index in enumerate(places):
         transfer_world(worlds, int(index), target, place, level=0)
     return target
-
-
-def _check_level(levels: LevelSet, given: LevelWorlds, places: np.ndarray, argument: str) -> None:
-    """Raise a ConfigError that names both levels if a world is on another one."""
-    level = levels.levels[0]
-    for number in np.unique(given.worlds.ninjas["level"][places]):
-        other = given.level_set.levels[number]
-        if other.raw.digest != level.raw.digest:
-            raise ConfigError(f"{argument}: expected a world of {level.name!r}, got one of {other.name!r}")
-
-
-def _check_sizes(levels: LevelSet, worlds: WorldArrays, target: WorldArrays, argument: str) -> None:
-    """Raise a ConfigError if worlds of other level sets cannot contain the level: if their rows are too short."""
-    for name in ("entity_states", "movers"):
-        least, count = getattr(target, name).shape[1], getattr(worlds, name).shape[1]
-        if count < least:
-            level = levels.levels[0].name
-            raise ConfigError(f"{argument}: expected a world of {level!r}, which has {least} {name}, got {count}")
 
 
 class Task(NamedTuple):

@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.jit import kernel
-from nclone_env.plan.archive import Archive, drop_nodes, gold_price, key_of, last_frame
-from nclone_env.plan.kernels import EMPTY, INPUTS, find_place, path_remaining, play
+from nclone_env.plan.archive import Archive, add_node, cell_number, drop_nodes, is_better, key_of, last_frame
+from nclone_env.plan.kernels import EMPTY, INPUTS, find_place, is_over, path_remaining, play
 from nclone_env.sim import copy_world, draw
 
 _BIN = 4.0
@@ -154,11 +153,9 @@ def play_run(levels, tube, guide, parts, rules, number, steps):
         played = play(levels, worlds, scratch, code, search["hold"])
         search["frames"] += played
         frame += played
-        if worlds.ninjas[scratch]["state"] >= DEAD or frame + 1 >= last_frame(search):
+        if is_over(worlds, scratch) or frame + 1 >= last_frame(search):
             break
-        archive.nodes[search["nodes"]]["parent"], archive.nodes[search["nodes"]]["input"] = node, code
-        node = search["nodes"]
-        search["nodes"] += 1
+        node = add_node(archive, node, code)
         if laying or step % _KEPT == 0:
             place = due_place(tube, guide, frame, laying)
             if frame - tube.due[place] > state["lag"]:
@@ -168,7 +165,7 @@ def play_run(levels, tube, guide, parts, rules, number, steps):
     search["nodes"] = used
     if laying:
         lengthen_due(tube)
-    return is_better(levels, tube, frame) and take_run(tube, node, frame, code)
+    return is_better(levels, archive, frame) and take_run(tube, node, frame, code)
 
 
 @kernel
@@ -189,18 +186,6 @@ def next_input(tube, frame):
     if state["code"] == _COPIED:
         return tube.inputs[min(max(frame + state["ahead"], 0), state["length"] - 1)]
     return state["code"]
-
-
-@kernel
-def is_better(levels, tube, frame):
-    """Return whether the world just played has won and costs less than the limit, which becomes its cost."""
-    search, worlds, scratch = tube.archive.search[0], tube.archive.worlds, tube.archive.cells.shape[0]
-    cost = frame + gold_price(levels, worlds, scratch, search["price"])
-    won = worlds.ninjas[scratch]["state"] == CELEBRATING
-    if won and frame < last_frame(search) and cost < search["limit"]:
-        search["limit"] = cost
-        return True
-    return False
 
 
 @kernel
@@ -247,16 +232,9 @@ def keep(tube, parts, rules, node, frame, due, laying):
     archive, search, state = tube.archive, tube.archive.search[0], tube.state[0]
     worlds, scratch = archive.worlds, archive.cells.shape[0]
     key = key_of(search, worlds, scratch, parts, rules, frame)
-    place = find_place(archive.table, key)
-    number = archive.table.numbers[place]
-    if number == EMPTY:
-        number = search["cells"]
-        if number >= archive.cells.shape[0]:
-            return False
-        search["cells"] += 1
-        archive.table.keys[place], archive.table.numbers[place] = key, number
-        archive.cells[number]["key"], archive.cells[number]["step"] = key, _NO_FRAME
-        archive.cells[number]["frame"] = frame + 1
+    number = cell_number(archive, key, frame)
+    if number < 0:
+        return False
     cell = archive.cells[number]
     if laying and cell["step"] == _NO_FRAME:
         cell["step"] = frame

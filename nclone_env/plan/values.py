@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSource, load_level
 from nclone_env.options import check_integer
 from nclone_env.plan.archive import Archive, Rules, begin, cell_of, explore, make_archive
-from nclone_env.plan.kernels import EMPTY, INPUTS, WON, expand, find_place, path_remaining, play
+from nclone_env.plan.kernels import EMPTY, INPUTS, WON, expand, find_place, has_won, is_over, path_remaining, play
 from nclone_env.plan.task import MAX_FRAMES, MOST_FRAMES, AnyWorlds, Start, Task, checked_rows, make_task, transferred
 from nclone_env.sim import WorldArrays, copy_world, make_worlds
 
@@ -181,9 +180,8 @@ def follow(levels, archive, parts, rules, hold, code, worlds):
     frames = 0
     for _ in range(_LONGEST):
         frames += play(levels, worlds, 0, code, hold)
-        state = worlds.ninjas[0]["state"]
-        if state >= DEAD:
-            return _WON if state == CELEBRATING else _NOWHERE, frames
+        if is_over(worlds, 0):
+            return _WON if has_won(worlds, 0) else _NOWHERE, frames
         key = cell_of(worlds, 0, parts, rules, 0)
         if key != before:
             number = archive.table.numbers[find_place(archive.table, key)]

@@ -85,7 +85,10 @@ def cell_key(worlds, index, parts, size, speed):
     ninja = worlds.ninjas[index]
     place = square(ninja["x"], size) * _PLACES + square(ninja["y"], size)
     motion = square(ninja["vx"] + 0.5 * speed, speed) * _PLACES + square(ninja["vy"] + 0.5 * speed, speed)
-    value = mix(switch_word(worlds, index, parts), np.uint64(place * _PLACES * _PLACES + motion))
+    value = FIRST
+    for number in range(parts.switches.shape[0]):
+        value = value * np.uint64(3) + np.uint64(worlds.entity_states[index, parts.switches[number]])
+    value = mix(value, np.uint64(place * _PLACES * _PLACES + motion))
     for number in range(parts.movers.shape[0]):
         mover = worlds.movers[index, parts.movers[number]]
         value = mix(value, np.uint64(square(mover["x"], 12.0) * _PLACES + square(mover["y"], 12.0)))
@@ -96,15 +99,6 @@ def cell_key(worlds, index, parts, size, speed):
 def square(value, size):
     """Return the number of the interval of a size that a value lies in, 0 .. 65535; those far apart repeat."""
     return int(math.floor(value / size)) & (_PLACES - 1)
-
-
-@kernel
-def switch_word(worlds, index, parts):
-    """Return a 64-bit hash of the states of the switches and doors of a world."""
-    value = FIRST
-    for number in range(parts.switches.shape[0]):
-        value = value * np.uint64(3) + np.uint64(worlds.entity_states[index, parts.switches[number]])
-    return value
 
 
 @kernel
@@ -129,7 +123,10 @@ def hash_future(levels, worlds, index):
     for number in range(header["mover_count"]):
         value = hash_placed(worlds.movers[index, number], ninja["next_order"], header["entity_count"], value)
     if followed:
-        value = hash_path(worlds, index, value)
+        value = mix(value, np.uint64(ninja["frame"]))
+        for row in range(max(1, used_rows(worlds, index))):
+            for axis in range(2):
+                value = mix(value, np.float64(worlds.trail[index, row, axis]).view(np.uint64))
     return finish(value)
 
 
@@ -173,13 +170,3 @@ def hash_placed(mover, next_order, entity_count, value):
     if mover["cell"] != NO_CELL and order >= entity_count:
         order -= next_order
     return mix(value, np.uint64(order))
-
-
-@kernel
-def hash_path(worlds, index, value):
-    """Return a hash with the frame counter and the path of the ninja mixed into it."""
-    value = mix(value, np.uint64(worlds.ninjas[index]["frame"]))
-    for row in range(max(1, used_rows(worlds, index))):
-        for axis in range(2):
-            value = mix(value, np.float64(worlds.trail[index, row, axis]).view(np.uint64))
-    return value

@@ -17,9 +17,9 @@ from nclone_env.jit import each, kernel
 from nclone_env.kind import Kind
 from nclone_env.kinds import KINDS, LASER_TURRET, ROCKET_TURRET, bits
 from nclone_env.level import LevelSet
-from nclone_env.sim.entities.laser_motion import motion_segment, turns_for_ever
 from nclone_env.sim.entities.rocket_turret import LAST_STATE
 from nclone_env.sim.entities.shooting_drone import PATROL, PHASE
+from nclone_env.sim.laser_motion import motion_segment, turns_for_ever
 from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, WorldArrays
 
 FARTHEST = 2.0**29
@@ -113,22 +113,16 @@ def find_fault(levels, world):
         return _ORDER
     if not 0 <= ninja["state"] <= DISABLED:
         return _STATE
-    if not (_ninja_has_floats(ninja) and _has_flags(ninja)):
+    fine = _ninja_has_floats(ninja) and -1 <= ninja["facing"] <= 1
+    for name in each(_FLAGS):
+        fine = fine and 0 <= ninja[name] <= 1
+    if not fine:
         return _NINJA
     for row in range(world.trail.shape[1]):
         if not (abs(world.trail[0, row, 0]) <= FARTHEST and abs(world.trail[0, row, 1]) <= FARTHEST):
             return _TRAIL
     fault = _mover_fault(levels, world, ninja["level"])
     return fault if fault != _NONE else _state_fault(levels, world, ninja["level"])
-
-
-@kernel
-def _has_flags(ninja):
-    """Whether the flags of a ninja are flags."""
-    fine = -1 <= ninja["facing"] <= 1
-    for name in each(_FLAGS):
-        fine = fine and 0 <= ninja[name] <= 1
-    return fine
 
 
 @kernel

@@ -162,7 +162,14 @@ class Session:
             InputsError: if a value is not a whole number from 0 to 15, or the shape is wrong;
                 or a world would get older than 2**30 frames.
         """
-        codes = check_world_inputs(inputs, len(self))
+        if isinstance(inputs, (bytes, bytearray)) or np.ndim(inputs) == 1:
+            codes = np.repeat(check_inputs(inputs)[:, np.newaxis], len(self), axis=1)
+        else:
+            given = np.asarray(inputs)
+            if given.ndim != 2 or given.shape[1] != len(self):
+                expected = f"shape (frames,) or (frames, {len(self)})"
+                raise InputsError(f"inputs: expected {expected}, got {given.shape}")
+            codes = check_inputs(given.reshape(-1)).reshape(given.shape)
         for first, last in self._pieces(len(codes)):
             play_worlds(self.levels, self.worlds, codes[first:last])
 
@@ -364,21 +371,3 @@ def check_inputs(inputs: Any) -> NDArray[np.uint8]:
             f"got {codes[bad[0]]} at frame {bad[0]}"
         )
     return codes.astype(np.uint8)
-
-
-def check_world_inputs(inputs: Any, num_worlds: int) -> NDArray[np.uint8]:
-    """Return the inputs of N worlds as (T, N) uint8, C-contiguous.
-
-    Args:
-        inputs: (T,) for all worlds alike, as for :func:`check_inputs`, or (T, N) integers.
-        num_worlds: N.
-
-    Raises:
-        InputsError: naming the shape, or the first value that is not a whole number from 0 to 15.
-    """
-    if isinstance(inputs, (bytes, bytearray)) or np.ndim(inputs) == 1:
-        return np.repeat(check_inputs(inputs)[:, np.newaxis], num_worlds, axis=1)
-    codes = np.asarray(inputs)
-    if codes.ndim != 2 or codes.shape[1] != num_worlds:
-        raise InputsError(f"inputs: expected shape (frames,) or (frames, {num_worlds}), got {codes.shape}")
-    return check_inputs(codes.reshape(-1)).reshape(codes.shape)

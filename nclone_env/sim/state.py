@@ -83,22 +83,20 @@ def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> 
 
 
 def _kernels_of(record: np.dtype) -> tuple[Any, Any, Any]:
-    """Return the kernels of a record, which take it field by field.
-
-    ``copy(source, target)``; ``differing(left, right)``, 0 if all fields are equal; ``hashed(fields, value)``, a hash
-    with the fields mixed into it.
-    """
+    """Return the kernels of a record, which take it field by field: copy, difference and hash."""
     names = record.names or ()
     floats = tuple(name for name in names if record[name].kind == "f")
     numbers = tuple(name for name in names if record[name].kind != "f")
 
     @kernel
     def copy(source, target):
+        """Copy a record field by field."""
         for name in each(names):
             target[name] = source[name]
 
     @kernel
     def differing(left, right):
+        """Return 0 if all fields of two records are equal."""
         found = np.uint64(0)
         for name in each(floats):
             found |= difference(left[name], right[name])
@@ -108,6 +106,7 @@ def _kernels_of(record: np.dtype) -> tuple[Any, Any, Any]:
 
     @kernel
     def hashed(fields, value):
+        """Return a hash with the fields of a record mixed into it."""
         for name in each(floats):
             value = mix(value, np.float64(fields[name]).view(np.uint64))
         for name in each(numbers):

@@ -17,26 +17,10 @@ _SPLITTER = 134217729.0  # 2**27 + 1
 # Terms of the series of sine, 1/3! and 1/5! as sums of two, then -1/7!, 1/9!, ...; the signs alternate.
 _S3, _S3_LOW = -0.16666666666666666, -9.25185853854297e-18
 _S5, _S5_LOW = 0.008333333333333333, 1.1564823173178714e-19
-_SINE = (
-    -1.0 / 5040.0,
-    1.0 / 362880.0,
-    -1.0 / 39916800.0,
-    1.0 / 6227020800.0,
-    -1.0 / 1307674368000.0,
-    1.0 / 355687428096000.0,
-    -1.0 / 121645100408832000.0,
-)
+_SINE = tuple((-1) ** n / math.factorial(2 * n + 1) for n in range(3, 10))
 # The same for cosine: 1/4! as a sum of two (1/2! is exact), then -1/6!, 1/8!, ...
 _C4, _C4_LOW = 0.041666666666666664, 2.3129646346357427e-18
-_COSINE = (
-    -1.0 / 720.0,
-    1.0 / 40320.0,
-    -1.0 / 3628800.0,
-    1.0 / 479001600.0,
-    -1.0 / 87178291200.0,
-    1.0 / 20922789888000.0,
-    -1.0 / 6402373705728000.0,
-)
+_COSINE = tuple((-1) ** n / math.factorial(2 * n) for n in range(3, 10))
 # A rough arc tangent between 0 and 1, good to 1e-5; one step of Newton's method makes it exact.
 _ROUGH = (0.999866, -0.3302995, 0.180141, -0.085133, 0.0208351)
 

@@ -12,7 +12,6 @@ from nclone_env.plan.kernels import (
     PLACE_BYTES,
     SWITCH,
     WON,
-    copy_rows,
     expand,
     find_place,
     make_table,
@@ -103,13 +102,3 @@ def test_events():
     assert seen == {3: 0, 22: GOLD, 45: GOLD | SWITCH | DOOR, 95: GOLD | SWITCH | DOOR | WON}
     _, _, _, events, _ = expanded(session, np.array([0]), 95)
     assert events[4] == DIED
-
-
-def test_copies_of_rows():
-    session = Session(LEVEL, 4)
-    for world in range(4):
-        session.record(bytes([2] * 5 * world), world)
-    target = make_worlds(3, session.level_set)
-    copy_rows(session.worlds, np.array([3, 1, 0]), 2, target)
-    assert target.ninjas["frame"].tolist() == [15, 5, 0]
-    assert target.ninjas[2]["drag"] == 0.0  # left alone

@@ -12,6 +12,7 @@ from nclone_env.sim.geometry import (
     sweep_line,
     sweep_point,
     sweep_straight,
+    unit,
 )
 
 SWEEP_RADIUS = 5.0
@@ -104,3 +105,10 @@ def test_touching_discs_do_not_overlap():
 @pytest.mark.parametrize(("value", "cell"), [(-1e9, 0), (-0.5, 0), (0.0, 0), (23.9, 0), (24.0, 1), (1e9, 43)])
 def test_cells_are_clamped(value, cell):
     assert clamp_cell(value, 43) == cell
+
+
+def test_the_zero_vector_has_a_default():
+    assert unit(0.0, 0.0, 1.0, 0.0) == (1.0, 0.0)
+    assert unit(0.0, 0.0, 0.0, -1.0) == (0.0, -1.0)
+    assert unit(3.0, 4.0, 0.0, 1.0) == (0.6, 0.8)
+    assert unit(3.0, -4.0, 1.0, 0.0) == (0.6, -0.8)

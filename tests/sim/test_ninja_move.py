@@ -10,7 +10,7 @@ from nclone_env.constants import CELEBRATING, DEAD, DYING, FALL_GRAVITY, JUMP_GR
 from nclone_env.kinds import EXIT, EXIT_SWITCH
 from nclone_env.level.build import build_room
 from nclone_env.sim.ninja import CEILINGS, CONTACT_SLOTS, FLOORS, add_contact, kill
-from nclone_env.sim.ninja_move import hit, mend_corner, unit_or
+from nclone_env.sim.ninja_move import hit, mend_corner
 from nclone_env.sim.ninja_think import slide
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
@@ -55,11 +55,6 @@ def test_vertical_walls_count_as_ceilings(dy, kind):
 )
 def test_tiny_offsets_vanish_except_at_three_places(x, dx, mended):
     assert mend_corner(x, dx) == mended
-
-
-def test_a_vanishing_normal_falls_back():
-    assert unit_or(0.0, 0.0, -1.0) == (0.0, -1.0)
-    assert unit_or(3.0, 4.0, 1.0) == (0.6, 0.8)
 
 
 @pytest.mark.parametrize(

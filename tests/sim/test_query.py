@@ -8,7 +8,7 @@ from nclone_env.jit import kernel
 from nclone_env.level.build import build_level
 from nclone_env.level.load import LevelSource
 from nclone_env.sim.geometry import lesser
-from nclone_env.sim.query import NOTHING, RAY_LENGTH, ray, sees, shot, step_meets_wall, sweep_cell, unit
+from nclone_env.sim.query import NOTHING, RAY_LENGTH, ray, sees, shot, step_meets_wall, sweep_cell
 from nclone_env.sim.session import Session
 
 from ..golden.synthetic import synthetic_map
@@ -130,11 +130,6 @@ def test_a_step_looks_no_further_than_its_cells():
     assert not beam.step(477, 250, 2, 0)
     assert not beam.step(482, 250, -1, 0)
     assert beam.step(481, 250, -2, 0)
-
-
-def test_the_zero_vector_points_to_the_right():
-    assert unit(0.0, 0.0) == (1.0, 0.0)
-    assert unit(3.0, -4.0) == (0.6, -0.8)
 
 
 @kernel

@@ -76,7 +76,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     for edge in {_edge(cell, other) for cell, around in sorted(maze.neighbours.items()) for other in around}:
         places.join(made, edge, any(edge == door for door, _ in doors), draws)
     round_corners(made, draws, draws.pick((0, 60, 100)), draws.pick((0, 0, 40)))
-    switch = _switch_chamber(draws, maze, start, end)
+    switch = draws.pick([cell for cell in sorted(maze.neighbours) if cell not in (start, end)])
     route = set_route(made, places.floor(made, draws, start), *(places.floor(made, draws, c) for c in (switch, end)))
     for edge, chamber in doors:
         made.propose_door(places.door(edge), places.floor(made, draws, chamber))
@@ -154,8 +154,3 @@ def _doors(draws: Draws, maze: _Maze, way: list[Cell], count: int) -> list[tuple
     if not doors:
         raise Unusable("no doors")
     return doors
-
-
-def _switch_chamber(draws: Draws, maze: _Maze, start: Cell, end: Cell) -> Cell:
-    """Return the chamber of the exit switch."""
-    return draws.pick([cell for cell in sorted(maze.neighbours) if cell not in (start, end)])

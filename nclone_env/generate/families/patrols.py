@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.route import Route, away_from, dress, free_near, plan_route, scaled
+from nclone_env.generate.route import away_from, dress, free_near, plan_route, scaled
 from nclone_env.generate.sketch import DOWN, LEFT, RIGHT, UP, Cell, Sketch, round_corners
 
 
@@ -14,7 +14,10 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     round_corners(made, draws, draws.pick((0, 40)), draws.pick((0, 50, 100)))
     route = plan_route(made, draws, least=scaled(18, 46, aim))
     made.wanted = scaled(1, 5, aim)
-    near = {reach: _spots(made, route, reach) for reach in (1, 2, 3)}
+    near = {
+        reach: away_from(away_from(free_near(made, route.middle, reach), route.start, 6), route.exit, 3)
+        for reach in (1, 2, 3)
+    }
     for _ in range(4 * made.wanted + 4):
         propose, reach = draws.pick(_KINDS)
         propose(made, draws, [cell for cell in near[reach] if made.is_free(*cell)])
@@ -40,12 +43,6 @@ def _blocks(made: Sketch, draws: Draws, aim: int) -> None:
             merged = lane_width if column + 1 < columns and draws.chance(30) else 0
             if draws.chance(88):
                 made.fill((x, x + block_width - 1 + merged), (y, y + block_height - 1))
-
-
-def _spots(made: Sketch, route: Route, reach: int) -> list[Cell]:
-    """Return the free cells near the way but not near the start or the end."""
-    near = free_near(made, route.middle, reach)
-    return away_from(away_from(near, route.start, 6), route.exit, 3)
 
 
 def _drone(made: Sketch, draws: Draws, spots: list[Cell]) -> None:

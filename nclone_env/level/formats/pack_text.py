@@ -81,15 +81,19 @@ class Pack:
         lines = (self._data[first:last].strip(_AROUND) for _, first, last in self.lines.tolist())
         return tuple(read_name(line[1:-1].rpartition(_END)[0], MAX_TITLE) for line in lines)
 
-    def level(self, number: int) -> RawLevel:
+    def level(self, number: int | None) -> RawLevel:
         """Parse one level.
 
         Args:
-            number: number of the level, from 0.
+            number: number of the level, from 0; None: the only one.
 
         Raises:
-            LevelFormatError: if the level is malformed or not in the pack; it names file and line.
+            LevelFormatError: if it is malformed, not in the pack or one of several; the error names file and line.
         """
+        if number is None and len(self) != 1:
+            expected = f"one level, such as {self._source}#0"
+            raise LevelFormatError(self._source, "file", expected, f"a pack of {len(self)} levels")
+        number = number or 0
         if number >= len(self):
             expected, got = "a pack with a line for it", f"{len(self)} levels"
             raise LevelFormatError(self._source, f"level {number}", expected, got)
@@ -98,17 +102,6 @@ class Pack:
             return _parse_line(self._data[first:last].strip(_AROUND), f"{self._source}#{number}")
         except _LineError as error:
             raise LevelFormatError(self._source, f"line {line_number}", *error.args) from None
-
-    def only_level(self) -> RawLevel:
-        """Parse the level of a pack of one.
-
-        Raises:
-            LevelFormatError: if the level is malformed, or there are several.
-        """
-        if len(self) != 1:
-            expected = f"one level, such as {self._source}#0"
-            raise LevelFormatError(self._source, "file", expected, f"a pack of {len(self)} levels")
-        return self.level(0)
 
 
 def _line_ends(data: bytes | mmap) -> Iterator[tuple[int, int, int]]:

@@ -102,7 +102,7 @@ class LevelFile:
         if not data:
             raise LevelFormatError(source, "offset 0", "a level file (text, map bytes or attract file)", "no data")
         if self.pack is not None:
-            return self.pack.only_level() if number is None else self.pack.level(number)
+            return self.pack.level(number)
         assert isinstance(data, bytes)  # only packs are mapped
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, UTF_16_START)):
             raise LevelFormatError(source, "file", "UTF-8 text or a level in bytes", "UTF-16 text; save it as UTF-8")

@@ -128,16 +128,13 @@ def _build(levels: LevelSet, number: int) -> _Graph:
     xs, ys = table["x"].astype(np.float64), table["y"].astype(np.float64)
     entities = _features(field, xs, ys)
     for slot in np.flatnonzero(np.isin(table["type"], _FACING)):
-        eighths = _facing(table["type"][slot], table["orientation"][slot])
+        eighths = int(table["orientation"][slot])
+        if table["type"][slot] == THWUMP and eighths not in _THWUMP_ORIENTATIONS:
+            eighths = _UP  # unless told otherwise
         entities[slot, 4:] = FACING_X[eighths], FACING_Y[eighths]
     homes = np.array([_home(lattice, x, y) for x, y in zip(xs, ys, strict=True)], dtype=np.int64)
     places = _place_features(field, free, cells)
     return _Graph(places, entities, table["type"], steps, homes, np.concatenate(closed), lattice)
-
-
-def _facing(kind: int, orientation: int) -> int:
-    """Return the direction, in eighths of a turn, in which an entity acts; thwumps go up unless told otherwise."""
-    return _UP if kind == THWUMP and orientation not in _THWUMP_ORIENTATIONS else int(orientation)
 
 
 def _places(free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -139,7 +139,7 @@ class _Map:
             return []
         for switch, exit_ in self._exits:
             order = self._nearest_first([*needed, switch], has_doors)
-            if order and self._reaches(exit_, order, has_doors):
+            if order and _at(self._from(order[-1].point, order, has_doors), exit_) < FAR:
                 return [*order, exit_]
         return []
 
@@ -237,9 +237,6 @@ class _Map:
             left.remove(nearest)
             point = nearest.point
         return order
-
-    def _reaches(self, exit_: _Landmark, order: Sequence[_Landmark], has_doors: bool) -> bool:
-        return _at(self._from(order[-1].point, order, has_doors), exit_) < FAR
 
 
 def _at(field: np.ndarray, landmark: _Landmark) -> float:

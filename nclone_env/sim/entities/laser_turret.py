@@ -14,7 +14,7 @@ import math
 from nclone_env.constants import ARC_RADIUS, FACING_X, FACING_Y, ROWS
 from nclone_env.jit import called_kernel, kernel, local_f64
 from nclone_env.level import CONVEX, DOOR_CLOSED_AT_0, STRAIGHT
-from nclone_env.sim.entities.laser_motion import (
+from nclone_env.sim.laser_motion import (
     BEAM_ANGLE,
     CLOCKWISE,
     CORNER_TURN,
@@ -273,7 +273,7 @@ def start(levels, level, entity, mover, states, index, slot):
     cells = cells_within(x, y, REACH)
     segment, distance, _ = nearest(levels, states, index, level, cells, x, y, local_f64(FOUND_SLOTS), 0)
     nx, ny = facing_x, facing_y
-    if segment >= 0 and (is_behind(levels.segments[segment], x, y) or math.sqrt(distance) < _SURFACE_LIMIT):
+    if segment >= 0 and (closest_on(levels.segments[segment], x, y)[0] or math.sqrt(distance) < _SURFACE_LIMIT):
         states[index, slot] = COUNTERCLOCKWISE if entity["mode"] == 1 else CLOCKWISE
         qx, qy, nx, ny = facing_surface(levels, states, index, level, cells, x, y, facing_x, facing_y, distance)
         mover["x"], mover["y"] = qx + HEIGHT * nx, qy + HEIGHT * ny
@@ -283,13 +283,6 @@ def start(levels, level, entity, mover, states, index, slot):
     mover[BEAM_ANGLE] = angle
     mover[NORMAL_ANGLE] = angle if states[index, slot] != SPINNER else 0.0
     mover[MOTION] = 0
-
-
-@kernel
-def is_behind(segment, x, y):
-    """Return whether a point lies behind a segment."""
-    back, _, _ = closest_on(segment, x, y)
-    return back
 
 
 @kernel

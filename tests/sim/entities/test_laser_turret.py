@@ -7,7 +7,7 @@ import pytest
 
 from nclone_env.constants import DEAD
 from nclone_env.level.build import build_level
-from nclone_env.sim.entities.laser_motion import (
+from nclone_env.sim.laser_motion import (
     _INSIDE,
     _OUTSIDE,
     BEAM_ANGLE,

@@ -10,7 +10,7 @@ from nclone_env.kinds import CHAINGUN_DRONE, LASER_DRONE, kind_name
 from nclone_env.level.build import build_level, build_room
 from nclone_env.sim.entities.drone import HEADING, NODE_Y
 from nclone_env.sim.entities.shooting_drone import AIM_X, AIM_Y, FIRING, PATROL, PHASE, RECOVERING, SHOT, WARNING, swept
-from nclone_env.sim.query import unit
+from nclone_env.sim.geometry import unit
 from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import NO_CELL
 
@@ -84,7 +84,7 @@ def test_chaingun_check_values():
         if made.code // SHOT > before:
             shots.append(frame)
             mover = made.mover
-            ux, uy = unit(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"])
+            ux, uy = unit(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"], 1.0, 0.0)
             dx, dy = swept(mover, made.worlds.entity_states[0, 0], ux, uy)
             degrees.append(math.degrees(math.atan2(dy, dx)))
         if made.ninja["state"] == DYING:
@@ -98,7 +98,7 @@ def test_chaingun_check_values():
 def test_the_burst_ends_on_the_side_of_the_motion():
     made = world(CHAINGUN_DRONE, velocity=(0.0, -1.0))
     made.act(62)
-    ux, uy = unit(made.mover[AIM_X] - made.mover["x"], made.mover[AIM_Y] - made.mover["y"])
+    ux, uy = unit(made.mover[AIM_X] - made.mover["x"], made.mover[AIM_Y] - made.mover["y"], 1.0, 0.0)
     assert swept(made.mover, made.worlds.entity_states[0, 0], ux, uy)[1] > 0.0
 
 
