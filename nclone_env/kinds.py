@@ -281,7 +281,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         number=LASER_TURRET,
         name="laser_turret",
-        module="laser_turret",
+        module="laser",
         pack="xyom",
         orientations=8,
         has_mover=True,

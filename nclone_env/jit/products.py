@@ -25,79 +25,22 @@ _SMALL, _FEWEST_ROWS = 100**3, 16
 """Most multiplications of a small product, and fewest rows that are worth a product of their own."""
 llvmlite.binding.add_symbol(_SYMBOL, get_cython_function_address("scipy.linalg.cython_blas", "sgemm"))
 
-if config.DISABLE_JIT:
 
-    def _multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-        """Write a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
-        np.matmul(a, b, out=out)
+def _product(*, a_transposed: bool = False, b_transposed: bool = False, add: bool = False):
+    """Return an intrinsic of (a, b, out) that writes the product of two matrices to ``out``, or adds it."""
+    if config.DISABLE_JIT:
 
-    def multiply_transposed(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-        """Write a @ b.T, (n, k) by (m, k), to ``out``, (n, m)."""
-        np.matmul(a, b.T, out=out)
+        def product(a, b, out):
+            result = np.matmul(a.T if a_transposed else a, b.T if b_transposed else b)
+            out[:] = out + result if add else result
 
-    def _add_multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-        """Add a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
-        out += np.matmul(a, b)
-
-    def _add_transposed_multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-        """Add a.T @ b, (k, n) by (k, m), to ``out``, (n, m)."""
-        out += np.matmul(a.T, b)
-
-else:
+        return product
 
     @intrinsic
-    def _multiply(typing_context, a, b, out):
-        """Write a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
-        return _signature(a, b, out), _product()
+    def product(typing_context, a, b, out):
+        return _signature(a, b, out), _generator(a_transposed, b_transposed, add)
 
-    @intrinsic
-    def multiply_transposed(typing_context, a, b, out):
-        """Write a @ b.T, (n, k) by (m, k), to ``out``, (n, m)."""
-        return _signature(a, b, out), _product(b_transposed=True)
-
-    @intrinsic
-    def _add_multiply(typing_context, a, b, out):
-        """Add a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
-        return _signature(a, b, out), _product(add=True)
-
-    @intrinsic
-    def _add_transposed_multiply(typing_context, a, b, out):
-        """Add a.T @ b, (k, n) by (k, m), to ``out``, (n, m)."""
-        return _signature(a, b, out), _product(a_transposed=True, add=True)
-
-
-@numeric_kernel
-def multiply(a, b, out):
-    """Write a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
-    step = _rows_of_piece(a.shape[0], b.size)
-    for first in range(0, a.shape[0], step):
-        _multiply(a[first : first + step], b, out[first : first + step])
-
-
-@numeric_kernel
-def add_multiply(a, b, out):
-    """Add a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
-    step = _rows_of_piece(a.shape[0], b.size)
-    for first in range(0, a.shape[0], step):
-        _add_multiply(a[first : first + step], b, out[first : first + step])
-
-
-@numeric_kernel
-def add_transposed_multiply(a, b, out):
-    """Add a.T @ b, (k, n) by (k, m), to ``out``, (n, m)."""
-    step = _rows_of_piece(a.shape[0], out.size)
-    for first in range(0, a.shape[0], step):
-        _add_transposed_multiply(a[first : first + step], b[first : first + step], out)
-
-
-@numeric_kernel
-def _rows_of_piece(rows, multiplications):
-    """Return how many of the rows, each with so many multiplications, form a small product; all if that is too few."""
-    most = _SMALL // max(multiplications, 1)
-    if most < _FEWEST_ROWS or rows <= most:
-        return max(rows, 1)
-    pieces = -(-rows // most)
-    return min(-(-rows // (pieces * _FEWEST_ROWS)) * _FEWEST_ROWS, most)
+    return product
 
 
 def _signature(*arrays):
@@ -108,7 +51,7 @@ def _signature(*arrays):
     return types.void(*arrays)
 
 
-def _product(a_transposed: bool = False, b_transposed: bool = False, add: bool = False):
+def _generator(a_transposed: bool, b_transposed: bool, add: bool):
     """Return the code generator of a product.
 
     BLAS takes matrices by columns. Read that way a matrix by rows is its transpose, so out.T = b.T @ a.T is computed,
@@ -158,3 +101,44 @@ def _product(a_transposed: bool = False, b_transposed: bool = False, add: bool =
         return context.get_dummy_value()
 
     return codegen
+
+
+_multiply = _product()
+multiply_transposed = _product(b_transposed=True)
+"""Write a @ b.T, (n, k) by (m, k), to ``out``, (n, m)."""
+_add_multiply = _product(add=True)
+_add_transposed_multiply = _product(a_transposed=True, add=True)
+
+
+@numeric_kernel
+def multiply(a, b, out):
+    """Write a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
+    step = _rows_of_piece(a.shape[0], b.size)
+    for first in range(0, a.shape[0], step):
+        _multiply(a[first : first + step], b, out[first : first + step])
+
+
+@numeric_kernel
+def add_multiply(a, b, out):
+    """Add a @ b, (n, k) by (k, m), to ``out``, (n, m)."""
+    step = _rows_of_piece(a.shape[0], b.size)
+    for first in range(0, a.shape[0], step):
+        _add_multiply(a[first : first + step], b, out[first : first + step])
+
+
+@numeric_kernel
+def add_transposed_multiply(a, b, out):
+    """Add a.T @ b, (k, n) by (k, m), to ``out``, (n, m)."""
+    step = _rows_of_piece(a.shape[0], out.size)
+    for first in range(0, a.shape[0], step):
+        _add_transposed_multiply(a[first : first + step], b[first : first + step], out)
+
+
+@numeric_kernel
+def _rows_of_piece(rows, multiplications):
+    """Return how many of the rows, each with so many multiplications, form a small product; all if that is too few."""
+    most = _SMALL // max(multiplications, 1)
+    if most < _FEWEST_ROWS or rows <= most:
+        return max(rows, 1)
+    pieces = -(-rows // most)
+    return min(-(-rows // (pieces * _FEWEST_ROWS)) * _FEWEST_ROWS, most)

@@ -72,6 +72,13 @@ else:
 
         return array_type(count), codegen
 
+    def _check_bytes(name, target, source):
+        for array in (target, source):
+            if not isinstance(array, types.Array) or array.layout != "C" or array.dtype != types.uint8:
+                raise TypingError(f"{name}: expected C-contiguous uint8 arrays, got {array}")
+        if not target.mutable:
+            raise TypingError(f"{name}: the target is read-only")
+
     @intrinsic(prefer_literal=True)
     def copy_bytes(typing_context, target, target_offset, source, source_offset, count):
         """Copy ``count`` bytes between C-contiguous uint8 arrays; offsets count bytes from the first.
@@ -79,11 +86,7 @@ else:
         Nothing is checked: the caller keeps both ranges inside their arrays and apart. A literal count
         compiles to a few moves.
         """
-        for array in (target, source):
-            if not isinstance(array, types.Array) or array.layout != "C" or array.dtype != types.uint8:
-                raise TypingError(f"copy_bytes: expected C-contiguous uint8 arrays, got {array}")
-        if not target.mutable:
-            raise TypingError("copy_bytes: the target is read-only")
+        _check_bytes("copy_bytes", target, source)
         literal = count.literal_value if isinstance(count, types.IntegerLiteral) else None
 
         def codegen(context, builder, signature, args):
@@ -105,11 +108,7 @@ else:
         Memory that is not in a cache is then not read before it is written. That needs a target whose address and
         size are multiples of 16; else the bytes are copied as by :func:`copy_bytes`.
         """
-        for array in (target, source):
-            if not isinstance(array, types.Array) or array.layout != "C" or array.dtype != types.uint8:
-                raise TypingError(f"stream_bytes: expected C-contiguous uint8 arrays, got {array}")
-        if not target.mutable:
-            raise TypingError("stream_bytes: the target is read-only")
+        _check_bytes("stream_bytes", target, source)
 
         def codegen(context, builder, signature, args):
             target_array, source_array = (

@@ -165,7 +165,9 @@ def _entity_table(records: np.ndarray) -> dict[str, np.ndarray]:
     records = played_records(records)
     created = np.array(_create(records), dtype=np.int64).reshape(-1, 5)
     kinds = created[:, 2]
-    slots = np.argsort(np.where(kinds == EXIT_SWITCH, EXIT, kinds), kind="stable")  # type lists (section 4.2)
+    slots = np.argsort(
+        np.where(kinds == EXIT_SWITCH, EXIT, kinds), kind="stable"
+    )  # physics 02, section 4.2
     entities = np.zeros(len(created), dtype=ENTITY)
     for name, column in zip(("x", "y", "type", "orientation", "mode"), created[slots].T, strict=True):
         entities[name] = column
@@ -189,7 +191,7 @@ def _entity_table(records: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def cells_of(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the clamped cell numbers ``column * 25 + row`` of positions in pixels (section 4.3)."""
+    """Return the clamped cell numbers ``column * 25 + row`` of positions in pixels (physics 02, section 4.3)."""
     column = np.clip(np.floor_divide(x, CELL_SIZE), 0, COLUMNS - 1).astype(np.int64)
     row = np.clip(np.floor_divide(y, CELL_SIZE), 0, ROWS - 1).astype(np.int64)
     return column * ROWS + row
@@ -211,7 +213,7 @@ def _create(records: np.ndarray) -> list[tuple[int, int, int, int, int]]:
 
 
 def _doors(records: np.ndarray, entities: np.ndarray) -> np.ndarray:
-    """Return the doors in order of creation (section 6.5)."""
+    """Return the doors in order of creation (physics 02, section 6.5)."""
     rows = records[np.isin(records[:, 0], _DOORS)]
     owners = np.flatnonzero(np.isin(entities["type"], _DOORS))
     owners = owners[np.argsort(entities["order"][owners], kind="stable")]

@@ -232,12 +232,8 @@ def play_round(levels, archive, guide, parts, rules, number, steps):
         if is_over(worlds, scratch) or frame + 1 >= last_frame(search):
             search["nodes"] = used
             if is_better(levels, archive, frame):
-                search["best"], search["best_node"], search["best_hold"], search["best_input"] = (
-                    frame,
-                    node,
-                    played,
-                    code,
-                )
+                search["best"], search["best_node"] = frame, node
+                search["best_hold"], search["best_input"] = played, code
                 search["nodes"] = max(used, node + 1)
                 return True
             return False

@@ -216,11 +216,8 @@ def play_trial(levels, polisher, guide, first, size):
                 length = search["length"] - gain
                 known = frame + 1 if gain == 0 else length
                 return length if length <= polisher.inputs.shape[0] else 0, search["cost"] - gain, known
-            return (
-                frame + 1 if has_won(worlds, played) else 0,
-                frame + 1 + gold_price(levels, worlds, played, search["price"]),
-                frame + 1,
-            )
+            cost = frame + 1 + gold_price(levels, worlds, played, search["price"])
+            return frame + 1 if has_won(worlds, played) else 0, cost, frame + 1
     search["frames"] += max(size - begin, 0)
     return 0, search["cost"], 0
 

@@ -1,9 +1,9 @@
 """Files of searches that go on later: an ``.npz`` archive with one JSON text and the arrays of each search.
 
 The text names the format, the level by the SHA-256 of its tiles and records, and the arguments of the search; a file
-is only accepted for the same ones. Only the used rows of an archive are stored. Nothing in the file is executed. Names, dtypes
-and shapes are checked, and damage is detected, but not forgery of the numbers: compiled code follows the indices among
-them, so go on only with searches of your own.
+is only accepted for the same ones. Only the used rows of an archive are stored. Nothing in the file is executed.
+Names, dtypes and shapes are checked, and damage is detected, but not forgery of the numbers: compiled code follows the
+indices among them, so go on only with searches of your own.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ORIENTATIONS
 from nclone_env.render.beams import BEAM_GREYS, draw_beams
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim import place_of
-from nclone_env.sim.entities.laser_turret import orientation as beam_orientation
+from nclone_env.sim.entities.laser.turret import orientation as beam_orientation
 from nclone_env.sim.entities.rocket_turret import is_flying
 
 _SOLID_TILE = 1

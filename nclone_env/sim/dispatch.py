@@ -32,7 +32,6 @@ from nclone_env.sim.entities import (
     floor_guard,
     gauss_turret,
     gold,
-    laser_turret,
     launch_pad,
     mine,
     one_way,
@@ -42,6 +41,7 @@ from nclone_env.sim.entities import (
     thwump,
 )
 from nclone_env.sim.entities import exit as exits
+from nclone_env.sim.entities.laser import turret as laser_turret
 from nclone_env.sim.query import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
 
 _DRONES = kinds.bits(kind for kind in kinds.KINDS if kind.has_heading)

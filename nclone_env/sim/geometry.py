@@ -22,15 +22,6 @@ def greater(a, b):
 
 
 @kernel
-def unit(x, y, default_x, default_y):
-    """Return a vector divided by its length, or a default for the zero vector (physics 03, section 3.5)."""
-    length = math.sqrt(x * x + y * y)
-    if length == 0.0:
-        return default_x, default_y
-    return x / length, y / length
-
-
-@kernel
 def clamp_cell(value, last):
     """Return the cell coordinate of a pixel coordinate, clamped to 0..last (section 2.1)."""
     if not value >= 0.0:
@@ -184,3 +175,12 @@ def square_penetration(sx, sy, px, py, half):
     if qy <= qx:
         return True, 0.0, -1.0 if dy < 0.0 else 1.0, qy, qx
     return True, -1.0 if dx < 0.0 else 1.0, 0.0, qx, qy
+
+
+@kernel
+def unit(x, y, default_x, default_y):
+    """Return a vector divided by its length, or a default for the zero vector (physics 03, section 3.5)."""
+    length = math.sqrt(x * x + y * y)
+    if length == 0.0:
+        return default_x, default_y
+    return x / length, y / length

@@ -41,7 +41,7 @@ _PUSHES = 32
 _TOUCHING = 0.0000001
 _LEAST_CRUSH = 0.05  # smallest share of the pushes that may remain when they cancel each other
 _NUDGE = 7.105427357601002e-15  # 2 ** -47
-# Positions at which the original game has a corner defect (section 8.2, step 3).
+# Positions at which the original game has a corner defect (physics 01, section 8.2, step 3).
 _NUDGE_LEFT_1, _NUDGE_LEFT_2, _NUDGE_RIGHT = 50.51197510492316, 49.23232124849253, 49.153536108584795
 
 

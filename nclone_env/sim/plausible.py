@@ -17,9 +17,9 @@ from nclone_env.jit import each, kernel
 from nclone_env.kind import Kind
 from nclone_env.kinds import KINDS, LASER_TURRET, ROCKET_TURRET, bits
 from nclone_env.level import LevelSet
+from nclone_env.sim.entities.laser.motion import motion_segment, turns_for_ever
 from nclone_env.sim.entities.rocket_turret import LAST_STATE
 from nclone_env.sim.entities.shooting_drone import PATROL, PHASE
-from nclone_env.sim.laser_motion import motion_segment, turns_for_ever
 from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, WorldArrays
 
 FARTHEST = 2.0**29

@@ -29,7 +29,7 @@ from nclone_env.sim.ninja import is_targetable
 
 _HAS_MOVER = bits(kind for kind in KINDS if kind.has_mover)
 _FAR = 9999999.0
-_FRONT_BONUS = 0.1  # subtracted from the squared distance of front faces (section 3.5)
+_FRONT_BONUS = 0.1  # subtracted from the squared distance of front faces (physics 01, section 3.5)
 RAY_LENGTH = 2000.0
 NOTHING = -1.0
 """The length of a ray that leaves the cells and meets nothing."""
@@ -94,7 +94,7 @@ def cells_within(x, y, reach):
 def closest_point(segment_start, segments, level, states, index, px, py, reach):
     """Return (facing, a, b): the closest point of the segments in the cells within ``reach``.
 
-    Facing is 0 if there is no segment, 1 in front, -1 behind. There is no limit on the distance (section 3.5).
+    Facing is 0 without a segment, 1 in front, -1 behind. There is no limit on the distance (physics 01, section 3.5).
     """
     first_column, last_column, first_row, last_row = cells_within(px, py, reach)
     best, facing, best_a, best_b = _FAR, 0, 0.0, 0.0
@@ -117,7 +117,7 @@ def closest_point(segment_start, segments, level, states, index, px, py, reach):
 
 @kernel
 def sweep_tiles(segment_start, segments, level, states, index, xs, ys, mx, my, radius):
-    """Return the fraction of the displacement (mx, my) that a disc can move up to the first contact (section 3.9)."""
+    """Return the fraction of the displacement (mx, my) up to the first contact of a disc (physics 01, section 3.9)."""
     margin = radius + 1.0
     xe, ye = xs + mx, ys + my
     left, right = lesser(xs, xe) - margin, greater(xs, xe) + margin
@@ -145,7 +145,7 @@ def sweep_tiles(segment_start, segments, level, states, index, xs, ys, mx, my, r
 
 @kernel
 def wall_normal(segment_start, segments, level, states, index, px, py):
-    """Return the horizontal normal (about -1 or 1) of the first wall within reach, 0 if there is none (section 9.2)."""
+    """Return the horizontal normal, about -1 or 1, of the first wall within reach, else 0 (physics 01, section 9.2)."""
     first_column, last_column, first_row, last_row = cells_within(px, py, WALL_REACH)
     for column in range(first_column, last_column + 1):
         start = segment_start[level, column * ROWS + first_row]

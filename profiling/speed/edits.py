@@ -38,7 +38,7 @@ MODULES = (
     "render/compose",
     "replay/video",
     "sim/entities/drone",
-    "sim/entities/laser_turret",
+    "sim/entities/laser/turret",
     "sim/ninja_move",
     "sim/query",
     "sim/tick",

@@ -12,7 +12,7 @@ from nclone_env.render.glyphs import all_glyphs
 from nclone_env.render.looks import appearance, layers_of
 from nclone_env.render.raster import GREYS, stamp
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim.laser_motion import BEAM_ANGLE
+from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
 
 from .bands import put_beams
 from .scenes import make_levels, pictures_of

@@ -11,7 +11,7 @@ import pytest
 from nclone_env.kinds import GOLD, LASER_TURRET, MINE, kind_name
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim.laser_motion import BEAM_ANGLE
+from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
 
 from .oracle import MOVING, blended, drawn, full_grey, full_size, oracle_global_view, oracle_player_frame
 from .scenes import NO_TILES, make_levels, pictures_of, put_worlds, random_scene

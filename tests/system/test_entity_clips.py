@@ -13,7 +13,7 @@ from nclone_env.render.figures import LOOKS
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities import gauss_turret, rocket_turret, shove_thwump
-from nclone_env.sim.laser_motion import BEAM_ANGLE
+from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
 from nclone_env.sim.session import Session
 from profiling.pictures.entity_clips import FOLDER, clips, play, surroundings
 

@@ -1,8 +1,8 @@
 """Laser turrets (physics 03, section 6): spinners turn in place, surface lasers crawl along walls and closed doors.
 
-Lasers are in no cell and never touched; ``laser_motion`` describes their record. A frame of a surface laser is ten
+Lasers are in no cell and never touched; ``laser.motion`` describes their record. A frame of a surface laser is ten
 substeps, each with a search for the nearest segment. While the motion of whole frames is known in closed form,
-``laser_motion`` advances the laser instead. For ten substeps :func:`nearest` scans some cells once and lists their
+``laser.motion`` advances the laser instead. For ten substeps :func:`nearest` scans some cells once and lists their
 segments; :func:`nearest_listed` then searches that list alone. Both follow the one rule of :func:`is_nearer`.
 
 Evidence: speed and order of test and turn of spinners by recordings; motion of surface lasers by one source and one
@@ -14,7 +14,7 @@ import math
 from nclone_env.constants import ARC_RADIUS, FACING_X, FACING_Y, ROWS
 from nclone_env.jit import called_kernel, kernel, local_f64
 from nclone_env.level import CONVEX, DOOR_CLOSED_AT_0, STRAIGHT
-from nclone_env.sim.laser_motion import (
+from nclone_env.sim.entities.laser.motion import (
     BEAM_ANGLE,
     CLOCKWISE,
     CORNER_TURN,

@@ -7,7 +7,7 @@ import pytest
 
 from nclone_env.constants import DEAD
 from nclone_env.level.build import build_level
-from nclone_env.sim.laser_motion import (
+from nclone_env.sim.entities.laser.motion import (
     _INSIDE,
     _OUTSIDE,
     BEAM_ANGLE,
@@ -18,9 +18,9 @@ from nclone_env.sim.laser_motion import (
     SPINNER,
 )
 
-from ...naive.geometry import TileWorld
-from ...naive.laser import NaiveSurfaceLaser
-from ..shooting import ShootingRange
+from ....naive.geometry import TileWorld
+from ....naive.laser import NaiveSurfaceLaser
+from ...shooting import ShootingRange
 
 FAR_AWAY = (900.0, 500.0)
 HALF_PI = np.pi / 2

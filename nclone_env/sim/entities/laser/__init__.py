@@ -1,0 +1,1 @@
+"""Laser turrets: spinners and surface lasers."""
