@@ -1,7 +1,5 @@
 """Levels made by seed, each with a verified recording that completes it."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

@@ -4,8 +4,6 @@ Which split a level belongs to, train or held-out, follows from its tiles, whate
 none with the same tiles or their mirror image, can ever be among those of the other.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The course of a run: what the ninja does on a level with given inputs, and how often random ones complete it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

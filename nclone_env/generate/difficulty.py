@@ -1,7 +1,5 @@
 """How difficult a level is: what is measured, and the number that sums it up. Integers only, the same everywhere."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Random choices that depend only on a seed: integers, the same on every machine."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import TypeVar

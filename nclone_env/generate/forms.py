@@ -4,8 +4,6 @@ The diagonals of a cell part it into four quarters: top, right, bottom, left. A 
 cells, and whose edges are horizontal, vertical or diagonal, covers whole quarters, so that tiles show it exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

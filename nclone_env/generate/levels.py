@@ -8,8 +8,6 @@
         print(made.level.name, made.difficulty.number)
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

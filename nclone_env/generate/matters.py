@@ -13,8 +13,6 @@ one-way platforms and bounce blocks count as one. Gold, mines and toggle mines a
 Doors and movers that are proposed are put in the way: each blocks the best solution of the level without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Set pieces, gates and gold: what is put into a form, in lines with a rhythm, and the tables of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Start, switch and exit of a level in the making, the cells on the way, and the gold and mines put along it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

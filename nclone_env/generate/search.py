@@ -1,7 +1,5 @@
 """The search for a proof: a first solution by archives, then edits that make it shorter; budgets are frames."""
 
-from __future__ import annotations
-
 from itertools import cycle
 from typing import NamedTuple
 

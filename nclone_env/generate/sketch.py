@@ -4,8 +4,6 @@ Columns 0..41 and rows 0..22 count the playable cells. Entities are placed by ce
 6 pixels from its top-left corner: 0 to 4, 2 is the centre.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ A level has many more tasks in it than the one that its author chose. The places
 search from its start, so that most variants can be completed; each that is returned has a solution.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

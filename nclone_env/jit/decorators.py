@@ -1,7 +1,5 @@
 """Decorators that make kernels of functions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

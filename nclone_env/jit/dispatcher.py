@@ -5,8 +5,6 @@ of Numba that has not been tested it is first tried on a small kernel, once in e
 Numba's own way is used if anything fails. ``NCLONE_ENV_PLAIN_JIT=1`` always selects Numba's own.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from contextlib import suppress

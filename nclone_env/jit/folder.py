@@ -8,8 +8,6 @@ What is in these folders is executed, or read by compiled code without checks. S
 alone, and used only if no others than this user and root could have put files there.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import re

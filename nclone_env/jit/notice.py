@@ -3,8 +3,6 @@
 A line, and on a terminal a bar below it. ``NCLONE_ENV_QUIET=1`` turns both off.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

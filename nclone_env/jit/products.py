@@ -8,8 +8,6 @@ OpenBLAS computes a product of up to 100 ** 3 multiplications without copying it
 the peak of the processor; larger ones at three quarters of it. So products are split by rows into such that are small.
 """
 
-from __future__ import annotations
-
 import llvmlite.binding
 import numpy as np
 from llvmlite import ir

@@ -3,8 +3,6 @@
 All work with ``NUMBA_DISABLE_JIT=1`` as well.
 """
 
-from __future__ import annotations
-
 from threading import Lock
 
 import numba

@@ -5,8 +5,6 @@ the manifest. Code is found under the name that it would have in the cache, so c
 processor or of another Numba is never found. If a kernel is compiled therefore, a line on stderr says why.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ Numba's own cache checks only the file and the bytecode of the function itself: 
 of another file it would keep stale machine code.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterator

@@ -13,8 +13,6 @@ they have a code generator of their own, and all other Numba code of the process
 Others, and processors that ``NUMBA_CPU_NAME`` or ``NUMBA_CPU_FEATURES`` names, get what Numba would compile for them.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

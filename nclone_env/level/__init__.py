@@ -1,7 +1,5 @@
 """Levels: file formats, compilation, packing, distance fields."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

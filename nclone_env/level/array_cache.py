@@ -29,8 +29,6 @@ of up to 64 KB and 500 larger ones. The least recently used go first, but small 
 after the larger ones: they take longest to make again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

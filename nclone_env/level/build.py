@@ -6,8 +6,6 @@
     build_room("exit 60 58", "exit_switch 50 58", cells={(14, 14): "#"})
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Tiles and doors become segments and the lattice of moving entities (physics 01, 
 records the table of entities and its order by cell (physics 02, sections 2 to 4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -165,9 +163,7 @@ def _entity_table(records: np.ndarray) -> dict[str, np.ndarray]:
     records = played_records(records)
     created = np.array(_create(records), dtype=np.int64).reshape(-1, 5)
     kinds = created[:, 2]
-    slots = np.argsort(
-        np.where(kinds == EXIT_SWITCH, EXIT, kinds), kind="stable"
-    )  # physics 02, section 4.2
+    slots = np.argsort(np.where(kinds == EXIT_SWITCH, EXIT, kinds), kind="stable")  # physics 02, section 4.2
     entities = np.zeros(len(created), dtype=ENTITY)
     for name, column in zip(("x", "y", "type", "orientation", "mode"), created[slots].T, strict=True):
         entities[name] = column

@@ -1,7 +1,5 @@
 """LevelSet: several levels packed into a few arrays that every environment shares, and their paths."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

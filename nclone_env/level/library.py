@@ -1,7 +1,5 @@
 """The level library: equal level sets are shared within a process, their arrays across the machine."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

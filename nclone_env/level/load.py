@@ -1,7 +1,5 @@
 """From names, paths, bytes and raw levels to levels."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import warnings

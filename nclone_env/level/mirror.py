@@ -1,7 +1,5 @@
 """Mirror images of levels: left and right exchanged, for twice as many levels to learn from."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

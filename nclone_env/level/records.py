@@ -9,8 +9,6 @@ origin load. :func:`writing_fault` also asks for what the game's own files alway
 levels survive a round trip through every format.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

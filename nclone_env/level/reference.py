@@ -1,7 +1,5 @@
 """References to levels: the built-in ones, and the meaning of a level name or path."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import re

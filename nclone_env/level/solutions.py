@@ -4,8 +4,6 @@
 L left, R right, J jump, and ``.`` alone for nothing.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import tomllib

@@ -5,8 +5,6 @@ A tile owns up to twelve half-edges of 12 pixels, in the column order
 ``L-U L-D C-U C-D R-U R-D`` (vertical: left, centre, right; upper and lower half).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.constants import MAX_TILE

@@ -1,7 +1,5 @@
 """Checks for well-formed levels that are unusual, or unfit for training."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple

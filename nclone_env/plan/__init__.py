@@ -1,7 +1,5 @@
 """Searches on the exact simulator: inputs that complete a level, and the parts to write other searches."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

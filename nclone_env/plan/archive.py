@@ -10,8 +10,6 @@ some cells make room (``plan.thinning``). When all nodes are taken, the ones tha
 In the kernels of all searches ``guide`` is a ``Guide``, ``parts`` are ``KeyParts`` and ``rules`` ``Rules``.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

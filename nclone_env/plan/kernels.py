@@ -4,8 +4,6 @@ The table, of 64-bit keys with open addressing, has a fixed size. Path lengths a
 are left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

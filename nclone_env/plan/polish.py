@@ -6,8 +6,6 @@ a state of the solution after its last edit: what follows is known then. What wi
 becomes the solution, and what wins a few frames later than the best one if the search is allowed to: so it drifts.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ Names, dtypes and shapes are checked, and damage is detected, but not forgery of
 indices among them, so go on only with searches of your own.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import zipfile

@@ -4,8 +4,6 @@ In a round each plays its share of frames, then all learn of the best solution. 
 and the result does not depend on their number. A round that was stopped goes on later and ends as if it never had been.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence

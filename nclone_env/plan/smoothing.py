@@ -5,8 +5,6 @@ those before or after them as long as the level is still won in time, and of inp
 the lowest number is taken. Every step is determined by the solution alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A solution costs its frames, and the price of the objective for each piece of go
 start of the level, or in any world of an environment or session.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

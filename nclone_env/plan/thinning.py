@@ -6,8 +6,6 @@ and the others make room; fewest stay of places before the newest landmark. A pl
 number of landmarks taken; places are named by hashes, and two that share one count as one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.jit import kernel

@@ -9,8 +9,6 @@ difficult. A state that reaches a cell of the solution earlier than the solution
 the solution from there; what wins earlier becomes the solution, and the tube is laid along it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

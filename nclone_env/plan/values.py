@@ -7,8 +7,6 @@ frames that they take beyond the remaining path divided by a speed that the ninj
 estimates: near the true ones where a cell is small against what matters in it, and never proofs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

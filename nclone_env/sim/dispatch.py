@@ -14,8 +14,6 @@ Every verb is one chain of kinds. A kind that is not in a chain does nothing the
 ====================== ==================================================================================
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from nclone_env import kinds

@@ -9,8 +9,6 @@ jump off, timers that have expired, the length of a jump that is over. The frame
 once an evil ninja was touched, because it follows that path. Orders of entry count relative to the next one.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Compiled calls in short pieces: Python answers Ctrl-C only between two calls."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from time import perf_counter
 

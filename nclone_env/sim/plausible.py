@@ -4,8 +4,6 @@ What is refused here could make them read or write outside of their arrays. What
 play can reach.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@ The hash mixes a world into 64 bits, word by word: fields of the ninja, eight en
 mover, coordinates of the trail; a float is its bits, an integer is sign-extended.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

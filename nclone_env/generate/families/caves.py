@@ -1,7 +1,5 @@
 """Caves: winding hollows with smooth walls."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.constants import TILE_COLUMNS, TILE_ROWS

@@ -1,7 +1,5 @@
 """Mazes: corridors with locked doors, whose switches are in other parts of the maze."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

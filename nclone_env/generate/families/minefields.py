@@ -1,7 +1,5 @@
 """Mine fields: halls with curtains, lattices, chains and rings of mines, and ways between them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nclone_env.generate.draws import Draws

@@ -1,7 +1,5 @@
 """Motifs: a form with two or three set pieces in a rhythm, doors across its way, and gold that leads or tempts."""
 
-from __future__ import annotations
-
 from itertools import permutations, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Launch pads: islands and high platforms over mined pits, reached by launch pads, boost pads and bounce blocks."""
 
-from __future__ import annotations
-
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.route import Route, add_gold, away_from, free_near, is_pit, plan_route, scaled
 from nclone_env.generate.sketch import UP, Cell, Sketch, round_corners

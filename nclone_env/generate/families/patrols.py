@@ -1,7 +1,5 @@
 """Patrols: blocks and corridors with drones on their rounds, floor guards and thwumps."""
 
-from __future__ import annotations
-
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.route import away_from, dress, free_near, plan_route, scaled
 from nclone_env.generate.sketch import DOWN, LEFT, RIGHT, UP, Cell, Sketch, round_corners

@@ -1,7 +1,5 @@
 """Rooms: a building of rooms with ledges, joined by doorways and hatches."""
 
-from __future__ import annotations
-
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.route import dress, plan_route, scaled
 from nclone_env.generate.sketch import Sketch, centre, round_corners

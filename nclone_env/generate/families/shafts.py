@@ -1,7 +1,5 @@
 """Shafts: tall wells side by side, joined at their tops and bottoms, to be climbed by jumps from wall to wall."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from nclone_env.generate.draws import Draws

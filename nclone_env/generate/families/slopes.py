@@ -1,7 +1,5 @@
 """Slopes: rolling hills in storeys, joined by gaps that one-way platforms cover."""
 
-from __future__ import annotations
-
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.route import dress, plan_route, scaled
 from nclone_env.generate.sketch import DOWN, OPEN, UP, Cell, Sketch, round_corners

@@ -1,7 +1,5 @@
 """The families by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from nclone_env.generate.draws import Draws

@@ -1,7 +1,5 @@
 """Turrets: halls with cover, overlooked by gauss and rocket turrets, lasers, shooting drones and death balls."""
 
-from __future__ import annotations
-
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.route import Route, away_from, dress, free_near, plan_route, scaled
 from nclone_env.generate.sketch import DOWN, LEFT, RIGHT, UP, Sketch, mirror, round_corners

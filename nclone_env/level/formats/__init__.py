@@ -1,7 +1,5 @@
 """Level file formats, one a file: each module's text is the format."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

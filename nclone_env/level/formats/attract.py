@@ -24,8 +24,6 @@ The replay block (offsets inside it):
 ====== ===== ==============================================================================================
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Titles and authors are UTF-8, or Latin-1 where only that is short enough. Files 
 characters and longer titles: readers take what is not UTF-8 for Latin-1, drop control characters and cut the rest.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from nclone_env.errors import LevelFormatError

@@ -5,8 +5,6 @@ are in units of 6 pixels of the bordered level. Orientation and mode are 0 if le
 a ``#`` are ignored.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Sequence

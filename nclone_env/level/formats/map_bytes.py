@@ -28,8 +28,6 @@ out the exits, as in the files of a public level generator, the records go on to
 Writers produce one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for types 7 and 9.
 """
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -23,8 +23,6 @@ Levels of N v1.4, the game before N++, are ``$title#author#type#tiles|objects#``
 readers only name them.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Sequence

@@ -15,8 +15,6 @@ Older files have only the two lengths before the map block. They do not state ho
 that reached the exit.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 

@@ -27,8 +27,6 @@ Of TOML the format has only lines of one plain key with a string or a number. Ta
 before the TOML parser sees them: its time grows with the square of the parts of a dotted key.
 '''
 
-from __future__ import annotations
-
 import re
 import tomllib
 from typing import Any

@@ -1,7 +1,5 @@
 """Paths through a level: distances, what doors divide, graphs."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

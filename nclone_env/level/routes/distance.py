@@ -10,8 +10,6 @@ it then, since one end of such a step is nearer than that. A path begins and end
 crosses no closed door.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ hundreds of pieces. The tour visits the nearest group next; each piece's share i
 the shares of the pieces that are left estimate how long the rest of the tour is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ the other, so the graph is connected exactly where the lattice is, with a quarte
 join an entity to the place of the free lattice node nearest to its start.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ tiles; a closed door removes the nodes that the ninja cannot be at. Steps lead t
 count: the lengths guide a search and never touch the physics.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -8,8 +8,6 @@ Evidence: two sources for the predecessor, converted from 40 to 60 frames per se
 the ninja fly straight on (rule R1) by one source; no recording.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.jit import kernel
