@@ -57,14 +57,10 @@ class Difficulty:
 
 
 def read_range(name: str, text: str) -> tuple[int, int]:
-    """Return the least and the greatest difficulty that a text such as ``20..60`` means.
-
-    Args:
-        name: name of the option, for the message.
-        text: two numbers with two dots in between.
+    """Return the least and the greatest difficulty that an option such as ``20..60`` means.
 
     Raises:
-        ConfigError: if it is none, or one number is above 100 or the first above the second.
+        ConfigError: if it is none, or one number is above 100 or the first above the second; it names the option.
     """
     match = re.fullmatch(r"(\d{1,3})\.\.(\d{1,3})", text) if isinstance(text, str) else None
     if not match:
@@ -75,11 +71,7 @@ def read_range(name: str, text: str) -> tuple[int, int]:
 
 
 def check_range(name: str, low: int, high: int) -> None:
-    """Check the least and the greatest difficulty.
-
-    Raises:
-        ConfigError: if they are no range within 0..100.
-    """
+    """Raise a ConfigError, which names the option, if two difficulties are no range within 0..100."""
     if not LEAST_DIFFICULTY <= low <= high <= MOST_DIFFICULTY:
         expected = f"a range within {LEAST_DIFFICULTY}..{MOST_DIFFICULTY}, the smaller number first"
         raise ConfigError(f"{name}: expected {expected}, got {low}..{high}")

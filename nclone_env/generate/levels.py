@@ -67,11 +67,7 @@ class GeneratedLevel:
         """Return what is known about the level, as JSON values."""
         return {
             "name": self.level.name,
-            "family": self.family,
-            "seed": self.seed,
-            "number": self.number,
-            "split": self.split,
-            "aim": self.aim,
+            **{name: getattr(self, name) for name in ("family", "seed", "number", "split", "aim")},
             "difficulty": self.difficulty.number,
             **vars(self.difficulty),
             "matter": [kind_name(group[0][0]) for group, _ in self.witnesses],

@@ -72,11 +72,8 @@ def trim(
 ) -> Trimmed:
     """Remove from a level what does not matter.
 
-    Args:
-        task: the level, prepared.
-        inputs: (T,) uint8, a solution.
-        blocked: runs that probably show that some of the records matter.
-        by_kind: as for :func:`groups_of`.
+    ``task`` is the level, prepared, ``inputs`` a solution, ``blocked`` runs that probably show that some records
+    matter.
     """
     removed: list[tuple[int, ...]] = []
     witnesses: list[tuple[RecordGroup, np.ndarray]] = []
@@ -99,9 +96,7 @@ def trim(
 def shows(level: Level, levels: LevelSet, group: RecordGroup, inputs: np.ndarray) -> bool:
     """Return whether a run completes a level with or without some records, on another course without than with them.
 
-    Args:
-        levels: the level, packed.
-        inputs: (T,) uint8, the run.
+    ``levels`` is the level, packed.
     """
     with_it = play_out(levels, inputs)
     without = play_out(pack([without_group(level, group)]), inputs)
@@ -153,11 +148,8 @@ def _without(records: list[tuple[int, ...]], group: RecordGroup) -> Iterator[tup
 class _Check:
     """The search for a run that shows that some records matter.
 
-    Args:
-        task: the level with them.
-        without: the level without them.
-        new_guide: whether the level without them needs a guide of its own.
-        inputs: the best solution known.
+    ``without`` is the level without them, for which ``new_guide`` says whether it needs a guide of its own; ``inputs``
+    are the best solution known.
     """
 
     def __init__(self, task: Task, without: Level, new_guide: bool, inputs: np.ndarray):
@@ -219,11 +211,7 @@ class Furnished:
 def furnish(sketch: Sketch, bare: Furnished, frames: int, seed: int, is_safe: Callable[[LevelSet], bool]) -> Furnished:
     """Add proposed entities to a level, as long as it can be completed, until there are as many as wanted.
 
-    Args:
-        sketch: the level with its proposals.
-        bare: the level without them, and its solution.
-        frames: that the search for each first solution may simulate.
-        is_safe: whether a level is safe at the start.
+    ``bare`` is the level without them, and its solution; ``frames`` limits each search for a first solution.
     """
     chosen: list[Proposal] = []
     for proposal in sketch.proposals:

@@ -31,11 +31,7 @@ def python_tag() -> str:
 
 
 def write_manifest(folder: Path, baselines: Iterable[str]) -> None:
-    """Write the manifest of a folder of compiled code, for processes like this one, and remove all other files.
-
-    Args:
-        folder: holds files of the cache, of which parts are only needed to compile.
-    """
+    """Write the manifest of a folder of compiled code, for processes like this one; remove all other files."""
     for path in folder.iterdir():
         if path.suffix != CODE_SUFFIX:
             path.unlink()
@@ -50,13 +46,9 @@ def write_manifest(folder: Path, baselines: Iterable[str]) -> None:
 
 
 def shipped_code(name: str) -> tuple[bytes | None, str]:
-    """Return the contents of a file of compiled code that came with the package, None if there is no valid one.
+    """Return a file of compiled code that came with the package, named as in the cache; None if there is no valid one.
 
-    Args:
-        name: of the file, as in the cache.
-
-    Returns:
-        The contents, and why there are none; empty if none are to be expected.
+    Also return why there is none; empty if none is to be expected.
     """
     files, reason = _manifest()
     path, digest = FOLDER / name, files.get(name)

@@ -222,19 +222,11 @@ def _doors(records: np.ndarray, entities: np.ndarray) -> np.ndarray:
 
 
 class CompiledLevel(NamedTuple):
-    """The arrays of one level, read-only. Environments play the packed ones of a ``LevelSet``.
+    """The arrays of one level, read-only, as those of ``LevelArrays``; environments play those of a ``LevelSet``.
 
-    Attributes:
-        tiles: (25, 44) uint8; tile numbers with the border of full blocks, unknown numbers as 0.
-        segments: (S,) ``SEGMENT``; sorted by cell, in the order that collision depends on (physics 01, section 2.7).
-        segment_start: (1101,) int32; segments of cell ``column * 25 + row`` are ``start[cell]:start[cell + 1]``.
-        grid: (2, 51, 89) uint8; the lattice that moving entities collide with.
-        entities: (E,) ``ENTITY`` in type-list order (physics 02, section 4.2).
-        members: int16; entities without mover record sorted by cell, within a cell in order of creation.
-        member_start: (1101,) int32; positions in ``members`` by cell.
-        mover_slots: (M,) int16; entity of each mover record.
-        doors: (D,) ``DOOR`` in order of creation.
-        exits: (X,) int64; indices of the exits in ``entities``; the switch of each exit follows it.
+    Segments are in the order that collision depends on (physics 01, section 2.7), entities in type-list order (physics
+    02, section 4.2), members of a cell and doors in order of creation. ``exits``, (X,) int64, are the indices of the
+    exits in ``entities``; the switch of each exit follows it.
     """
 
     tiles: np.ndarray

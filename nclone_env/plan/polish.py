@@ -63,12 +63,10 @@ class Polisher(NamedTuple):
 
 
 def make_polisher(levels: LevelSet, max_frames: int, origin: WorldArrays, hold: int = 1, worse: int = 0) -> Polisher:
-    """Return the memory for solutions of at most so many frames.
+    """Return the memory for solutions of at most so many frames from the only world of ``origin``.
 
-    Args:
-        origin: the world in which solutions begin, see ``origin_of``.
-        hold: inputs change only in frames that are multiples of it.
-        worse: frames that the solution may cost more than the best one.
+    Inputs change only in frames that are multiples of ``hold``; the solution may cost ``worse`` frames more than the
+    best.
     """
     worlds = make_worlds(max_frames // _SPACING + 2, levels)
     copy_world(origin, 0, worlds, 0)

@@ -55,10 +55,7 @@ def save_search(path: Path, level: Level, arguments: Mapping[str, Any], search: 
     """Write a search to a file, which is complete or absent.
 
     Args:
-        path: file to create or replace.
-        level: the level.
         arguments: those of ``solve`` that must be the same when the search goes on.
-        search: the search.
 
     Raises:
         OSError: if the file cannot be written.

@@ -157,12 +157,7 @@ class ArchiveSearch(Search):
 class TubeSearch(Search):
     """A search around the best solution.
 
-    Args:
-        archive: memory; emptied.
-        rules: size and speed of its cells.
-        lag: frames that a state may be behind the solution.
-        longest: frames of its longest solution.
-        best: the solution to begin with.
+    ``lag`` is the frames that a state may be behind the solution, ``longest`` those of its longest solution.
     """
 
     def __init__(
@@ -210,13 +205,7 @@ class TubeSearch(Search):
 
 
 class PolishSearch(Search):
-    """Edits the best solution.
-
-    Args:
-        longest: frames of its longest solution.
-        best: the solution to begin with.
-        worse: frames that the solution it edits may cost more than the best one.
-    """
+    """Edits the best solution, of at most ``longest`` frames; the edited one may cost ``worse`` frames more."""
 
     def __init__(self, task: Task, longest: int, seed: int, best: Replayed, worse: int = 0, stage: str = ""):
         self._polisher = polisher = make_polisher(task.level_set, longest, task.origin, task.hold, worse)

@@ -51,12 +51,7 @@ class Replayed:
 
 
 def replay(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray, price: int) -> Replayed:
-    """Replay the inputs of a solution.
-
-    Args:
-        levels: level set of one level.
-        origin: the world in which it begins, as the only one.
-        inputs: (T,) uint8.
+    """Replay the inputs of a solution on the level of a set of one, from the only world of ``origin``.
 
     Raises:
         RuntimeError: if they do not win in their last frame.
@@ -96,14 +91,10 @@ Start = tuple[AnyWorlds, int]
 
 
 def origin_of(levels: LevelSet, start: Start | None = None) -> WorldArrays:
-    """Return the world in which a search begins, as the only one.
-
-    Args:
-        levels: level set of one level.
-        start: a world on this level, of any level set; None: the start of the level.
+    """Return the world in which a search begins, as the only one: by default the start of the level of a set of one.
 
     Raises:
-        ConfigError: if the world cannot be one of this level, or the ninja is dead or has won.
+        ConfigError: if ``start`` cannot be a world of this level, or the ninja is dead or has won.
     """
     if start is None:
         origin = make_worlds(1, levels)
@@ -129,16 +120,11 @@ def checked_rows(worlds: WorldArrays, rows: Sequence[int] | np.ndarray, argument
 
 
 def transferred(levels: LevelSet, given: AnyWorlds, rows: Sequence[int] | np.ndarray, argument: str) -> WorldArrays:
-    """Return worlds of any level set as worlds of a level set.
+    """Return worlds of any level set as worlds of a level set of one level.
 
     Args:
-        levels: level set of one level.
-        given: worlds, at least those of ``rows`` on this level.
-        rows: (n,) integers, which of them.
+        given: worlds, at least those of ``rows``, (n,) integers, on this level.
         argument: name of the argument for messages.
-
-    Returns:
-        n worlds.
 
     Raises:
         ConfigError: if a row is not among the worlds, or a world cannot be one of this level.

@@ -58,10 +58,8 @@ class Tube(NamedTuple):
 def make_tube(archive: Archive, longest: int, way: float, lag: int) -> Tube:
     """Return a tube in an archive that has begun.
 
-    Args:
-        longest: frames of the longest solution.
-        way: longest remaining path, pixels.
-        lag: frames that a state may be behind the solution.
+    ``longest`` is in frames of a solution, ``way`` in pixels of the remaining path, ``lag`` in frames behind the
+    solution.
     """
     state = np.zeros(1, TUBE)
     state["lag"] = lag

@@ -275,12 +275,8 @@ def beam(entity, mover, state):
 def beam_of(levels, worlds, index, entity, state):
     """Return (emission, x, y, dx, dy, length) of an entity; the emission is ``NO_BEAM`` if there is none.
 
-    Args:
-        state: its state byte.
-
-    Returns:
-        ``BEAM``, ``SHOT_FIRED``, ``AIM`` or ``ROCKET_TRAIL`` of ``sim.query``; start (pixels), direction (a unit
-        vector), length (pixels).
+    It is ``BEAM``, ``SHOT_FIRED``, ``AIM`` or ``ROCKET_TRAIL`` of ``sim.query``; then come the start (pixels), the
+    direction (a unit vector) and the length (pixels).
     """
     mover = worlds.movers[index, max(entity["mover"], 0)]
     x, y = mover["x"], mover["y"]

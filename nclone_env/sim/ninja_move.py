@@ -111,13 +111,8 @@ def search_mover(levels, worlds, index, cell, after, before):
 def visit(levels, worlds, index, near, contacts, x0, y0, pushing):
     """Visit the entities around the ninja and let each push or touch it; return how many pushed it.
 
-    Args:
-        worlds: ``WorldArrays``, changed in place.
-        near: (``NEAR_SLOTS``,) float64; the movers around the ninja, kept from one pass of a frame to the next.
-        contacts: (``CONTACT_SLOTS``,) float64, changed in place.
-        x0: x of the ninja before it moved, pixels.
-        y0: y of the ninja before it moved, pixels.
-        pushing: True to push, False to touch.
+    ``near``, ``NEAR_SLOTS`` float64, is kept from one pass of a frame to the next; (x0, y0) is where the ninja was
+    before it moved, pixels.
     """
     ninja = worlds.ninjas[index]
     centre = cell_of(ninja["x"], ninja["y"])

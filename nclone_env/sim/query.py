@@ -190,14 +190,7 @@ def grid_steps(position, direction, cell):
 
 @called_kernel
 def ray(levels, states, index, level, x, y, dx, dy):
-    """Return the length of a ray up to the first wall, pixels, or ``NOTHING``.
-
-    Args:
-        states: (N, E) entity states of the worlds, for the doors.
-        x, y: start, pixels.
-        dx: direction; with ``dy`` a unit vector.
-        dy: direction.
-    """
+    """Return the length of a ray from (x, y) along a unit vector up to the first wall, pixels, or ``NOTHING``."""
     column, row = int(math.floor(x / CELL_SIZE)), int(math.floor(y / CELL_SIZE))
     step_x, spacing_x, next_x = grid_steps(x, dx, column)
     step_y, spacing_y, next_y = grid_steps(y, dy, row)

@@ -13,10 +13,8 @@ Each call plays all worlds in one kernel call. To loop over frames or worlds fas
 takes ``session.levels`` and ``session.worlds`` (docs/environments/snapshots.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
@@ -43,9 +41,6 @@ MOST_FRAMES = 1 << 30
 MOST_ENTRIES = 1 << 30
 """Entries into cells after which they are renumbered; a mover enters at most one cell per frame."""
 _MANY = 1 << 18  # frames whose states may not fit into memory
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 MAX_INPUT = 15
 
 
@@ -302,11 +297,7 @@ class Session:
 
 
 def renumber_entries(worlds: WorldArrays, levels: LevelSet) -> None:
-    """Renumber the entries of each world whose counter is large; their order, and so the future, stays the same.
-
-    Args:
-        worlds: changed in place.
-    """
+    """Renumber the entries of each world whose counter is large; their order, and so the future, stays the same."""
     if worlds.ninjas["next_order"].max() <= MOST_ENTRIES:
         return
     for index in np.flatnonzero(worlds.ninjas["next_order"] > MOST_ENTRIES):
@@ -349,11 +340,8 @@ def record_world(levels, worlds, index, inputs, first, last, ninjas, entity_stat
                 movers[frame, number] = worlds.movers[index, number]
 
 
-def check_inputs(inputs: Any) -> NDArray[np.uint8]:
-    """Return input bytes as (T,) uint8.
-
-    Args:
-        inputs: bytes or a sequence of integers, one a frame.
+def check_inputs(inputs: Any) -> np.ndarray:
+    """Return input bytes, or a sequence of integers, one a frame, as (T,) uint8.
 
     Raises:
         InputsError: naming the first value that is not a whole number from 0 to 15.

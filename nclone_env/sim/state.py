@@ -150,15 +150,7 @@ def used_rows(worlds, index):
 
 
 def transfer_world(source: WorldArrays, index: int, target: WorldArrays, place: int, level: int) -> None:
-    """Copy a world to worlds of another level set that contains its level.
-
-    Args:
-        source: worlds of a level set.
-        index: world to copy.
-        target: worlds of the other level set, changed in place.
-        place: world to overwrite.
-        level: number of the level in the other set.
-    """
+    """Copy a world over world ``place`` of another level set, in which its level has number ``level``."""
     target.ninjas[place] = source.ninjas[index]
     target.ninjas[place]["level"] = level
     for name in ("entity_states", "movers"):
@@ -188,12 +180,7 @@ def gather_worlds(source, indices, target):
 
 @kernel
 def equal_worlds(worlds, left, right):
-    """Return whether two worlds of the same arrays are equal bit by bit.
-
-    Args:
-        worlds: ``WorldArrays``.
-        left, right: world.
-    """
+    """Return whether two worlds of the same arrays are equal bit by bit."""
     if _ninja_difference(worlds.ninjas[left], worlds.ninjas[right]) != 0:
         return False
     states, trail = worlds.entity_states, worlds.trail

@@ -14,9 +14,8 @@ from nclone_env.jit import kernel, local_f64
 from nclone_env.kinds import KINDS, bits
 from nclone_env.sim import dispatch
 from nclone_env.sim.cells import cell_of
-from nclone_env.sim.ninja import CONTACT_SLOTS, kill
+from nclone_env.sim.ninja import CONTACT_SLOTS, kill, think, turn
 from nclone_env.sim.ninja_move import NEAR_SLOTS, clear_near, collide, integrate, settle, visit
-from nclone_env.sim.ninja_think import think, turn
 from nclone_env.sim.state import NO_CELL
 
 _STARTS_IN_CELL = bits(kind for kind in KINDS if kind.has_mover and kind.starts_in_cell)
@@ -42,8 +41,7 @@ def tick(levels, worlds, index, inputs):
         direction = 1
     header = levels.header[ninja["level"]]
     if header["run_count"] > 0:
-        move_entities(levels, worlds, index)
-        think_entities(levels, worlds, index)
+        act_entities(levels, worlds, index)
     if ninja["state"] != DEAD and ninja["state"] != DISABLED:
         play(levels, worlds, index)
     think(ninja, direction, jump)
@@ -91,18 +89,13 @@ def start(levels, worlds, index, level):
 
 
 @kernel
-def move_entities(levels, worlds, index):
-    """Move the entities that move on their own."""
+def act_entities(levels, worlds, index):
+    """Let all entities move on their own, then all think."""
     header = levels.header[worlds.ninjas[index]["level"]]
-    for r in range(header["first_run"], header["first_run"] + header["run_count"]):
+    first, stop = header["first_run"], header["first_run"] + header["run_count"]
+    for r in range(first, stop):
         dispatch.move(levels, worlds, index, levels.runs[r], header["first_entity"])
-
-
-@kernel
-def think_entities(levels, worlds, index):
-    """Let the entities think."""
-    header = levels.header[worlds.ninjas[index]["level"]]
-    for r in range(header["first_run"], header["first_run"] + header["run_count"]):
+    for r in range(first, stop):
         dispatch.think(levels, worlds, index, levels.runs[r], header["first_entity"])
 
 

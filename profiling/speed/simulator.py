@@ -18,11 +18,10 @@ from nclone_env.jit import kernel, local_f64
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import load_level
 from nclone_env.level.reference import basic_sets
-from nclone_env.sim.ninja import CONTACT_SLOTS
+from nclone_env.sim.ninja import CONTACT_SLOTS, think, turn
 from nclone_env.sim.ninja_move import NEAR_SLOTS, clear_near, collide, integrate, settle, visit
-from nclone_env.sim.ninja_think import think, turn
 from nclone_env.sim.state import copy_world, make_worlds
-from nclone_env.sim.tick import move_entities, start, think_entities, tick
+from nclone_env.sim.tick import act_entities, start, tick
 from profiling.measure import describe, timed
 
 FRAMES = 1_000_000
@@ -79,8 +78,7 @@ def sample(levels, worlds, seed):
 def phase_actors(levels, worlds):
     """Let the entities move and think, once in every world."""
     for index in range(worlds.ninjas.shape[0]):
-        move_entities(levels, worlds, index)
-        think_entities(levels, worlds, index)
+        act_entities(levels, worlds, index)
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nclone_env.sim.session import Session
-from nclone_env.sim.tick import move_entities, think_entities
+from nclone_env.sim.tick import act_entities
 
 
 class FixedNinja(Session):
@@ -17,8 +17,7 @@ class FixedNinja(Session):
         """Run the move and the think pass of some frames."""
         for _ in range(frames):
             self.ninja["frame"] += 1
-            move_entities(self.levels, self.worlds, 0)
-            think_entities(self.levels, self.worlds, 0)
+            act_entities(self.levels, self.worlds, 0)
 
     @property
     def mover(self):

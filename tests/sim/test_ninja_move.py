@@ -9,9 +9,8 @@ import pytest
 from nclone_env.constants import CELEBRATING, DEAD, DYING, FALL_GRAVITY, JUMP_GRAVITY, JUMPING, SLIDING
 from nclone_env.kinds import EXIT, EXIT_SWITCH
 from nclone_env.level.build import build_room
-from nclone_env.sim.ninja import CEILINGS, CONTACT_SLOTS, FLOORS, add_contact, kill
+from nclone_env.sim.ninja import CEILINGS, CONTACT_SLOTS, FLOORS, add_contact, kill, slide
 from nclone_env.sim.ninja_move import hit, mend_corner
-from nclone_env.sim.ninja_think import slide
 from nclone_env.sim.session import Session
 from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import NINJA_RECORD

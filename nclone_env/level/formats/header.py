@@ -28,11 +28,7 @@ def printable(character: str) -> bool:
 
 
 def read_name(data: bytes, limit: int) -> str:
-    """Return the title or author that a file of any program holds, so that a file of any format can hold it.
-
-    Args:
-        limit: most bytes of the name in a file.
-    """
+    """Return a title or author from a file of any program, so that ``limit`` bytes of any level file can hold it."""
     name = _decoded(data)[:limit]
     while encoded_name(name, limit) is None:
         name = name[:-1]

@@ -58,9 +58,6 @@ _LEAST_DIGITS = 2 * (len(_ZEROS) + _TILES)
 class Pack:
     """A pack of levels, parsed one level at a time.
 
-    Args:
-        lines: as the attribute, if they are known.
-
     Attributes:
         lines: (n, 3) int64, number, start and end of the line of each level; others are blank or comments.
     """

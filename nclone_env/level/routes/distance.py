@@ -200,13 +200,9 @@ def crosses_line(line, middle, start_across, start_along, end_across, end_along)
 
 @kernel
 def write_shares(fields, number, free, total, queue):
-    """Write for each free node the size of its connected part as a fraction of ``total``; the field is all infinite.
+    """Write for each free node the size of its connected part as a fraction of ``total`` nodes.
 
-    Args:
-        fields: (F, 51, 89) float32.
-        free: (51, 89) bool.
-        total: number of nodes that counts as 1.
-        queue: (4539,) int32, overwritten.
+    The field, one of (F, 51, 89) float32, is all infinite; ``queue``, int32 for each node, is overwritten.
     """
     rows, columns = free.shape
     for start in range(rows * columns):

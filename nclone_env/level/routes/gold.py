@@ -55,13 +55,10 @@ def make_gold_guide(
     spawn: tuple[float, float],
     stage_of: Callable[[float, float], int | None],
 ) -> GoldGuide:
-    """Return the guide to the gold that can be reached.
+    """Return the guide to the gold that can be reached on a tour from ``spawn``, pixels.
 
-    Args:
-        costs: (101, 177) float32; factor of the length of a step into each node, with the doors open.
-        barred: (101, 177) uint8; steps that one-way platforms bar.
-        spawn: start of the tour, pixels.
-        stage_of: returns the landmarks to take before a point can be reached, None if it cannot.
+    ``costs`` and ``barred`` are as for ``path_lengths``, with the doors open. ``stage_of`` returns the landmarks to
+    take before a point can be reached, None if it cannot.
     """
     slots = np.flatnonzero(entities["type"] == GOLD)
     points = np.stack([entities["x"][slots], entities["y"][slots]], axis=1).astype(np.float32)

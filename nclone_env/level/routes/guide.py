@@ -131,8 +131,7 @@ class _Map:
     def find_landmarks(self, has_doors: bool) -> list[_Landmark]:
         """Return the landmarks in order, the exit last; none if an exit cannot be reached.
 
-        Args:
-            has_doors: whether locked doors are closed until their switch is taken.
+        With ``has_doors`` locked doors are closed until their switch is taken.
         """
         needed = self._needed() if has_doors else []
         if needed is None:

@@ -104,9 +104,7 @@ def nodes_at_door(door: np.void, reach: float = _DOOR_REACH) -> np.ndarray:
 def mine_costs(mines: np.ndarray, reach: float) -> np.ndarray:
     """Return (101, 177) float32: the factor of the length of a step into each node; more where a mine is touched.
 
-    Args:
-        mines: ``ENTITY`` records.
-        reach: distance at which the ninja touches one, pixels.
+    The ninja touches one, an ``ENTITY``, at a distance of ``reach`` pixels.
     """
     costs = np.ones(LATTICE, dtype=np.float32)
     for mine in mines:
@@ -119,10 +117,7 @@ def mine_costs(mines: np.ndarray, reach: float) -> np.ndarray:
 def one_way_steps(one_ways: np.ndarray) -> np.ndarray:
     """Return (101, 177) uint8: which steps from each node are barred, a bit each (:func:`step_bit`).
 
-    A one-way platform bars the steps through it against the side that it faces.
-
-    Args:
-        one_ways: ``ENTITY`` records.
+    A one-way platform, an ``ENTITY``, bars the steps through it against the side that it faces.
     """
     barred = np.zeros(LATTICE, dtype=np.uint8)
     for one in one_ways:

@@ -60,12 +60,8 @@ _AWAY = 0.4  # above the sine of the largest angle by which a quarter circle tur
 def plan_frames(levels, level, mover, found, count, nearest, a, b, sense):
     """Set the course of the laser and the number of frames for which it holds; leave both unchanged if there is none.
 
-    Args:
-        found: list of the segments around it, by ``nearest``.
-        count: their number.
-        nearest: the nearest of them, index.
-        a, b: closest point on that, pixels.
-        sense: 1 clockwise, -1 counterclockwise.
+    ``found`` lists ``count`` segments around it (:func:`nearest`), the nearest of which is closest at (a, b), pixels;
+    ``sense`` is 1 clockwise, -1 counterclockwise.
     """
     segment = levels.segments[nearest]
     dx, dy = mover["x"] - a, mover["y"] - b

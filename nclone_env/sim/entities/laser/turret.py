@@ -61,14 +61,10 @@ def is_nearer(distance, door, best_distance, best_door):
 
 @called_kernel
 def nearest(levels, states, index, level, cells, x, y, found, most):
-    """Find the nearest segment in some cells, and list the segments of those cells.
+    """Find the nearest segment to (x, y) in some cells, and list the segments of those cells, ``FOUND_SLOTS`` float64.
 
-    Args:
-        states: (N, E) entity states of the worlds; the segments of open doors are listed, but never the nearest.
-        cells: first and last column, first and last row.
-        x, y: place of the laser, pixels.
-        found: (``FOUND_SLOTS``,) float64; the list, changed in place.
-        most: number of segments to list at most, 0 to ``MOST_LISTED``; further ones are only counted.
+    The segments of open doors are listed, but never the nearest. ``cells`` are first and last column, first and last
+    row; of more than ``most`` segments, 0 to ``MOST_LISTED``, further ones are only counted.
 
     Returns:
         (segment, squared distance, number of segments in the cells); segment -1 if there is none.
