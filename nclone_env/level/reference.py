@@ -168,18 +168,16 @@ def _numbers(text: str, reference: str, size: int) -> list[int]:
     numbers: list[int] = []
     for part in text.split(","):
         first, last = (int(bound) for bound in (part.split("-") * 2)[:2])
+        if first <= last < size:
+            numbers += range(first, last + 1)
+            continue
         if first > last:
             expected, fix = "ranges with the smaller number first", f"write {last}-{first}"
-            raise UnknownLevelError(
-                f"level: expected {expected}, got {shortened(part)} in {shortened(reference, 200)}; {fix}"
-            )
-        if last >= size:
+        else:
             expected = f"numbers from 0 to {size - 1} for a pack of {size} levels"
             fix = f"write {first}-{size - 1}" if first < size else "numbers count from 0"
-            raise UnknownLevelError(
-                f"level: expected {expected}, got {shortened(part)} in {shortened(reference, 200)}; {fix}"
-            )
-        numbers += range(first, last + 1)
+        got = f"{shortened(part)} in {shortened(reference, 200)}"
+        raise UnknownLevelError(f"level: expected {expected}, got {got}; {fix}")
     return numbers
 
 
