@@ -12,9 +12,7 @@ from nclone_env.kinds import LASER_TURRET, NINJA, ROCKET_TURRET
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ORIENTATIONS
 from nclone_env.render.beams import BEAM_GREYS, draw_beams
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim import place_of
-from nclone_env.sim.entities.laser.turret import orientation as beam_orientation
-from nclone_env.sim.entities.rocket_turret import is_flying
+from nclone_env.sim import beam_orientation, is_flying, place_of
 
 _SOLID_TILE = 1
 _SOLID = PAINTS["solid"].grey

@@ -18,6 +18,9 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         transfer_world,
     )
     from nclone_env.sim.dispatch import beam_of, describe, radius_of
+    from nclone_env.sim.entities.door import is_closed
+    from nclone_env.sim.entities.laser.turret import beam_orientation
+    from nclone_env.sim.entities.rocket_turret import is_flying
     from nclone_env.sim.geometry import greater, lesser
     from nclone_env.sim.keys import KeyParts, cell_key, hash_future, key_parts, square
     from nclone_env.sim.pace import Pace
