@@ -74,10 +74,7 @@ def watch_runs(
     if output is None:
         show(shown, scale, theme, len(sources))
         return 0
-    from nclone_env.replay import (
-        arranged,  # OpenCV is only needed to draw
-        grid_pictures,  # OpenCV is only needed to draw
-    )
+    from nclone_env.replay import arranged, grid_pictures  # OpenCV is only needed to draw
 
     grid = arranged(shown.levels, scale, len(sources))
     rate = frame_rate(output)
