@@ -8,8 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nclone_env.kind import MOVER, MOVER_BYTES, STATE, STATE_BYTES
-from nclone_env.kinds import DOOR_SWITCHES, KINDS, SWITCH_OF, UNKNOWN_27, initial_state, kind_name
+from nclone_env.kinds import (
+    DOOR_SWITCHES,
+    KINDS,
+    MOVER,
+    MOVER_BYTES,
+    STATE,
+    STATE_BYTES,
+    SWITCH_OF,
+    UNKNOWN_27,
+    initial_state,
+    kind_name,
+)
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.compile import compile_level
 from nclone_env.render.looks import LOOKS

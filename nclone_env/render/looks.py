@@ -17,7 +17,9 @@ from nclone_env.render.arrays import FACES_LEFT
 from nclone_env.render.shapes import Layer, Layers, box, circle, limb, polygon, square, star, turned
 
 DOOR_UPRIGHT, DOOR_LIES = 0, 2  # an orientation of each, and the turn
-_DRONE, _ROCKETS, _GAUSS = (KINDS[kind].states for kind in (kinds.LASER_DRONE, kinds.ROCKET_TURRET, kinds.GAUSS_TURRET))
+_DRONE, _ROCKETS, _GAUSS, _EVIL = (
+    KINDS[kind].states for kind in (kinds.LASER_DRONE, kinds.ROCKET_TURRET, kinds.GAUSS_TURRET, kinds.EVIL_NINJA)
+)
 _CHASING, _HEADING, _SHOOTING = KINDS[kinds.CHASER_DRONE].states["chasing"], 3, _DRONE["recovering"]
 _SHOVING = KINDS[kinds.SHOVE_THWUMP].states["returning"]
 """Bits of the state: whether a drone chases, its heading and its phase; the phase of a shove thwump."""
@@ -339,7 +341,7 @@ LOOKS: Mapping[int, Look] = {
     kinds.GAUSS_TURRET: Look(_GAUSS_TURRET, _phase_of_gauss),
     kinds.THWUMP: Look(_THWUMP, _state, _charge),
     kinds.TOGGLE_MINE: Look(_MINE),
-    kinds.EVIL_NINJA: Look(_EVIL_NINJA, lambda _, state: int(state & 3 >= 2)),  # charging and active
+    kinds.EVIL_NINJA: Look(_EVIL_NINJA, lambda _, state: int(state & _EVIL["active"] >= _EVIL["charging"])),
     kinds.LASER_TURRET: Look(_LASER_TURRET, _only, _orientation),
     kinds.BOOST_PAD: Look(_BOOST_PAD, _is_set),
     kinds.DEATH_BALL: Look(_DEATH_BALL, _only),
