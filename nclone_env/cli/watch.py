@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tyro.conf import Positional
 
 from nclone_env.cli.output import check_free, check_suffix
-from nclone_env.cli.play import check_scale
+from nclone_env.cli.replay import check_scale
 from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, shortened
