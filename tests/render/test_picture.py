@@ -8,7 +8,7 @@ from nclone_env.kinds import kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
 from nclone_env.render.area import Area
-from nclone_env.render.figures import LOOKS
+from nclone_env.render.colour import LOOKS
 from nclone_env.render.picture import encoded, level_picture, world_picture, write_picture
 from nclone_env.render.shapes import PAINTS
 from nclone_env.render.text import BAD, BAR_HEIGHT, GOLD, GOOD
