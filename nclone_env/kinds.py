@@ -21,7 +21,6 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 
 STATE, MOVER, TRAIL = "state", "mover", "trail"
 """The parts of a world that hold an entity: its state byte, its mover record, and the path of the ninja."""
-STATE_BYTES, MOVER_BYTES = 1, 40
 UNLIMITED = 32767
 """The most records of a level, because indices of entities are 16-bit."""
 
@@ -82,11 +81,6 @@ class Kind:
     """Parts that the ninja can change, by touching the entity or by being where it is."""
     clock: tuple[str, ...] = ()
     """Parts that change as frames pass even if the ninja never comes near."""
-
-    @property
-    def state_bytes(self) -> int:
-        """Bytes that one entity of this kind takes in every world, the trail of evil ninjas aside."""
-        return STATE_BYTES * self.has_entity + MOVER_BYTES * self.has_mover
 
 
 _MINE_STATES = {"armed": 0, "safe": 1, "stepped on": 2}
