@@ -7,6 +7,7 @@ from nclone_env._faces import face
 if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.render.area import WORLD, Area, union, zoom_of
     from nclone_env.render.arrays import FACES_RIGHT, PictureArrays
+    from nclone_env.render.colour import Theme
     from nclone_env.render.compose import BEAM_COLOURS, BEAM_WIDTHS, list_sprites, write_global_view, write_player_frame
     from nclone_env.render.picture import encoded, level_picture, reduced, used_area_of, world_picture, write_picture
     from nclone_env.render.pictures import picture_arrays

@@ -10,13 +10,12 @@ from typing import Any
 import cv2
 import numpy as np
 
-from nclone_env.config import Theme
 from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, ROWS
 from nclone_env.kinds import KINDS, NINJA, initial_state
 from nclone_env.level import Level, RawLevel, played_records
 from nclone_env.render.area import WORLD, Area, used_area
 from nclone_env.render.arrays import FACES_LEFT, FACES_RIGHT
-from nclone_env.render.colour import Stamp, colour_stamp, walls
+from nclone_env.render.colour import Stamp, Theme, colour_stamp, walls
 from nclone_env.render.compose import BEAM_COLOURS, draw_beams, list_sprites
 from nclone_env.render.looks import Appearance, appearance
 from nclone_env.render.raster import all_glyphs, numbered
