@@ -169,7 +169,8 @@ def _frame_specs(
     side, most, spec = render.player_frame_size, sizes.max_entities, ObservationSpec
     window = (sizes.locals_size, sizes.locals_size)
     planes = (sizes.locals_planes, *window) if sizes.locals_planes > 1 else window
-    vector, uint8, int8, int32 = map(np.dtype, (sizes.dtype, np.uint8, np.int8, np.int32))
+    vector, int32 = np.dtype(sizes.dtype), np.dtype(np.int32)
+    uint8, int8 = np.dtype(np.uint8), np.dtype(np.int8)
     rows, outcomes = (most, len(ENTITY_STATE)), (NUM_ACTIONS, len(ACTION_OUTCOME))
     arrays = (
         spec("game_state", (len(GAME_STATE),), vector, -1, 1, "ninja, objective and surroundings"),
