@@ -7,6 +7,8 @@ from typing import Any
 
 from nclone_env.errors import MissingExtraError
 
+_PACKAGES = {"pygame": "pygame-ce"}
+
 
 def optional_module(name: str, extra: str) -> Any:
     """Import a module of an optional dependency.
@@ -18,7 +20,7 @@ def optional_module(name: str, extra: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        package = name.partition(".")[0].replace("_", "-")
+        package = _PACKAGES.get(name, name.partition(".")[0].replace("_", "-"))
         raise MissingExtraError(f"{package} is not installed; {installation(extra)}") from error
 
 

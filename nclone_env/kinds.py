@@ -7,325 +7,147 @@ Numbers and rules are those of physics 02, section 3, and of physics 03; radii a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-
-from nclone_env.kind import MOVER, STATE, TRAIL, UNLIMITED, Kind
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 # The number of each kind, the type byte of a record in every file format.
+# fmt: off
 (
-    NINJA,
-    MINE,
-    GOLD,
-    EXIT,
-    EXIT_SWITCH,
-    REGULAR_DOOR,
-    LOCKED_DOOR,
-    LOCKED_DOOR_SWITCH,
-    TRAP_DOOR,
-    TRAP_DOOR_SWITCH,
-    LAUNCH_PAD,
-    ONE_WAY,
-    CHAINGUN_DRONE,
-    LASER_DRONE,
-    ZAP_DRONE,
-    CHASER_DRONE,
-    FLOOR_GUARD,
-    BOUNCE_BLOCK,
-    ROCKET_TURRET,
-    GAUSS_TURRET,
-    THWUMP,
-    TOGGLE_MINE,
-    EVIL_NINJA,
-    LASER_TURRET,
-    BOOST_PAD,
-    DEATH_BALL,
-    MINI_DRONE,
-    UNKNOWN_27,
+    NINJA, MINE, GOLD, EXIT, EXIT_SWITCH, REGULAR_DOOR, LOCKED_DOOR, LOCKED_DOOR_SWITCH, TRAP_DOOR, TRAP_DOOR_SWITCH,
+    LAUNCH_PAD, ONE_WAY, CHAINGUN_DRONE, LASER_DRONE, ZAP_DRONE, CHASER_DRONE, FLOOR_GUARD, BOUNCE_BLOCK, ROCKET_TURRET,
+    GAUSS_TURRET, THWUMP, TOGGLE_MINE, EVIL_NINJA, LASER_TURRET, BOOST_PAD, DEATH_BALL, MINI_DRONE, UNKNOWN_27,
     SHOVE_THWUMP,
 ) = range(29)
+# fmt: on
+
+STATE, MOVER, TRAIL = "state", "mover", "trail"
+"""The parts of a world that hold an entity: its state byte, its mover record, and the path of the ninja."""
+UNLIMITED = 32767
+"""The most records of a level, because indices of entities are 16-bit."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The facts of one kind of entity."""
+
+    number: int
+    """Type byte of a record."""
+    name: str
+    """Name in level files, messages and documents."""
+    _: KW_ONLY
+    module: str | None = None
+    """Module under ``sim.entities`` that holds its rules; None if it has no entity, or one without behaviour."""
+    pack: str | None = "xy"
+    """Bytes of a record in the game's text packs, in order: x, y, o(rientation), m(ode), X and Y of the switch. None if
+    packs have no such record. The records of all other formats have x, y, orientation and mode for every kind."""
+    orientations: int = 256
+    """Number of orientations; greater ones, which some files have, count modulo this number."""
+    modes: int = 256
+    """Number of modes; likewise."""
+    switch: int | None = None
+    """Kind of the switch that belongs to it and has a record of its own."""
+    is_door: bool = False
+    """Whether a segment and lattice edges come and go with its state."""
+    has_entity: bool = True
+    """Whether worlds hold its state; the switch of a door is one entity with its door, under the kind of the door."""
+    has_mover: bool = False
+    """Whether it changes its position or aims, so that a world keeps a mover record of it."""
+    starts_in_cell: bool = True
+    """Whether its mover is registered in a cell, and can be touched, at the start of an episode."""
+    acts: bool = False
+    """Whether it moves or thinks in every frame."""
+    solid: bool = False
+    """Whether it pushes the ninja out."""
+    deadly: bool = False
+    """Whether touching it can kill."""
+    shoots: bool = False
+    """Whether it kills from a distance."""
+    collectable: bool = False
+    """Whether touching it once takes it, or works its exit or door."""
+    vanishes: bool = False
+    """Whether it is no longer active once its state byte is not 0 (physics 02, section 4.1)."""
+    most: int = 4096
+    """Most records of it in a level, which bounds the time of a frame and the memory of a world: far more than the
+    game's editor allows (physics 02, section 10.9) and than any known level has; ``UNLIMITED`` for those that cost
+    little."""
+    radii: tuple[float, ...] = (0.0,)
+    """Radius or half side, pixels: one for all states, or one for each state byte."""
+    states: Mapping[str, int] = field(default_factory=dict)
+    """Values of the state byte by name; of kinds that pack several fields into the byte, bits by name."""
+    initial: int = 0
+    """State byte at the start of an episode, without the heading."""
+    has_heading: bool = False
+    """Whether bits 0 and 1 of the state are a heading, a quarter turn each, at first that of its orientation."""
+    ninja_changes: tuple[str, ...] = ()
+    """Parts that the ninja can change, by touching the entity or by being where it is."""
+    clock: tuple[str, ...] = ()
+    """Parts that change as frames pass even if the ninja never comes near."""
+
 
 _MINE_STATES = {"armed": 0, "safe": 1, "stepped on": 2}
 _MINE_RADII = (4.0, 3.5, 4.5)
 _SWITCH_STATES = {"present": 0, "taken": 1}
 _HEADINGS = {"right": 0, "down": 1, "left": 2, "up": 3}
-_DRONE = Kind(
-    number=-1,
-    name="",
-    module="drone",
-    pack="xyom",
-    orientations=8,
-    modes=4,
-    has_mover=True,
-    acts=True,
-    radii=(7.5,),
-    states=_HEADINGS,
-    has_heading=True,
-    clock=(STATE, MOVER),
-)
-_SHOOTING_DRONE = replace(
-    _DRONE,
-    module="shooting_drone",
-    starts_in_cell=False,
-    shoots=True,
-    states={"patrol": 0, "warning": 4, "firing": 8, "recovering": 12},
-    ninja_changes=(STATE, MOVER),
-)
+# fmt: off
+_DRONE = Kind(-1, "", module="drone", pack="xyom", orientations=8, modes=4, has_mover=True, acts=True, radii=(7.5,),
+    states=_HEADINGS, has_heading=True, clock=(STATE, MOVER))
+_SHOOTING_DRONE = replace(_DRONE, module="shooting_drone", starts_in_cell=False, shoots=True,
+    states={"patrol": 0, "warning": 4, "firing": 8, "recovering": 12}, ninja_changes=(STATE, MOVER))
 
 KINDS: tuple[Kind, ...] = (
-    Kind(number=NINJA, name="ninja", most=UNLIMITED, has_entity=False),
-    Kind(
-        number=MINE,
-        name="mine",
-        most=UNLIMITED,
-        module="mine",
-        deadly=True,
-        radii=_MINE_RADII,
-        states=_MINE_STATES,
-        ninja_changes=(STATE,),
-    ),
-    Kind(
-        number=GOLD,
-        name="gold",
-        most=UNLIMITED,
-        module="gold",
-        collectable=True,
-        vanishes=True,
-        radii=(6.0,),
-        states=_SWITCH_STATES,
-        ninja_changes=(STATE,),
-    ),
-    Kind(
-        number=EXIT,
-        name="exit",
-        most=64,
-        module="exit",
-        pack="xyXY",
-        switch=EXIT_SWITCH,
-        has_mover=True,
-        starts_in_cell=False,
-        radii=(12.0,),
-        states={"closed": 0, "open": 1},
-        ninja_changes=(STATE, MOVER),
-    ),
-    Kind(
-        number=EXIT_SWITCH,
-        name="exit_switch",
-        most=64,
-        pack=None,
-        module="exit",
-        collectable=True,
-        vanishes=True,
-        radii=(6.0,),
-        states=_SWITCH_STATES,
-        ninja_changes=(STATE,),
-    ),
-    Kind(
-        number=REGULAR_DOOR,
-        name="regular_door",
-        module="door",
-        pack="xyo",
-        orientations=8,
-        is_door=True,
-        acts=True,
-        radii=(12.0,),
-        states={"closed": 0, "just opened": 1, "last open": 6},
-        ninja_changes=(STATE,),
-    ),
-    Kind(
-        number=LOCKED_DOOR,
-        name="locked_door",
-        module="door",
-        pack="xyoXY",
-        orientations=8,
-        switch=LOCKED_DOOR_SWITCH,
-        is_door=True,
-        vanishes=True,
-        radii=(12.0,),
-        states={"closed": 0, "open": 1},
-        ninja_changes=(STATE,),
-    ),
-    Kind(
-        number=LOCKED_DOOR_SWITCH,
-        name="locked_door_switch",
-        pack=None,
-        module="door",
-        has_entity=False,
-        collectable=True,
-        radii=(5.0,),
-    ),
-    Kind(
-        number=TRAP_DOOR,
-        name="trap_door",
-        module="door",
-        pack="xyoXY",
-        orientations=8,
-        switch=TRAP_DOOR_SWITCH,
-        is_door=True,
-        vanishes=True,
-        radii=(12.0,),
-        states={"open": 0, "closed": 1},
-        ninja_changes=(STATE,),
-    ),
-    Kind(
-        number=TRAP_DOOR_SWITCH,
-        name="trap_door_switch",
-        pack=None,
-        module="door",
-        has_entity=False,
-        collectable=True,
-        radii=(5.0,),
-    ),
-    Kind(number=LAUNCH_PAD, name="launch_pad", module="launch_pad", pack="xyo", orientations=8, radii=(6.0,)),
-    Kind(
-        number=ONE_WAY,
-        name="one_way",
-        module="one_way",
-        pack="xyo",
-        orientations=8,
-        solid=True,
-        radii=(12.0,),
-    ),
+    Kind(NINJA, "ninja", most=UNLIMITED, has_entity=False),
+    Kind(MINE, "mine", module="mine", most=UNLIMITED, deadly=True, radii=_MINE_RADII, states=_MINE_STATES,
+        ninja_changes=(STATE,)),
+    Kind(GOLD, "gold", module="gold", most=UNLIMITED, collectable=True, vanishes=True, radii=(6.0,),
+        states=_SWITCH_STATES, ninja_changes=(STATE,)),
+    Kind(EXIT, "exit", module="exit", pack="xyXY", switch=EXIT_SWITCH, most=64, has_mover=True, starts_in_cell=False,
+        radii=(12.0,), states={"closed": 0, "open": 1}, ninja_changes=(STATE, MOVER)),
+    Kind(EXIT_SWITCH, "exit_switch", module="exit", pack=None, most=64, collectable=True, vanishes=True, radii=(6.0,),
+        states=_SWITCH_STATES, ninja_changes=(STATE,)),
+    Kind(REGULAR_DOOR, "regular_door", module="door", pack="xyo", orientations=8, is_door=True, acts=True,
+        radii=(12.0,), states={"closed": 0, "just opened": 1, "last open": 6}, ninja_changes=(STATE,)),
+    Kind(LOCKED_DOOR, "locked_door", module="door", pack="xyoXY", orientations=8, switch=LOCKED_DOOR_SWITCH,
+        is_door=True, vanishes=True, radii=(12.0,), states={"closed": 0, "open": 1}, ninja_changes=(STATE,)),
+    Kind(LOCKED_DOOR_SWITCH, "locked_door_switch", module="door", pack=None, has_entity=False, collectable=True,
+        radii=(5.0,)),
+    Kind(TRAP_DOOR, "trap_door", module="door", pack="xyoXY", orientations=8, switch=TRAP_DOOR_SWITCH, is_door=True,
+        vanishes=True, radii=(12.0,), states={"open": 0, "closed": 1}, ninja_changes=(STATE,)),
+    Kind(TRAP_DOOR_SWITCH, "trap_door_switch", module="door", pack=None, has_entity=False, collectable=True,
+        radii=(5.0,)),
+    Kind(LAUNCH_PAD, "launch_pad", module="launch_pad", pack="xyo", orientations=8, radii=(6.0,)),
+    Kind(ONE_WAY, "one_way", module="one_way", pack="xyo", orientations=8, solid=True, radii=(12.0,)),
     replace(_SHOOTING_DRONE, number=CHAINGUN_DRONE, name="chaingun_drone"),
     replace(_SHOOTING_DRONE, number=LASER_DRONE, name="laser_drone"),
     replace(_DRONE, number=ZAP_DRONE, name="zap_drone", deadly=True),
-    replace(
-        _DRONE,
-        number=CHASER_DRONE,
-        name="chaser_drone",
-        module="chaser_drone",
-        deadly=True,
-        states=_HEADINGS | {"chasing": 4},
-        ninja_changes=(STATE, MOVER),
-    ),
-    Kind(
-        number=FLOOR_GUARD,
-        name="floor_guard",
-        module="floor_guard",
-        has_mover=True,
-        acts=True,
-        deadly=True,
-        radii=(6.0,),
-        states={"idle": 0, "runs right": 1, "runs left": 2},
-        ninja_changes=(STATE, MOVER),
-    ),
-    Kind(
-        number=BOUNCE_BLOCK,
-        name="bounce_block",
-        module="bounce_block",
-        has_mover=True,
-        acts=True,
-        solid=True,
-        radii=(9.0,),
-        ninja_changes=(MOVER,),
-    ),
-    Kind(
-        number=ROCKET_TURRET,
-        name="rocket_turret",
-        module="rocket_turret",
-        has_mover=True,
-        starts_in_cell=False,
-        acts=True,
-        deadly=True,
-        shoots=True,
-        states={"idle": 0, "warning": 1, "flying": 16},
-        ninja_changes=(STATE, MOVER),
-    ),
-    Kind(
-        number=GAUSS_TURRET,
-        name="gauss_turret",
-        module="gauss_turret",
-        has_mover=True,
-        starts_in_cell=False,
-        acts=True,
-        shoots=True,
-        states={"idle": 0, "aiming": 1, "warning": 182, "recovering": 197},
-        ninja_changes=(STATE, MOVER),
-    ),
-    Kind(
-        number=THWUMP,
-        name="thwump",
-        module="thwump",
-        pack="xyo",
-        has_mover=True,
-        acts=True,
-        solid=True,
-        deadly=True,
-        radii=(9.0,),
-        states={"idle": 0, "charging": 1, "returning": 2},
-        ninja_changes=(STATE, MOVER),
-    ),
-    Kind(
-        number=TOGGLE_MINE,
-        name="toggle_mine",
-        most=UNLIMITED,
-        module="mine",
-        acts=True,
-        deadly=True,
-        radii=_MINE_RADII,
-        states=_MINE_STATES,
-        initial=_MINE_STATES["safe"],
-        ninja_changes=(STATE,),
-    ),
-    Kind(
-        number=EVIL_NINJA,
-        name="evil_ninja",
-        most=1024,
-        module="evil_ninja",
-        has_mover=True,
-        acts=True,
-        deadly=True,
-        radii=(10.0, 10.0, 10.0, 6.0),
-        states={"waiting": 0, "touched": 1, "charging": 2, "active": 3},
-        ninja_changes=(STATE, MOVER, TRAIL),
-    ),
-    Kind(
-        number=LASER_TURRET,
-        name="laser_turret",
-        module="laser",
-        pack="xyom",
-        orientations=8,
-        has_mover=True,
-        starts_in_cell=False,
-        acts=True,
-        shoots=True,
-        states={"spinner": 0, "clockwise": 1, "counterclockwise": 2},
-        clock=(STATE, MOVER),
-    ),
-    Kind(
-        number=BOOST_PAD,
-        name="boost_pad",
-        module="boost_pad",
-        acts=True,
-        radii=(6.0,),
-        states={"idle": 0, "touched": 1},
-        ninja_changes=(STATE,),
-    ),
-    Kind(
-        number=DEATH_BALL,
-        name="death_ball",
-        most=1024,
-        module="death_ball",
-        has_mover=True,
-        acts=True,
-        deadly=True,
-        radii=(5.0,),
-        ninja_changes=(MOVER,),
-    ),
+    replace(_DRONE, number=CHASER_DRONE, name="chaser_drone", module="chaser_drone", deadly=True,
+        states=_HEADINGS | {"chasing": 4}, ninja_changes=(STATE, MOVER)),
+    Kind(FLOOR_GUARD, "floor_guard", module="floor_guard", has_mover=True, acts=True, deadly=True, radii=(6.0,),
+        states={"idle": 0, "runs right": 1, "runs left": 2}, ninja_changes=(STATE, MOVER)),
+    Kind(BOUNCE_BLOCK, "bounce_block", module="bounce_block", has_mover=True, acts=True, solid=True, radii=(9.0,),
+        ninja_changes=(MOVER,)),
+    Kind(ROCKET_TURRET, "rocket_turret", module="rocket_turret", has_mover=True, starts_in_cell=False, acts=True,
+        deadly=True, shoots=True, states={"idle": 0, "warning": 1, "flying": 16}, ninja_changes=(STATE, MOVER)),
+    Kind(GAUSS_TURRET, "gauss_turret", module="gauss_turret", has_mover=True, starts_in_cell=False, acts=True,
+        shoots=True, states={"idle": 0, "aiming": 1, "warning": 182, "recovering": 197}, ninja_changes=(STATE, MOVER)),
+    Kind(THWUMP, "thwump", module="thwump", pack="xyo", has_mover=True, acts=True, solid=True, deadly=True,
+        radii=(9.0,), states={"idle": 0, "charging": 1, "returning": 2}, ninja_changes=(STATE, MOVER)),
+    Kind(TOGGLE_MINE, "toggle_mine", module="mine", most=UNLIMITED, acts=True, deadly=True, radii=_MINE_RADII,
+        states=_MINE_STATES, initial=_MINE_STATES["safe"], ninja_changes=(STATE,)),
+    Kind(EVIL_NINJA, "evil_ninja", module="evil_ninja", most=1024, has_mover=True, acts=True, deadly=True,
+        radii=(10.0, 10.0, 10.0, 6.0), states={"waiting": 0, "touched": 1, "charging": 2, "active": 3},
+        ninja_changes=(STATE, MOVER, TRAIL)),
+    Kind(LASER_TURRET, "laser_turret", module="laser", pack="xyom", orientations=8, has_mover=True,
+        starts_in_cell=False, acts=True, shoots=True, states={"spinner": 0, "clockwise": 1, "counterclockwise": 2},
+        clock=(STATE, MOVER)),
+    Kind(BOOST_PAD, "boost_pad", module="boost_pad", acts=True, radii=(6.0,), states={"idle": 0, "touched": 1},
+        ninja_changes=(STATE,)),
+    Kind(DEATH_BALL, "death_ball", module="death_ball", most=1024, has_mover=True, acts=True, deadly=True, radii=(5.0,),
+        ninja_changes=(MOVER,)),
     replace(_DRONE, number=MINI_DRONE, name="mini_drone", deadly=True, radii=(4.0,)),
-    Kind(number=UNKNOWN_27, name="unknown_27", most=UNLIMITED, has_entity=False),
-    Kind(
-        number=SHOVE_THWUMP,
-        name="shove_thwump",
-        module="shove_thwump",
-        has_mover=True,
-        acts=True,
-        solid=True,
-        deadly=True,
-        radii=(12.0,),
-        states={"idle": 0, "pressed": 1, "launching": 2, "returning": 3},
-        ninja_changes=(STATE, MOVER),
-    ),
+    Kind(UNKNOWN_27, "unknown_27", most=UNLIMITED, has_entity=False),
+    Kind(SHOVE_THWUMP, "shove_thwump", module="shove_thwump", has_mover=True, acts=True, solid=True, deadly=True,
+        radii=(12.0,), states={"idle": 0, "pressed": 1, "launching": 2, "returning": 3}, ninja_changes=(STATE, MOVER)),
 )
+# fmt: on
 """The kinds by number."""
 
 

@@ -1,14 +1,23 @@
-"""The ``nclone-env`` program: runs a subcommand and maps errors to exit codes."""
+"""The ``nclone-env`` program: runs a subcommand and maps errors to exit codes.
+
+An error, also of files or of the output itself, is told in one line on stderr, or in none, and by the exit status.
+"""
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import sys
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from nclone_env import __version__
-from nclone_env.cli.streams import guarded
+from nclone_env._files import naming
 from nclone_env.errors import ConfigError, NcloneError, did_you_mean, plain, shortened
 from nclone_env.memory_limit import check_address_space
 
@@ -20,6 +29,8 @@ _ADDRESSES, _ADDRESSES_OF_TORCH = 1_000_000_000, 1_700_000_000
 """Bytes of address space that a command needs with two threads; with less, libraries abort as they are loaded."""
 _WITH_TORCH = ("train", "evaluate", "watch", "benchmark")
 _SHELLS = ("bash", "zsh", "fish")
+_BROKEN_PIPE = 128 + 13  # as shells report SIGPIPE
+_LONGEST_NAME = 300  # characters in messages
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -28,7 +39,7 @@ def main(args: Sequence[str] | None = None) -> int:
     Args:
         args: arguments after the program name; ``sys.argv[1:]`` if None.
     """
-    return guarded(lambda: _run(sys.argv[1:] if args is None else list(args)))
+    return _guarded(lambda: _run(sys.argv[1:] if args is None else list(args)))
 
 
 def _run(args: list[str]) -> int:
@@ -118,3 +129,92 @@ def with_default_target(args: list[str]) -> list[str]:
     """Return the arguments of the program, with the vector environment where ``profile`` names no target."""
     named = args[:1] != ["profile"] or (len(args) > 1 and (not args[1].startswith("-") or args[1] in ("-h", "--help")))
     return args if named else ["profile", "vector", *args[1:]]
+
+
+def _guarded(command: Callable[[], int]) -> int:
+    """Call a command and return its exit status.
+
+    It is 1 after an error of the system, which one line on stderr tells. If the reader of the output ends first, as in
+    ``nclone-env ... | head``, it is 141 without any line, as for other programs.
+    """
+    _open_closed_streams()
+    _show_everything()
+    try:
+        with _quiet_threads():
+            try:
+                return command()
+            finally:
+                with naming(Path("standard output")):
+                    sys.stdout.flush()
+    except OSError as error:
+        broken = isinstance(error, BrokenPipeError)
+        if broken or error.filename == "standard output":
+            _drop_output()
+        if broken:
+            return _BROKEN_PIPE
+        if error.filename is None and error.errno == errno.ENOENT and not _has_working_directory():
+            error = FileNotFoundError(errno.ENOENT, "the working directory was removed; change to another", os.curdir)
+        where = f"{plain(_cut(str(error.filename)))}: " if error.filename else ""
+        with suppress(OSError):
+            sys.stderr.write(f"nclone-env: {where}{error.strerror or error}\n")
+        return 1
+
+
+def _drop_output() -> None:
+    """Send to nowhere what Python flushes at the end."""
+    with suppress(OSError):  # of a stream without a number
+        number = sys.stdout.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, number)
+        os.close(nowhere)
+
+
+def _show_everything() -> None:
+    """Print escapes for characters that the encoding of standard output or error lacks, and warnings as one line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _has_working_directory() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _cut(name: str) -> str:
+    """Return the name of a file for a message; one that is too long for the system may have any length."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+
+
+def _open_closed_streams() -> None:
+    """Open to nowhere what was closed of standard input, output and error.
+
+    Otherwise a file that the command writes gets the number of the stream, and with it what libraries print there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
+
+
+@contextmanager
+def _quiet_threads() -> Iterator[None]:
+    """Print no errors of the system in threads: TensorBoard's writer raises them again when it is used next."""
+    before = threading.excepthook
+
+    def hook(arguments: threading.ExceptHookArgs) -> None:
+        if not issubclass(arguments.exc_type, OSError):
+            before(arguments)
+
+    threading.excepthook = hook
+    try:
+        yield
+    finally:
+        threading.excepthook = before

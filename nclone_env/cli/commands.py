@@ -15,7 +15,7 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
     "train": "train:train_command",
     "evaluate": "evaluate:evaluate",
     "compare": "compare:compare",
-    "play": "play:play_levels",
+    "play": "replay:play_levels",
     "watch": "watch:watch_runs",
     "run": "run:run",
     "solve": "solve:solve_levels",

@@ -12,7 +12,7 @@ from nclone_env._files import write_file
 from nclone_env.cli.progress import LevelProgress
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
-from nclone_env.level import Level, known_solutions_of, load_levels
+from nclone_env.level import known_solutions_of, load_levels
 from nclone_env.options import check_integer
 from nclone_env.replay import Recording, recording_name, write_video
 from nclone_env.train import require_training_extra
@@ -107,7 +107,8 @@ def evaluate_and_report(
     Returns:
         The results of all levels by mode.
     """
-    from nclone_env.train import best_episode, compare, level_digests, success_table, write_results
+    from nclone_env.replay import run_pictures  # OpenCV is only needed to draw
+    from nclone_env.train import best_episode, compare, evaluated_run, level_digests, success_table, write_results
 
     progress = LevelProgress()
     results = compare(policy, environment, episodes, seed, on_level=progress.level)
@@ -121,7 +122,8 @@ def evaluate_and_report(
     if timesteps is not None:
         write_results(results, timesteps, folder / "evaluation.csv")
     if video:
-        write_episode(best_episode(results), environment, folder / "episode.mp4")
+        run = evaluated_run(best_episode(results), environment)
+        write_video(run_pictures(run), folder / "episode.mp4", FRAMES_PER_SECOND)
     print(f"saved to {folder}")
     return results
 
@@ -140,28 +142,10 @@ def write_recordings(
         if wins:
             fastest = min(wins, key=lambda result: len(result.actions))
             folder.mkdir(parents=True, exist_ok=True)
-            recording = winning_recording(level, fastest, environment)
+            recording = Recording.of(level, fastest.inputs(environment), {"frame_skip": environment.frame_skip})
+            state = recording.verify().state
+            if state != CELEBRATING:
+                raise RuntimeError(f"recordings: the win on {fastest.level} ends in state {state} when it is replayed")
             recording.save(folder / recording_name(number, fastest.level))
             written += 1
     return written
-
-
-def winning_recording(level: Level, win: LevelResult, environment: EnvironmentConfig) -> Recording:
-    """Return the recording of an evaluated win.
-
-    Raises:
-        RuntimeError: if the simulator does not reproduce it.
-    """
-    recording = Recording.of(level, win.inputs(environment), {"frame_skip": environment.frame_skip})
-    verdict = recording.verify()
-    if verdict.state != CELEBRATING:
-        raise RuntimeError(f"recordings: the win on {win.level} ends in state {verdict.state} when it is replayed")
-    return recording
-
-
-def write_episode(episode: LevelResult, environment: EnvironmentConfig, path: Path) -> None:
-    """Save an evaluated episode as a video of 60 frames per second."""
-    from nclone_env.replay import run_pictures  # OpenCV is only needed to draw
-    from nclone_env.train import evaluated_run
-
-    write_video(run_pictures(evaluated_run(episode, environment)), path, FRAMES_PER_SECOND)

@@ -56,56 +56,34 @@ def make_gallery(
     for path in recordings:
         if not path.exists():
             raise ConfigError(f"recordings: expected files or folders, got {str(path)!r}, which does not exist")
-    messages = _Messages()
-    job = Showing(levels, tuple(map(str, recordings)), title or _title(levels), messages.report)
+    line, faults, made = LiveLine(sys.stderr), [], []
+
+    def report(fault: NcloneError) -> None:
+        faults.append(fault)
+        line.put(f"left out: {fault}")
+
+    def count(level: LevelFiles) -> None:
+        made.append(len(level.runs))
+        line.show(f"{len(made)}/{len(numbers)} levels")
+
+    job = Showing(levels, tuple(map(str, recordings)), title or _title(levels), report)
     numbers = part.numbers(job.total)
-    messages.total = len(numbers)
     try:
         with ThreadPoolExecutor(available_cores()) as executor:
             if shard:
-                run_shard(job, output, part, executor, on_result=lambda result: messages.count(LevelFiles(**result)))
+                run_shard(job, output, part, executor, on_result=lambda result: count(LevelFiles(**result)))
             else:
-                job.write(output, in_order(map(job.task, numbers), executor), messages.count)
+                job.write(output, in_order(map(job.task, numbers), executor), count)
     except OSError as error:
         raise ConfigError(f"output: {error.filename or output} cannot be written: {error.strerror}") from error
     finally:
-        messages.clear()
-    made = f"{counted(messages.done, 'level')} and {counted(messages.runs, 'run')}"
-    print(f"wrote {made}; " + (f"journal {part.file} in {output}" if shard else f"open {output / 'index.html'}"))
-    return 1 if messages.failed else 0
+        line.clear()
+    where = f"journal {part.file} in {output}" if shard else f"open {output / 'index.html'}"
+    print(f"wrote {counted(len(made), 'level')} and {counted(sum(made), 'run')}; {where}")
+    return int(bool(faults))
 
 
 def _title(levels: tuple[str, ...]) -> str:
     """Return a title from the names of levels."""
     names = [Path(name).stem if Path(name).exists() else name for name in levels]
     return ", ".join(names) if 0 < len(names) <= 3 else "Levels"
-
-
-class _Messages:
-    """Messages on stderr: what is left out and, on a terminal, a line with the number of levels written.
-
-    Attributes:
-        total: number of levels.
-        done: levels so far.
-        runs: runs of these.
-        failed: whether an error was reported.
-    """
-
-    def __init__(self) -> None:
-        self.total, self.done, self.runs, self.failed = 0, 0, 0, False
-        self._line = LiveLine(sys.stderr)
-
-    def report(self, fault: NcloneError) -> None:
-        """Name what is left out, in place of the line, which returns with the next level."""
-        self.failed = True
-        self._line.put(f"left out: {fault}")
-
-    def count(self, made: LevelFiles) -> None:
-        """Count a level that is written."""
-        self.done += 1
-        self.runs += len(made.runs)
-        self._line.show(f"{self.done}/{self.total} levels")
-
-    def clear(self) -> None:
-        """Remove the line."""
-        self._line.clear()

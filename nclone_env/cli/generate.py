@@ -93,7 +93,7 @@ def generate_levels(
     return stop.exit_status if stop() else 0
 
 
-class _Progress:
+class _Progress(LiveLine):
     """A line that tells how many levels are made.
 
     Attributes:
@@ -101,20 +101,19 @@ class _Progress:
     """
 
     def __init__(self, total: int):
-        self._total, self.made = total, 0
+        super().__init__(sys.stdout, _INTERVAL)
+        self._total, self.made, self._began = total, 0, time.monotonic()
         self._rejected: Counter[str] = Counter()
-        self._line = LiveLine(sys.stdout, _INTERVAL)
-        self._began = time.monotonic()
 
     def __call__(self, entry: PackEntry) -> None:
         """Count a level and show the line."""
         self.made += 1
         self._rejected.update(entry.row["rejected"])
-        self._line.show(self._text())
+        self.show(self._text())
 
     def finish(self) -> None:
         """Show the last line, and the reasons of rejection."""
-        self._line.put(self._text())
+        self.put(self._text())
         if self._rejected:
             reasons = (f"{reason} {times:,}" for reason, times in self._rejected.most_common())
             print(f"rejected sketches: {', '.join(reasons)}")

@@ -170,12 +170,7 @@ def _print_summary(raw: RawLevel) -> None:
 
 def _png(raw: RawLevel, crop: bool, title: bool, theme: Theme) -> bytes:
     """Return the picture of a level as a PNG file; a level that uses a part of the world is enlarged."""
-    from nclone_env.render import (
-        encoded,
-        level_picture,
-        used_area_of,
-        zoom_of,  # only this command needs OpenCV
-    )
+    from nclone_env.render import encoded, level_picture, used_area_of, zoom_of  # only this command needs OpenCV
 
     scale = zoom_of(used_area_of(raw)) if crop else 1.0
     return encoded(level_picture(load_level(raw), scale, crop, title, theme), ".png")

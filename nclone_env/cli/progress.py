@@ -50,7 +50,7 @@ class LiveLine:
         self._stream.flush()
 
 
-class LevelProgress:
+class LevelProgress(LiveLine):
     """Displays how far a command is that handles one level after another.
 
     Args:
@@ -59,7 +59,7 @@ class LevelProgress:
     """
 
     def __init__(self, stream: TextIO | None = None, interval: float = 10.0):
-        self._line = LiveLine(stream or sys.stdout, interval)
+        super().__init__(stream or sys.stdout, interval)
         self._what, self._done = "", 0
         self._before, self._began = 0, 0.0
 
@@ -71,38 +71,31 @@ class LevelProgress:
         self._what, self._done = what, done
         seconds = now - self._began
         left = left_text(seconds, done - self._before, count - done)
-        self._line.show(f"  {bar(done / count)} {done:,}/{count:,} {what}  {seconds:.0f} s{left}")
+        self.show(f"  {bar(done / count)} {done:,}/{count:,} {what}  {seconds:.0f} s{left}")
 
     def stage(self, name: str, seconds: float) -> None:
         """Display a stage of a preparation that is complete, if it was long enough to be noticed."""
         if seconds >= _NOTICED:
-            self._line.put(f"  {name} ready after {seconds:.1f} s")
-
-    def clear(self) -> None:
-        """Remove the line that a terminal overwrites."""
-        self._line.clear()
+            self.put(f"  {name} ready after {seconds:.1f} s")
 
 
-class TrainingProgress:
+class TrainingProgress(LiveLine):
     """Displays rows of the learning curve.
 
     Args:
         total_timesteps: environment steps of the whole run.
         stream: output stream, stdout by default.
         interval: seconds between lines where that is no terminal.
+
+    Attributes:
+        seconds: from the beginning of the first update to the last row.
     """
 
     def __init__(self, total_timesteps: int, stream: TextIO | None = None, interval: float = 10.0):
-        self._total, self._line = total_timesteps, LiveLine(stream or sys.stdout, interval)
-        self._started = time.monotonic()
+        super().__init__(stream or sys.stdout, interval)
+        self._total, self._started, self.seconds = total_timesteps, time.monotonic(), 0.0
         self._row: dict[str, float] = {}
-        self._seconds = 0.0
         self._lasting: dict[str, float] = {}
-
-    @property
-    def seconds(self) -> float:
-        """Seconds from the beginning of the first update to the last row."""
-        return self._seconds
 
     def begin(self) -> None:
         """Begin to count the time, unless there was a row; a preparation calls it whenever a part is done."""
@@ -113,13 +106,13 @@ class TrainingProgress:
         """Display a row."""
         self._lasting |= {name: row[name] for name in _LASTING if name in row}
         self._row = {**row, **self._lasting}
-        self._seconds = time.monotonic() - self._started
-        self._line.show(progress_line(self._row, self._total, self._seconds))
+        self.seconds = time.monotonic() - self._started
+        self.show(progress_line(self._row, self._total, self.seconds))
 
     def finish(self) -> None:
         """Print the last row on its own line."""
         if self._row:
-            self._line.put(progress_line(self._row, self._total, self._seconds, is_last=True))
+            self.put(progress_line(self._row, self._total, self.seconds, is_last=True))
 
 
 def remaining(seconds: float) -> str:

@@ -1,18 +1,21 @@
-"""``nclone-env replay``: record and verify runs, play them back, and export them as video."""
+"""``nclone-env play`` and ``nclone-env replay``: play levels; record and verify runs, show and export them."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Annotated
 
+import tyro
 from tyro.conf import Positional
 
 from nclone_env._table import table
-from nclone_env.cli.output import check_exists, check_free, check_suffix, counted
-from nclone_env.cli.play import check_scale, play_in_window, saved_text
+from nclone_env.cli.output import check_exists, check_free, check_suffix, counted, plain_name
 from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.errors import ConfigError, FormatError, UnknownLevelError, plain
-from nclone_env.level import Level, load_level, parse_inputs
+from nclone_env.errors import ConfigError, FormatError, NcloneError, UnknownLevelError, plain, shortened
+from nclone_env.level import Level, level_sets, load_level, load_levels, parse_inputs
 from nclone_env.options import check_integer
 from nclone_env.replay import (
     RECORDING_SUFFIX,
@@ -22,9 +25,42 @@ from nclone_env.replay import (
     frame_rate,
     load_any_recording,
     load_verified,
+    named_level,
     recording_pictures,
     write_video,
 )
+
+
+def play_levels(
+    levels: Positional[tuple[str, ...]] = (),
+    ghost: tuple[Path, ...] = (),
+    begin: Annotated[Path | None, tyro.conf.arg(name="from")] = None,
+    frame: int | None = None,
+    output: Path = Path("."),
+    scale: float = 1.0,
+    theme: Theme = "light",
+) -> int:
+    """Play levels with the keyboard in a window, at 60 frames per second; H shows the keys.
+
+    Args:
+        levels: built-in sets or levels, level files, packs, or levels of packs (pack.txt#12); all built-in levels by
+            default.
+        ghost: recordings whose ninjas run along, translucent, each on its level.
+        begin: recording to go on from; its level is played, alone unless levels are named.
+        frame: frame of that recording to begin at, paused; its last one by default.
+        output: folder for the runs that S saves; created if it is missing.
+        scale: size of the window; 1 is at most 1056 x 600 pixels and a bar below.
+        theme: colours, light or dark.
+    """
+    check_scale(scale)
+    begun = _begun(begin, frame)
+    loaded = [*([begun[0]] if begun else []), *(load_levels(levels or level_sets()) if levels or not begun else [])]
+    ghosts = ghost_recordings(ghost, loaded)
+    _make_folder(output)
+    play_in_window(
+        loaded, lambda recording: _save_beside(recording, output), scale, ghosts, theme, begun[1:] if begun else None
+    )
+    return 0
 
 
 def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
@@ -150,3 +186,122 @@ def _row(path: Path) -> tuple[str, ...]:
         return plain(path), "no", "-", "-", "-", plain(error)
     agrees, end = "yes" if found.agrees else "no", STATE_NAMES[found.state]
     return plain(path), agrees, str(found.frames), end, str(found.gold), found.reason
+
+
+def _begun(path: Path | None, frame: int | None) -> tuple[Level, list[int], int] | None:
+    """Return level, inputs and frame of the recording to go on from; None without one.
+
+    Raises:
+        ConfigError: if there is no such frame, or a frame and no recording.
+    """
+    if path is None:
+        if frame is not None:
+            raise ConfigError("frame: expected with --from, got it without; name the recording: --from run.replay")
+        return None
+    check_exists("from", path, "a recording")
+    recording = load_any_recording(path)
+    count = len(recording.inputs)
+    at = count if frame is None else frame
+    if not 0 <= at <= count:
+        raise ConfigError(f"frame: expected a number from 0 to {count}, the frames of {path}, got {frame}")
+    return named_level(recording), recording.inputs.tolist(), at
+
+
+def play_in_window(
+    levels: Sequence[Level],
+    save: Callable[[Recording], str],
+    scale: float,
+    recordings: Sequence[Recording] = (),
+    theme: Theme = "light",
+    begin: tuple[Sequence[int], int] | None = None,
+) -> None:
+    """Open a window and play levels in it until it is closed.
+
+    Args:
+        levels: the levels.
+        save: saves the recording of a run; returns what the window says then.
+        scale: size of the window.
+        recordings: runs that are shown as ghosts.
+        theme: the colours.
+        begin: inputs of the first level, and the frame to begin at; None: a new run.
+
+    Raises:
+        ConfigError: if the scale is out of range.
+        DisplayError: if there is no screen.
+        MissingExtraError: if pygame-ce is not installed.
+    """
+    from nclone_env.render import check_display
+    from nclone_env.replay import Play, View, ghosts_of, open_window, window_size
+
+    check_scale(scale)
+    check_display()
+    first = View(levels[0], scale)
+    first.tick(0)  # compiles the kernels while there is no window yet that would not answer
+    first.picture()
+    ghosts = ghosts_of(recordings)
+    window = open_window(levels[0].name, window_size(levels, scale))
+    Play(levels, save, window, scale, ghosts, theme, begin).run()
+
+
+def check_scale(scale: float) -> None:
+    """Check the size of a picture or window.
+
+    Raises:
+        ConfigError: if it is out of range.
+    """
+    if not 0.1 <= scale <= 4.0:
+        raise ConfigError(f"scale: expected a number from 0.1 to 4, got {scale}")
+
+
+def saved_text(recording: Recording, target: Path) -> str:
+    """Save a recording; return what came of it, which is printed as well."""
+    try:
+        recording.save(target)
+        text = f"saved to {target} ({len(recording.inputs)} frames)"
+    except OSError as error:
+        text = f"not saved: {target} cannot be written: {error.strerror}"
+    except NcloneError as error:
+        text = f"not saved: {error}"
+    print(text)
+    return text
+
+
+def ghost_recordings(files: Sequence[Path], levels: Sequence[Level]) -> list[Recording]:
+    """Read the recordings of ghosts.
+
+    Raises:
+        ConfigError: if one is of a level that is not played.
+        FormatError, UnknownLevelError: if one cannot be read.
+    """
+    for file in files:
+        check_exists("ghost", file, "a recording")
+    recordings = [load_any_recording(file) for file in files]
+    played = {level.raw.digest for level in levels}
+    for file, recording in zip(files, recordings, strict=True):
+        if recording.level.digest not in played:
+            title = recording.settings.get("level", recording.level.title) or "another level"
+            names = ", ".join(level.name for level in levels[:5]) + (", ..." if len(levels) > 5 else "")
+            got = f"a recording of {shortened(title)}"
+            raise ConfigError(f"ghost: {file}: expected a recording of a level that is played ({names}), got {got}")
+    return recordings
+
+
+def _make_folder(folder: Path) -> None:
+    """Create a folder if it is missing.
+
+    Raises:
+        ConfigError: if that is not possible.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"output: expected a folder, got {folder}, which cannot be created: {error.strerror}; name another"
+        ) from error
+
+
+def _save_beside(recording: Recording, folder: Path) -> str:
+    """Save a recording under a free name made of that of its level."""
+    name = plain_name(str(recording.settings["level"]), "run")
+    names = (f"{name}{'' if number == 1 else f'-{number}'}{RECORDING_SUFFIX}" for number in itertools.count(1))
+    return saved_text(recording, next(folder / each for each in names if not (folder / each).exists()))

@@ -157,7 +157,7 @@ def _line(row: Row) -> str:
     )
 
 
-class _Table:
+class _Table(LiveLine):
     """The rows of the table and, on a terminal, what goes on, in a line below them that is overwritten.
 
     Args:
@@ -169,9 +169,9 @@ class _Table:
     """
 
     def __init__(self, folder: Path | None):
+        super().__init__(sys.stdout)
         self.rows: list[Row] = []
-        self.stop = StopRequest()
-        self._folder, self._line = folder, LiveLine(sys.stdout)
+        self.stop, self._folder = StopRequest(), folder
 
     def begin(self, total: int, threads: int) -> None:
         """Print the header of the rows of so many levels, with so many threads each."""
@@ -197,11 +197,11 @@ class _Table:
     def add(self, row: Row) -> None:
         """Print a finished row."""
         self.rows.append(row)
-        self._line.put(_line(row))
+        self.put(_line(row))
 
     def finish(self, written: str) -> None:
         """Print the number of completed levels, the frames simulated and what was written; then what was won where."""
-        self._line.clear()
+        self.clear()
         found, simulated = sum(row.completed for row in self.rows), sum(row.simulated for row in self.rows)
         seconds = time.perf_counter() - self._began
         print(
@@ -215,4 +215,4 @@ class _Table:
             print(f"frames saved after the first solutions: {stages}")
 
     def _say(self, text: str) -> None:
-        self._line.show(f"[{len(self.rows)}/{self._total}] {text}")
+        self.show(f"[{len(self.rows)}/{self._total}] {text}")

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import gettempdir
@@ -122,14 +123,6 @@ def _any_level() -> Level:
     return load_level(next(iter(level_sets().values()))[0])
 
 
-def _step() -> None:
-    _use(EnvironmentConfig())
-
-
-def _observe() -> None:
-    _use(EnvironmentConfig(observations=OBSERVATION_NAMES))
-
-
 def _use(config: EnvironmentConfig) -> None:
     NPlusPlusVectorEnv(config, 1, autoreset_mode="SameStep").close()
     env = NPlusPlusVectorEnv(config, 1)
@@ -173,10 +166,10 @@ def _can_train() -> bool:
 
 _TASKS = (
     Task("env", "distances", 0, _measure),
-    Task("env", "environment", 0, _step),
-    Task("train", "environment of the trainer", 0, _step),
+    Task("env", "environment", 0, partial(_use, EnvironmentConfig())),
+    Task("train", "environment of the trainer", 0, partial(_use, EnvironmentConfig())),
     Task("sim", "simulator", 0, _simulate),
-    Task("observations", "more observations", 0, _observe),
+    Task("observations", "more observations", 0, partial(_use, EnvironmentConfig(observations=OBSERVATION_NAMES))),
     Task("benchmark", "benchmark", 0, _verify),
     Task("profile", "profiler", 0, _profile),
     Task("train", "video of an episode", 1, _play),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tyro.conf import Positional
 
 from nclone_env.cli.output import check_free, check_suffix
-from nclone_env.cli.play import check_scale
+from nclone_env.cli.replay import check_scale
 from nclone_env.config import Theme
 from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, shortened
@@ -74,10 +74,7 @@ def watch_runs(
     if output is None:
         show(shown, scale, theme, len(sources))
         return 0
-    from nclone_env.replay import (
-        arranged,  # OpenCV is only needed to draw
-        grid_pictures,  # OpenCV is only needed to draw
-    )
+    from nclone_env.replay import arranged, grid_pictures  # OpenCV is only needed to draw
 
     grid = arranged(shown.levels, scale, len(sources))
     rate = frame_rate(output)

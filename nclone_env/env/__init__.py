@@ -9,11 +9,10 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.arrays.buffers import Buffers, make_buffers
     from nclone_env.env.arrays.final import FinalPool, reserve
     from nclone_env.env.batch import Batch
-    from nclone_env.env.compiled.action_mask import ActionMasks
-    from nclone_env.env.compiled.action_outcomes import ActionOutcomes
     from nclone_env.env.compiled.passes import Call, Pass, StepPass
     from nclone_env.env.compiled.records import DIED, DISABLED, OUTCOMES, SAME_STEP, WON
     from nclone_env.env.compiled.step import play_step, simulate_frames
+    from nclone_env.env.compiled.trials import ActionMasks, ActionOutcomes
     from nclone_env.env.ids import ENVIRONMENT_ID, register
     from nclone_env.env.levels import playable_levels
     from nclone_env.env.reachability import Reachability

@@ -27,11 +27,8 @@ NOT_CLOSED = (Phase.NEW, Phase.RUNNING, Phase.OVER, Phase.BROKEN)
 AFTER_RESET = (Phase.RUNNING, Phase.OVER)
 IN_EPISODE = (Phase.RUNNING,)
 
-RUNNING, OVER, BROKEN = (
-    Phase.RUNNING,
-    Phase.OVER,
-    Phase.BROKEN,
-)  # in every step: attributes of enumerations take a while
+# In every step: attributes of enumerations take a while.
+RUNNING, OVER, BROKEN = Phase.RUNNING, Phase.OVER, Phase.BROKEN
 
 _REASONS = {
     Phase.NEW: "before the first reset",

@@ -1,23 +1,205 @@
-"""Which levels a gallery shows, with the runs on them: from names and files to entries."""
+"""Which levels a gallery shows, with their facts and the runs on them: from names and files to entries."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from nclone_env.errors import FormatError, NcloneError, RecordingError
-from nclone_env.gallery.facts import Facts, facts_of, read_table
-from nclone_env.gallery.runs import GalleryRun, load_run, recording_files, solution_of, without_copies
+import numpy as np
+
+from nclone_env.constants import CELEBRATING
+from nclone_env.errors import FormatError, LevelFormatError, NcloneError, RecordingError
 from nclone_env.generate import CollectionFiles
-from nclone_env.level import Level, LevelRef, OpenedPacks, known_solutions_of, resolve
+from nclone_env.kinds import GOLD, NINJA, kind_name
+from nclone_env.level import UNPUBLISHED, Level, LevelRef, OpenedPacks, RawLevel, known_solutions_of, resolve
+from nclone_env.level.formats import is_attract, read_bytes
+from nclone_env.render import Area, used_area_of, zoom_of
+from nclone_env.replay import RECORDING_SUFFIX, STATE_NAMES, Verdict, is_recording, load_verified, verdict
+from nclone_env.sim.simulate import simulate
 
-_NAME_LENGTH = 60
-
+T = TypeVar("T")
 OnFault = Callable[[NcloneError], None]
 """Called with what is wrong with a level, recording or table that is left out."""
+_NAME_LENGTH = 60
+_START = 1 << 16  # bytes that show whether a file is a recording: a level has at most so many before its inputs
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Facts of a level.
+
+    Attributes:
+        kinds: name of each kind of entity, most frequent first, and how many there are.
+        gold: pieces of gold.
+        entities: entities in all.
+        columns: cells across the part of the level that is not solid.
+        rows: cells down.
+        area: the part of the world that pictures show.
+        zoom: pixels of a picture per pixel of the world, from 1 to 2.
+        known: further facts by name, in words.
+        difficulty: of a generated level, 0..100.
+    """
+
+    kinds: Mapping[str, int]
+    gold: int
+    entities: int
+    columns: int
+    rows: int
+    area: Area
+    zoom: float
+    known: Mapping[str, str]
+    difficulty: int | None = None
+
+    def size(self, scale: float = 1.0) -> tuple[int, int]:
+        """Return width and height of a picture, pixels."""
+        return round(self.area.width * self.zoom * scale), round(self.area.height * self.zoom * scale)
+
+
+def facts_of(raw: RawLevel, row: Mapping[str, Any] | None = None) -> Facts:
+    """Return the facts of a level.
+
+    Args:
+        row: its row in the table of a generated pack.
+    """
+    counted = Counter(kind for kind in raw.records[:, 0].tolist() if kind != NINJA)
+    kinds = {kind_name(kind).replace("_", " "): count for kind, count in counted.most_common()}
+    rows, columns = (np.flatnonzero((raw.tiles != 1).any(axis=axis)) for axis in (1, 0))
+    known, row = {}, row or {}
+    if raw.level_id != UNPUBLISHED:
+        known["Level id"] = str(raw.level_id)
+    if isinstance(row.get("family"), str):
+        known["Family"] = row["family"]
+    difficulty = row.get("difficulty")
+    return Facts(
+        kinds,
+        counted[GOLD],
+        sum(counted.values()),
+        int(np.ptp(columns)) + 1 if len(columns) else 0,
+        int(np.ptp(rows)) + 1 if len(rows) else 0,
+        area := used_area_of(raw),
+        zoom_of(area),
+        known,
+        difficulty if type(difficulty) is int else None,
+    )
+
+
+def read_table(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the rows of the table of a generated pack, by the digest of their level.
+
+    Raises:
+        LevelFormatError: if the file cannot be read, or a line is no JSON object.
+    """
+    rows: dict[str, Mapping[str, Any]] = {}
+    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise LevelFormatError(str(path), f"line {number}", "a JSON object", str(error)[:80]) from error
+        if not isinstance(row, dict):
+            raise LevelFormatError(str(path), f"line {number}", "a JSON object", type(row).__name__)
+        rows[str(row.get("digest"))] = row
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class GalleryRun:
+    """Inputs on a level that the simulator has reproduced.
+
+    Attributes:
+        label: what the run is called: name of its file, without the suffix.
+        level: the level it was played on.
+        inputs: (T,) uint8.
+        end: ``won``, ``dead`` or another state of the ninja after the last frame.
+        frames: frames until the ninja won or died, T if neither.
+        gold: pieces collected.
+    """
+
+    label: str
+    level: RawLevel
+    inputs: np.ndarray
+    end: str
+    frames: int
+    gold: int
+
+    @property
+    def won(self) -> bool:
+        """Whether the run completes the level."""
+        return self.end == STATE_NAMES[CELEBRATING]
+
+    @property
+    def rank(self) -> tuple[bool, int, str]:
+        """Sort key: completed runs first, then short ones."""
+        return not self.won, self.frames, self.label
+
+
+def run_of(label: str, level: Level, inputs: bytes) -> GalleryRun:
+    """Play inputs and return the run."""
+    codes = np.frombuffer(inputs, np.uint8)
+    return _run(label, level.raw, codes, verdict(True, "", simulate(level, codes), len(codes)))
+
+
+def _run(label: str, level: RawLevel, inputs: np.ndarray, found: Verdict) -> GalleryRun:
+    return GalleryRun(label, level, inputs, STATE_NAMES[found.state], found.end, found.gold)
+
+
+def solution_of(level: Level, inputs: bytes) -> GalleryRun:
+    """Return a known solution of a level as a run.
+
+    Raises:
+        RecordingError: if it does not complete the level.
+    """
+    run = run_of("known solution", level, inputs)
+    if not run.won:
+        raise RecordingError(level.name, "known solution", "inputs that complete the level", f"a ninja {run.end}")
+    return run
+
+
+def load_run(path: Path) -> GalleryRun:
+    """Read a recording, ``.replay`` or attract file, and replay it.
+
+    Raises:
+        UnknownLevelError: if the file does not exist.
+        LevelFormatError: if it cannot be read, or is neither a recording nor a well-formed attract file.
+        RecordingError: if it is a malformed recording, or the simulator does not reproduce it.
+    """
+    file, found = load_verified(path)
+    if not found.agrees:
+        raise RecordingError(str(path), "replay", "a run that the simulator reproduces", found.reason)
+    return _run(path.stem, file.level, file.inputs, found)
+
+
+def recording_files(path: Path) -> list[Path]:
+    """Return a file, or the recordings in a folder by name; other files of the folder are not recordings.
+
+    Raises:
+        LevelFormatError: if the folder cannot be read.
+    """
+    if not path.is_dir():
+        return [path]
+    try:
+        files = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
+        return [file for file in files if _starts_as_recording(file)]
+    except OSError as error:
+        raise LevelFormatError(str(path), "folder", "a readable folder of recordings", str(error)) from error
+
+
+def _starts_as_recording(path: Path) -> bool:
+    with path.open("rb") as file:
+        start = file.read(_START)
+    return is_recording(start) or is_attract(start) or path.suffix == RECORDING_SUFFIX
+
+
+def without_copies(runs: Sequence[GalleryRun]) -> list[GalleryRun]:
+    """Return runs by rank, of those with the same inputs the first one given."""
+    first: dict[bytes, GalleryRun] = {}
+    for run in runs:
+        first.setdefault(run.inputs.tobytes(), run)
+    return sorted(first.values(), key=lambda run: run.rank)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +245,19 @@ def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault)
     """
     packs: OpenedPacks = {}
     refs = [ref for name in names for ref in resolve(name, packs)]
-    levels = [level for ref in refs if (level := _tried(on_fault, ref.load)) is not None]
-    runs = _known_runs(levels, on_fault)
+    levels = list(_read(LevelRef.load, refs, on_fault))
+    known = known_solutions_of(levels)
+    solved = [level for level in levels if level.name in known]
+    runs = list(_read(lambda level: solution_of(level, known[level.name]), solved, on_fault))
     given = [run for path in recordings for run in _runs_at(path, on_fault)]
     levels = levels if names else _levels_of(given)
     runs += _of_levels(given, levels, on_fault)
     rows: dict[str, Mapping[str, Any]] = {}
     for path, numbers in _numbers_by_pack(refs).items():
         files = CollectionFiles(path)
-        runs += _loaded(files.recordings(numbers), on_fault)
-        rows |= (_tried(on_fault, read_table, files.table) or {}) if files.table.exists() else {}
+        runs += _read(load_run, files.recordings(numbers), on_fault)
+        for table in _read(read_table, [files.table] if files.table.exists() else [], on_fault):
+            rows |= table
     return _entries(levels, runs, rows)
 
 
@@ -84,32 +269,21 @@ def _numbers_by_pack(refs: Iterable[LevelRef]) -> dict[Path, set[int]]:
     return numbers
 
 
-def _tried(on_fault: OnFault, task: Callable[..., Any], *arguments: Any) -> Any:
-    """Return the result of a task; report a fault of what it reads and return None."""
-    try:
-        return task(*arguments)
-    except FormatError as fault:
-        on_fault(fault)
-        return None
+def _read(task: Callable[[Any], T], sources: Iterable[Any], on_fault: OnFault) -> Iterator[T]:
+    """Yield the results of a task that reads; report the faults of what it reads."""
+    for source in sources:
+        try:
+            yield task(source)
+        except FormatError as fault:
+            on_fault(fault)
 
 
-def _known_runs(levels: Sequence[Level], on_fault: OnFault) -> list[GalleryRun]:
-    known = known_solutions_of(levels)
-    solved = [level for level in levels if level.name in known]
-    found = [_tried(on_fault, solution_of, level, known[level.name]) for level in solved]
-    return [run for run in found if run is not None]
-
-
-def _runs_at(path: Path, on_fault: OnFault) -> list[GalleryRun]:
-    files = _tried(on_fault, recording_files, path) or []
-    if not files and path.is_dir():
-        on_fault(RecordingError(str(path), "folder", "at least one recording (.replay or attract file)", "none in it"))
-    return _loaded(files, on_fault)
-
-
-def _loaded(files: Iterable[Path], on_fault: OnFault) -> list[GalleryRun]:
-    found = [_tried(on_fault, load_run, file) for file in files]
-    return [run for run in found if run is not None]
+def _runs_at(path: Path, on_fault: OnFault) -> Iterator[GalleryRun]:
+    for files in _read(recording_files, [path], on_fault):
+        if not files and path.is_dir():
+            expected = "at least one recording (.replay or attract file)"
+            on_fault(RecordingError(str(path), "folder", expected, "none in it"))
+        yield from _read(load_run, files, on_fault)
 
 
 def _of_levels(runs: Iterable[GalleryRun], levels: Iterable[Level], on_fault: OnFault) -> Iterator[GalleryRun]:
@@ -130,19 +304,15 @@ def _levels_of(runs: Iterable[GalleryRun]) -> list[Level]:
 
 
 def _entries(levels: Sequence[Level], runs: Sequence[GalleryRun], rows: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
-    by_level: dict[str, list[GalleryRun]] = {level.raw.digest: [] for level in levels}
+    by_digest = [level.raw.digest for level in levels]
+    by_level: dict[str, list[GalleryRun]] = {digest: [] for digest in by_digest}
     for run in runs:
         if run.level.digest in by_level:
             by_level[run.level.digest].append(run)
     pages = page_names([level.name for level in levels])
     return [
-        Entry(
-            page,
-            level,
-            facts_of(level.raw, rows.get(level.raw.digest)),
-            tuple(without_copies(by_level[level.raw.digest])),
-        )
-        for page, level in zip(pages, levels, strict=True)
+        Entry(page, level, facts_of(level.raw, rows.get(digest)), tuple(without_copies(by_level[digest])))
+        for page, level, digest in zip(pages, levels, by_digest, strict=True)
     ]
 
 

@@ -1,21 +1,27 @@
-"""The pages of a gallery: the list of levels, and a page for each level, with a player if there are runs on it."""
+"""The pages of a gallery: the list of levels, and a page for each level, with a player if there are runs on it.
+
+They are made from the templates in ``assets``. What comes from level files is text: it is escaped and never obeyed.
+"""
 
 from __future__ import annotations
 
+import html
+import json
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from string import Template
 from typing import Any
 
-from nclone_env.gallery.entries import Entry
-from nclone_env.gallery.facts import seconds
-from nclone_env.gallery.markup import Markup, escaped, fill, joined, script_data
-from nclone_env.gallery.runs import GalleryRun
+from nclone_env.constants import FRAMES_PER_SECOND
+from nclone_env.gallery.entries import Entry, GalleryRun
 from nclone_env.gallery.tracks import STEPS, Tracks
 from nclone_env.render import BEAM_COLOURS, BEAM_WIDTHS, SHEET_COLUMNS, SPRITE
 from nclone_env.replay import STATE_NAMES
 
+ASSETS = Path(__file__).with_name("assets")
 MAGNIFICATION = 4
 """Pixels of a sprite per pixel of the world."""
-_EMPTY = Markup("")
 _SCRIPTS = ("tracks", "scene", "player")
 _ORDERS = {
     "order": "as given",
@@ -27,6 +33,52 @@ _ORDERS = {
     "easiest": "easiest",
     "hardest": "hardest",
 }
+
+
+class Markup(str):
+    """HTML that stays as it is; any other text is escaped."""
+
+    __slots__ = ()
+
+
+def fill(template: str, **values: object) -> Markup:
+    """Return a template of the folder ``assets`` with its placeholders replaced, such as ``$title``.
+
+    Args:
+        template: name of the file, without suffix.
+        **values: the text of each placeholder; other values are converted to text.
+    """
+    return Markup(_template(template).substitute({name: escaped(value) for name, value in values.items()}))
+
+
+def joined(parts: Any) -> Markup:
+    """Return fragments of HTML in one."""
+    return Markup("\n".join(parts))
+
+
+def escaped(value: object) -> Markup:
+    """Return text as HTML, also for attributes in double quotes; characters that cannot be shown become spaces."""
+    if isinstance(value, Markup):
+        return value
+    return Markup(html.escape("".join(each if each.isprintable() else " " for each in str(value))))
+
+
+def script_data(value: Any) -> Markup:
+    """Return JSON that is inert within a ``script`` element: it contains no ``<``."""
+    return Markup(json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"))
+
+
+@lru_cache
+def _template(name: str) -> Template:
+    return Template((ASSETS / f"{name}.html").read_text(encoding="utf-8"))
+
+
+_EMPTY = Markup("")
+
+
+def seconds(frames: int) -> str:
+    """Return frames as seconds, to the millisecond."""
+    return f"{frames / FRAMES_PER_SECOND:.3f} s"
 
 
 def index_page(title: str, entries: Sequence[Entry]) -> Markup:

@@ -28,8 +28,7 @@ from nclone_env.kinds import DOOR_SWITCHES, KINDS, LOCKED_DOOR, REGULAR_DOOR, bi
 from nclone_env.obs.game_state import clip
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import ENTITY_STATE, columns
-from nclone_env.sim import describe, place_of, radius_of
-from nclone_env.sim.entities.door import is_closed
+from nclone_env.sim import describe, is_closed, place_of, radius_of
 
 _VANISHES = bits(kind for kind in KINDS if kind.vanishes)
 _SHOOTS = bits(kind for kind in KINDS if kind.shoots)

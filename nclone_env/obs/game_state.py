@@ -14,12 +14,11 @@ from nclone_env.constants import (
     WORLD_WIDTH,
 )
 from nclone_env.jit import kernel, local_f64
-from nclone_env.kinds import MINE, TOGGLE_MINE
+from nclone_env.kinds import KINDS, MINE, TOGGLE_MINE
 from nclone_env.level.routes import direction_to, follow, nearest_node
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.objective import objective, open_exit_count
 from nclone_env.obs.spec import GAME_STATE, columns
-from nclone_env.sim.entities.mine import ARMED, RADII
 
 AT, _SIZE = columns(GAME_STATE), len(GAME_STATE)
 _TOP_SPEED = 8.0
@@ -27,7 +26,8 @@ _SIGHT = 96.0
 _NEAR, _FAR = 126.0, 528.0  # pixels; an objective and a path farther away look alike in local observations
 _STEPS = 8  # lattice steps, 96 pixels
 _NEXT_HOPS, _AHEAD_HOPS = 3, 10  # lattice steps, 36 and 120 pixels
-_MINE_REACH = RADII[ARMED] + RADIUS
+_ARMED = KINDS[MINE].states["armed"]
+_MINE_REACH = KINDS[MINE].radii[_ARMED] + RADIUS
 
 
 @kernel
@@ -127,7 +127,7 @@ def write_mine(levels, worlds, index, out):
             slot = levels.members[i]
             entity = levels.entities[first_entity + slot]
             mine = entity["type"] == MINE or entity["type"] == TOGGLE_MINE
-            if mine and worlds.entity_states[index, slot] == ARMED:
+            if mine and worlds.entity_states[index, slot] == _ARMED:
                 dx, dy = entity["x"] - x, entity["y"] - y
                 distance = math.sqrt(dx * dx + dy * dy)
                 if distance < best:

@@ -8,7 +8,7 @@ from nclone_env.jit import kernel
 from nclone_env.kinds import LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
 from nclone_env.level.routes import NO_NODE, SPACING
 from nclone_env.obs.entity_states import matters
-from nclone_env.sim.entities.door import is_closed
+from nclone_env.sim import is_closed
 
 PRESENT, CLOSED = 1, 2
 NO_LATTICE = np.zeros((0, 0, 0), np.int16)

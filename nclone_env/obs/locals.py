@@ -14,8 +14,7 @@ from nclone_env.kinds import KINDS, bits
 from nclone_env.level import SOLID_SAMPLES
 from nclone_env.level.routes import distance_at
 from nclone_env.obs.objective import objective
-from nclone_env.sim import describe, place_of, radius_of
-from nclone_env.sim.entities.door import is_closed
+from nclone_env.sim import describe, is_closed, place_of, radius_of
 
 SOLID = 255
 _AS_FAR = 128.0

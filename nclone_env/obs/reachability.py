@@ -33,7 +33,7 @@ from nclone_env.level.routes import AREA, PLANES, SPACING, TO_EXIT, TO_SWITCH, c
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.objective import open_exit_count
 from nclone_env.obs.spec import REACHABILITY
-from nclone_env.sim.entities.door import is_closed
+from nclone_env.sim import is_closed
 
 PENDING, X, Y, SWITCH_REMAINING, EXIT_OPEN, KEY, WORDS = range(7)
 WORD_BITS = 32

@@ -126,6 +126,11 @@ ACTION_OUTCOME = (
 
 
 _PICTURES = ("player_frame", "global_view")
+_ARRAYS = {
+    "entity_states": ("entity_states", "entity_kinds", "entity_count"),
+    "graph": ("graph_level", "graph_node", "graph_entities"),
+}
+"""Arrays of the observations that have several."""
 
 
 def columns(features: tuple[Feature, ...]) -> Any:
@@ -161,39 +166,26 @@ def frame_specs(config: EnvironmentConfig, levels: LevelSet | None = None) -> tu
 def _frame_specs(
     names: tuple[str, ...], render: RenderConfig, sizes: ObservationConfig, last_level: int, entity_count: int
 ) -> tuple[ObservationSpec, ...]:
-    side, whole = render.player_frame_size, render.view_shape
-    most, window = sizes.max_entities, (sizes.locals_size, sizes.locals_size)
+    side, most, spec = render.player_frame_size, sizes.max_entities, ObservationSpec
+    window = (sizes.locals_size, sizes.locals_size)
     planes = (sizes.locals_planes, *window) if sizes.locals_planes > 1 else window
-    vector, uint8, int8 = np.dtype(sizes.dtype), np.dtype(np.uint8), np.dtype(np.int8)
-    int32 = np.dtype(np.int32)
+    vector, int32 = np.dtype(sizes.dtype), np.dtype(np.int32)
+    uint8, int8 = np.dtype(np.uint8), np.dtype(np.int8)
     rows, outcomes = (most, len(ENTITY_STATE)), (NUM_ACTIONS, len(ACTION_OUTCOME))
-    table = {
-        "game_state": (
-            ObservationSpec("game_state", (len(GAME_STATE),), vector, -1, 1, "ninja, objective and surroundings"),
-        ),
-        "player_frame": (
-            ObservationSpec("player_frame", (side, side, 1), uint8, 0, 255, "greyscale around the ninja"),
-        ),
-        "global_view": (ObservationSpec("global_view", (*whole, 1), uint8, 0, 255, "greyscale, the whole level"),),
-        "entity_states": (
-            ObservationSpec("entity_states", rows, vector, -1, 1, "the nearest entities, nearest first, then zeros"),
-            ObservationSpec("entity_kinds", (most,), uint8, 0, len(KINDS) - 1, "kind of each row, 0 for none"),
-            ObservationSpec("entity_count", (1,), uint8, 0, most, "number of rows in use"),
-        ),
-        "locals": (ObservationSpec("locals", planes, uint8, 0, 255, "occupancy grid around the ninja"),),
-        "reachability": (
-            ObservationSpec("reachability", (len(REACHABILITY),), vector, -1, 1, "paths with the current door states"),
-        ),
-        "action_outcomes": (
-            ObservationSpec("action_outcomes", outcomes, vector, -1, 1, "where each action leads if it is held"),
-        ),
-        "graph": (
-            ObservationSpec("graph_level", (1,), int32, 0, last_level, "index in ``graphs``", stacks=False),
-            ObservationSpec("graph_node", (1,), int32, NO_NODE, 32767, "node of the ninja, or -1", stacks=False),
-            ObservationSpec("graph_entities", (entity_count,), uint8, 0, 3, "1 present, + 2 door closed", stacks=False),
-        ),
-        "action_mask": (
-            ObservationSpec("action_mask", (NUM_ACTIONS,), int8, 0, 1, "0 if equal to a lower action", stacks=False),
-        ),
-    }
-    return tuple(spec for name in names for spec in table[name])
+    arrays = (
+        spec("game_state", (len(GAME_STATE),), vector, -1, 1, "ninja, objective and surroundings"),
+        spec("player_frame", (side, side, 1), uint8, 0, 255, "greyscale around the ninja"),
+        spec("global_view", (*render.view_shape, 1), uint8, 0, 255, "greyscale, the whole level"),
+        spec("entity_states", rows, vector, -1, 1, "the nearest entities, nearest first, then zeros"),
+        spec("entity_kinds", (most,), uint8, 0, len(KINDS) - 1, "kind of each row, 0 for none"),
+        spec("entity_count", (1,), uint8, 0, most, "number of rows in use"),
+        spec("locals", planes, uint8, 0, 255, "occupancy grid around the ninja"),
+        spec("reachability", (len(REACHABILITY),), vector, -1, 1, "paths with the current door states"),
+        spec("action_outcomes", outcomes, vector, -1, 1, "where each action leads if it is held"),
+        spec("graph_level", (1,), int32, 0, last_level, "index in ``graphs``", stacks=False),
+        spec("graph_node", (1,), int32, NO_NODE, 32767, "node of the ninja, or -1", stacks=False),
+        spec("graph_entities", (entity_count,), uint8, 0, 3, "1 present, + 2 door closed", stacks=False),
+        spec("action_mask", (NUM_ACTIONS,), int8, 0, 1, "0 if equal to a lower action", stacks=False),
+    )
+    table = {array.name: array for array in arrays}
+    return tuple(table[array] for name in names for array in _ARRAYS.get(name, (name,)))

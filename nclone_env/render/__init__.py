@@ -7,12 +7,11 @@ from nclone_env._faces import face
 if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.render.area import WORLD, Area, union, zoom_of
     from nclone_env.render.arrays import FACES_RIGHT, PictureArrays
-    from nclone_env.render.beams import BEAM_COLOURS, BEAM_WIDTHS
-    from nclone_env.render.compose import list_sprites, write_global_view, write_player_frame
-    from nclone_env.render.files import encoded, reduced, write_picture
-    from nclone_env.render.glyphs import all_glyphs
-    from nclone_env.render.picture import level_picture, used_area_of, world_picture
+    from nclone_env.render.colour import Theme
+    from nclone_env.render.compose import BEAM_COLOURS, BEAM_WIDTHS, list_sprites, write_global_view, write_player_frame
+    from nclone_env.render.picture import encoded, level_picture, reduced, used_area_of, world_picture, write_picture
     from nclone_env.render.pictures import picture_arrays
+    from nclone_env.render.raster import all_glyphs
     from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE, sprite_sheet, walls_picture
     from nclone_env.render.text import (
         BAD,

@@ -11,22 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from nclone_env import kinds
+from nclone_env import constants, kinds
 from nclone_env.kinds import KINDS
 from nclone_env.render.arrays import FACES_LEFT
-from nclone_env.render.postures import POSTURES, ninja_layers
 from nclone_env.render.shapes import Layer, Layers, box, circle, limb, polygon, square, star, turned
-from nclone_env.sim.entities import (
-    chaser_drone,
-    drone,
-    evil_ninja,
-    gauss_turret,
-    rocket_turret,
-    shooting_drone,
-    shove_thwump,
-)
 
 DOOR_UPRIGHT, DOOR_LIES = 0, 2  # an orientation of each, and the turn
+_DRONE, _ROCKETS, _GAUSS, _EVIL = (
+    KINDS[kind].states for kind in (kinds.LASER_DRONE, kinds.ROCKET_TURRET, kinds.GAUSS_TURRET, kinds.EVIL_NINJA)
+)
+_CHASING, _HEADING, _SHOOTING = KINDS[kinds.CHASER_DRONE].states["chasing"], 3, _DRONE["recovering"]
+_SHOVING = KINDS[kinds.SHOVE_THWUMP].states["returning"]
+"""Bits of the state: whether a drone chases, its heading and its phase; the phase of a shove thwump."""
 
 
 def _state(orientation: int, state: int) -> int:
@@ -37,48 +33,32 @@ def _only(orientation: int, state: int) -> int:
     return 0
 
 
-def _phase_of_shooting(orientation: int, state: int) -> int:
-    """Patrolling and recovering drones look alike; then warning and firing."""
-    return {shooting_drone.WARNING: 1, shooting_drone.FIRING: 2}.get(state & shooting_drone.PHASE, 0)
-
-
-def _phase_of_rocket(orientation: int, state: int) -> int:
-    return int(state >= rocket_turret.WARNING) + int(state >= rocket_turret.FLYING)
-
-
-def _phase_of_gauss(orientation: int, state: int) -> int:
-    if state >= gauss_turret.RECOVERING:
-        return 0
-    return int(state >= gauss_turret.AIMING) + int(state >= gauss_turret.WARNING)
-
-
-def _phase_of_shove(orientation: int, state: int) -> int:
-    return state & shove_thwump.PHASE
-
-
 def _is_set(orientation: int, state: int) -> int:
     return int(state != 0)
-
-
-def _is_under_way(orientation: int, state: int) -> int:
-    return int(state & 3 >= evil_ninja.CHARGING)
-
-
-def _is_chasing(orientation: int, state: int) -> int:
-    return int(state & chaser_drone.CHASING != 0)
-
-
-def _posture(orientation: int, state: int) -> int:
-    return state + len(POSTURES) * (orientation == FACES_LEFT)
 
 
 def _orientation(orientation: int, state: int) -> int:
     return orientation
 
 
+def _phase_of_shooting(orientation: int, state: int) -> int:
+    """Patrolling and recovering drones look alike; then warning and firing."""
+    return {_DRONE["warning"]: 1, _DRONE["firing"]: 2}.get(state & _SHOOTING, 0)
+
+
+def _phase_of_gauss(orientation: int, state: int) -> int:
+    if state >= _GAUSS["recovering"]:
+        return 0
+    return int(state >= _GAUSS["aiming"]) + int(state >= _GAUSS["warning"])
+
+
+def _phase_of_rocket(orientation: int, state: int) -> int:
+    return int(state >= _ROCKETS["warning"]) + int(state >= _ROCKETS["flying"])
+
+
 def _heading(orientation: int, state: int) -> int:
     """Turn of a drone, quarters."""
-    return 2 * (state & drone.HEADING)
+    return 2 * (state & _HEADING)
 
 
 def _charge(orientation: int, state: int) -> int:
@@ -290,10 +270,56 @@ _LASER_TURRET: tuple[Layers, ...] = (
     ),
 )
 
+
+class Posture(NamedTuple):
+    """Joints of the ninja facing right, pixels from the centre: head, hip, two hands, two feet."""
+
+    head: tuple[float, float]
+    hip: tuple[float, float]
+    hands: tuple[tuple[float, float], tuple[float, float]]
+    feet: tuple[tuple[float, float], tuple[float, float]]
+
+
+_SPRAWLED = Posture((-5.0, 5.0), (1.5, 6.0), ((-2.0, 8.5), (1.5, 1.0)), ((8.5, 3.5), (8.0, 6.5)))
+POSTURES: Mapping[int, Posture] = {
+    constants.IMMOBILE: Posture((0.0, -5.5), (0.0, 2.5), ((-3.5, 2.5), (3.5, 2.5)), ((-2.5, 9.5), (2.5, 9.5))),
+    constants.RUNNING: Posture((3.0, -5.0), (-1.0, 2.0), ((-5.5, -0.5), (6.5, 1.0)), ((-8.0, 5.5), (5.0, 8.5))),
+    constants.SLIDING: Posture((-3.5, -4.0), (0.0, 3.5), ((-8.5, 1.5), (4.5, -1.5)), ((4.0, 9.0), (9.0, 4.5))),
+    constants.JUMPING: Posture((1.0, -5.0), (-0.5, 2.5), ((-4.0, -8.0), (6.5, -7.0)), ((-4.5, 8.5), (3.0, 5.5))),
+    constants.FALLING: Posture((0.0, -5.0), (0.0, 2.0), ((-8.5, -3.0), (8.5, -3.0)), ((-5.5, 8.0), (5.5, 8.0))),
+    constants.WALL_SLIDING: Posture((2.5, -5.5), (2.0, 2.5), ((8.5, -4.5), (8.5, 1.0)), ((8.0, 5.5), (1.0, 9.5))),
+    constants.DEAD: _SPRAWLED,
+    constants.DYING: _SPRAWLED,
+    constants.CELEBRATING: Posture((0.0, -4.0), (0.0, 3.0), ((-6.0, -8.0), (6.0, -8.0)), ((-4.5, 9.0), (4.5, 9.0))),
+    constants.DISABLED: _SPRAWLED,
+}
+"""Ninja state to posture: standing, running, sliding, jumping, falling, on a wall, dead, celebrating."""
+
+
+def ninja_layers(state: int, facing: int) -> tuple[Layer, ...]:
+    """Return the layers of the ninja: a black figure within radius 10 whose light headband marks its front.
+
+    Args:
+        state: ninja state 0..9 (physics 01, section 5).
+        facing: negative for left, otherwise right.
+    """
+    posture = POSTURES[state]
+    head, hip = posture.head, posture.hip
+    shoulder = (head[0] * 0.6 + hip[0] * 0.4, head[1] * 0.6 + hip[1] * 0.4)
+    parts = [circle(4.0, *head, corners=20), limb(shoulder, hip, 6.0), circle(3.0, *hip, corners=16)]
+    parts += [limb(shoulder, hand, 2.8) for hand in posture.hands]
+    parts += [limb(hip, foot, 3.4) for foot in posture.feet]
+    band = box(head[0] - 0.5, head[1] - 1.2, head[0] + 3.8, head[1] + 1.0)
+    if facing < 0:
+        parts, band = [part * (-1.0, 1.0) for part in parts], band * (-1.0, 1.0)
+    # One layer a part: overlapping outlines within one layer would cancel out.
+    return (*(Layer("ninja", (part,)) for part in parts), Layer("headband", (band,)))
+
+
 _NINJA = tuple(ninja_layers(state, facing) for facing in (1, -1) for state in sorted(POSTURES))
 
 LOOKS: Mapping[int, Look] = {
-    kinds.NINJA: Look(_NINJA, _posture),
+    kinds.NINJA: Look(_NINJA, lambda facing, state: state + len(POSTURES) * (facing == FACES_LEFT)),
     kinds.MINE: Look(_MINE),
     kinds.GOLD: Look(_GOLD),
     kinds.EXIT: Look(_EXIT),
@@ -308,18 +334,18 @@ LOOKS: Mapping[int, Look] = {
     kinds.CHAINGUN_DRONE: Look(_CHAINGUN_DRONE, _phase_of_shooting, _heading),
     kinds.LASER_DRONE: Look(_LASER_DRONE, _phase_of_shooting, _heading),
     kinds.ZAP_DRONE: Look(_ZAP_DRONE, _only, _heading),
-    kinds.CHASER_DRONE: Look(_CHASER_DRONE, _is_chasing, _heading),
+    kinds.CHASER_DRONE: Look(_CHASER_DRONE, lambda _, state: int(state & _CHASING != 0), _heading),
     kinds.FLOOR_GUARD: Look(_FLOOR_GUARD),
     kinds.BOUNCE_BLOCK: Look(_BOUNCE_BLOCK, _only),
     kinds.ROCKET_TURRET: Look(_ROCKET_TURRET, _phase_of_rocket),
     kinds.GAUSS_TURRET: Look(_GAUSS_TURRET, _phase_of_gauss),
     kinds.THWUMP: Look(_THWUMP, _state, _charge),
     kinds.TOGGLE_MINE: Look(_MINE),
-    kinds.EVIL_NINJA: Look(_EVIL_NINJA, _is_under_way),
+    kinds.EVIL_NINJA: Look(_EVIL_NINJA, lambda _, state: int(state & _EVIL["active"] >= _EVIL["charging"])),
     kinds.LASER_TURRET: Look(_LASER_TURRET, _only, _orientation),
     kinds.BOOST_PAD: Look(_BOOST_PAD, _is_set),
     kinds.DEATH_BALL: Look(_DEATH_BALL, _only),
     kinds.MINI_DRONE: Look(_MINI_DRONE, _only, _heading),
-    kinds.SHOVE_THWUMP: Look(_SHOVE_THWUMP, _phase_of_shove),
+    kinds.SHOVE_THWUMP: Look(_SHOVE_THWUMP, lambda _, state: state & _SHOVING),
 }
 """Entity type to look. A missing type (27 does nothing) is not drawn."""

@@ -1,30 +1,30 @@
-"""Colour pictures of whole levels for people, from the same shapes as the grey observations."""
+"""Colour pictures of whole levels for people, from the same shapes as the grey observations, and their files."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 
-from nclone_env.config import Theme
 from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, ROWS
 from nclone_env.kinds import KINDS, NINJA, initial_state
 from nclone_env.level import Level, RawLevel, played_records
 from nclone_env.render.area import WORLD, Area, used_area
 from nclone_env.render.arrays import FACES_LEFT, FACES_RIGHT
-from nclone_env.render.beams import BEAM_COLOURS, draw_beams
-from nclone_env.render.colour import Stamp, colour_stamp, walls
-from nclone_env.render.compose import list_sprites
-from nclone_env.render.glyphs import all_glyphs, numbered
+from nclone_env.render.colour import Stamp, Theme, colour_stamp, walls
+from nclone_env.render.compose import BEAM_COLOURS, draw_beams, list_sprites
 from nclone_env.render.looks import Appearance, appearance
+from nclone_env.render.raster import all_glyphs, numbered
 from nclone_env.render.text import title_bar
 
 _SHOOTING = tuple(kind.number for kind in KINDS if kind.shoots)
 _DOORS = tuple(kind.number for kind in KINDS if kind.is_door)
 _GHOST_OPACITY = 0.4
+_LOSSLESS = (cv2.IMWRITE_WEBP_QUALITY, 101)
 
 
 Item = tuple[float, float, Appearance | None]
@@ -168,3 +168,28 @@ def _put(picture: np.ndarray, stamp: Stamp, x: int, y: int) -> None:
     if below.size:
         inner = slice(rows.start - top, rows.stop - top), slice(columns.start - left, columns.stop - left)
         below[:] = below * stamp.keep[inner] + stamp.ink[inner]
+
+
+def write_picture(path: Path, picture: np.ndarray) -> None:
+    """Write a picture in the format of the suffix, ``.webp`` or ``.png``.
+
+    Args:
+        path: the file; not atomic.
+        picture: (height, width, 3 or 4) uint8, RGB or RGBA.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    path.write_bytes(encoded(picture, path.suffix))
+
+
+def encoded(picture: np.ndarray, suffix: str) -> bytes:
+    """Return a picture as :func:`write_picture` writes it."""
+    order = (2, 1, 0, 3)[: picture.shape[2]]
+    options = _LOSSLESS if suffix == ".webp" else ()
+    return cv2.imencode(suffix, np.ascontiguousarray(picture[..., order]), options)[1].tobytes()
+
+
+def reduced(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """Return a picture averaged to a smaller width and height."""
+    return cv2.resize(picture, size, interpolation=cv2.INTER_AREA)

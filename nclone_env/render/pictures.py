@@ -20,7 +20,7 @@ def picture_arrays(config: EnvironmentConfig, levels: LevelArrays, owner: LevelS
     has_frame, has_view = ("player_frame" in config.observations, "global_view" in config.observations)
     if not has_frame and not has_view:
         return NO_PICTURES
-    from nclone_env.render.glyphs import all_glyphs
+    from nclone_env.render.raster import all_glyphs
     from nclone_env.render.resolution import frame_resolution, static_layers, view_resolution
 
     def draw(scale: tuple[float, float], shape: tuple[int, int]) -> np.ndarray:

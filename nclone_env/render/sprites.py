@@ -14,10 +14,9 @@ import numpy as np
 from nclone_env.render import raster
 from nclone_env.render.area import WORLD, Area
 from nclone_env.render.arrays import CELL
-from nclone_env.render.colour import with_rim
-from nclone_env.render.figures import LOOKS, figure_of
-from nclone_env.render.glyphs import numbered
+from nclone_env.render.colour import LOOKS, figure_of, with_rim
 from nclone_env.render.picture import world_picture
+from nclone_env.render.raster import numbered
 
 SHEET_COLUMNS, SPRITE = 12, CELL + 2
 """Sprites in a row of the sheet, and the side of one, world pixels. The margin of a pixel is empty, so that what draws

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env import errors
-from nclone_env._optional import installation
+from nclone_env._optional import optional_module
 from nclone_env.constants import FRAMES_PER_SECOND
 
 _INVISIBLE = ("offscreen", "dummy")  # drivers that SDL falls back on
@@ -136,7 +136,8 @@ def check_display() -> None:
 
 def _started_pygame() -> Any:
     """Return the module with its display started."""
-    pygame = _import_pygame()
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    pygame = optional_module("pygame", "human")
     fix = "set DISPLAY or WAYLAND_DISPLAY, or write pictures or a video instead"
     try:
         pygame.display.init()
@@ -145,15 +146,4 @@ def _started_pygame() -> Any:
     if pygame.display.get_driver() in _INVISIBLE and "SDL_VIDEODRIVER" not in os.environ:
         pygame.display.quit()
         raise errors.DisplayError(f"window: expected a screen, got none; {fix}")
-    return pygame
-
-
-def _import_pygame() -> Any:
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    try:
-        import pygame
-    except ImportError as error:
-        raise errors.MissingExtraError(
-            f"window: expected pygame-ce, which is not installed; {installation('human')}"
-        ) from error
     return pygame

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 from nclone_env.errors import NcloneError
 from nclone_env.level import Level
@@ -18,13 +17,15 @@ class Search:
     """A search for inputs that win from a frame of a run.
 
     Attributes:
+        inputs: those up to that frame.
+        found: the best inputs from the frame on so far.
         error: why the search failed; empty if it did not.
     """
 
     def __init__(self, level: Level, inputs: bytes, seconds: float = SECONDS):
         self.inputs, self.error = inputs, ""
+        self.found: bytes | None = None
         self._level, self._seconds = level, seconds
-        self._found: bytes | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="nclone-assistant", daemon=True)
         self._thread.start()
@@ -34,11 +35,6 @@ class Search:
         """Whether it goes on."""
         return self._thread.is_alive()
 
-    @property
-    def found(self) -> bytes | None:
-        """The best inputs from the frame on so far."""
-        return self._found
-
     def stop(self) -> None:
         """Ask the search to end, and wait for it."""
         self._stopped.set()
@@ -47,7 +43,10 @@ class Search:
     def _run(self) -> None:
         session = Session(self._level)
         session.play(self.inputs)
-        take: Callable[[Solution], None] = lambda solution: setattr(self, "_found", bytes(solution.inputs))  # noqa: E731
+
+        def take(solution: Solution) -> None:
+            self.found = bytes(solution.inputs)
+
         try:
             solve(self._level, seconds=self._seconds, start=(session, 0), on_solution=take, stop=self._stopped.is_set)
         except NcloneError as error:

@@ -8,10 +8,9 @@ from contextlib import closing
 import numpy as np
 
 from nclone_env.actions import KEYS
-from nclone_env.config import Theme
 from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND
 from nclone_env.level import Level
-from nclone_env.render import Window
+from nclone_env.render import Theme, Window
 from nclone_env.replay.assistant import Search
 from nclone_env.replay.recording import Recording
 from nclone_env.replay.view import Take, View, view_size

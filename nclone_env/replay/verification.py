@@ -101,10 +101,8 @@ def _suicide(states: list[int], flag: int) -> tuple[bool, str]:
     """Check a recording whose first byte with input bit 3 is that of frame ``flag``."""
     before, after = states[flag], states[flag + 2]
     if before >= DEAD:
-        return (
-            False,
-            f"expected the ninja to be alive when the player gave up in frame {flag}, got {STATE_NAMES[before]}",
-        )
+        expected = f"expected the ninja to be alive when the player gave up in frame {flag}"
+        return False, f"{expected}, got {STATE_NAMES[before]}"
     if after != DEAD:
         return False, f"expected death after the player gave up in frame {flag}, got {STATE_NAMES[after]}"
     return True, f"alive until the player gave up in frame {flag}, then dead"

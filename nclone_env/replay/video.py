@@ -29,16 +29,9 @@ _APART: dict[str, Any] = {"creationflags": 0x200} if os.name == "nt" else {"proc
 
 VIDEO_SUFFIXES = (".mp4", ".webm", ".gif")
 _CODECS = {
-    ".mp4": ("-c:v", "libx264", "-pix_fmt", "yuv420p", "-crf", "25", "-f", "mp4"),
-    ".webm": ("-c:v", "libvpx-vp9", "-pix_fmt", "yuv420p", "-crf", "34", "-b:v", "0", "-row-mt", "1", "-f", "webm"),
-    ".gif": (
-        "-vf",
-        "split[a][b];[a]palettegen=max_colors=64[p];[b][p]paletteuse=dither=none",
-        "-loop",
-        "0",
-        "-f",
-        "gif",
-    ),
+    ".mp4": "-c:v libx264 -pix_fmt yuv420p -crf 25 -f mp4",
+    ".webm": "-c:v libvpx-vp9 -pix_fmt yuv420p -crf 34 -b:v 0 -row-mt 1 -f webm",
+    ".gif": "-vf split[a][b];[a]palettegen=max_colors=64[p];[b][p]paletteuse=dither=none -loop 0 -f gif",
 }
 _GIF_RATE = 30  # a picture of a GIF lasts whole hundredths of a second; players slow down what is shorter than two
 
@@ -99,7 +92,7 @@ def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
     cropped = (np.ascontiguousarray(picture[:height, :width]) for picture in itertools.chain((first,), iterator))
     command = [ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
     command += ["-s", f"{width}x{height}", "-r", str(Fraction(rate).limit_denominator()), "-i", "-"]
-    command += _CODECS[path.suffix]
+    command += _CODECS[path.suffix].split()
     count = 0
 
     def write(temporary: Path) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from nclone_env.config import Theme
 from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND
 from nclone_env.kinds import GOLD
 from nclone_env.level import Level
@@ -17,6 +16,7 @@ from nclone_env.render import (
     DIM,
     GOOD,
     Colour,
+    Theme,
     bar_height,
     used_area_of,
     world_picture,

@@ -6,6 +6,9 @@ from nclone_env._faces import face
 
 if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.dispatch import beam_of, describe, radius_of
+    from nclone_env.sim.entities.door import is_closed
+    from nclone_env.sim.entities.laser.turret import beam_orientation
+    from nclone_env.sim.entities.rocket_turret import is_flying
     from nclone_env.sim.geometry import greater, lesser
     from nclone_env.sim.keys import KeyParts, cell_key, hash_future, key_parts, square
     from nclone_env.sim.mixing import FIRST, RANDOM_BITS, draw, finish, mix, random_bits, splitmix

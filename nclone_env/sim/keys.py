@@ -16,8 +16,7 @@ import numpy as np
 
 from nclone_env.constants import DEAD, JUMPING
 from nclone_env.jit import each, kernel
-from nclone_env.kind import MOVER, STATE
-from nclone_env.kinds import DOOR_SWITCHES, EVIL_NINJA, EXIT_SWITCH, KINDS, SWITCH_OF, bits
+from nclone_env.kinds import DOOR_SWITCHES, EVIL_NINJA, EXIT_SWITCH, KINDS, MOVER, STATE, SWITCH_OF, bits
 from nclone_env.level import LevelSet
 from nclone_env.sim.mixing import FIRST, finish, mix
 from nclone_env.sim.state import MOVER as MOVER_RECORD

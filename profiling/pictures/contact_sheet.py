@@ -16,9 +16,9 @@ from nclone_env.level.load import load_level
 from nclone_env.render import raster
 from nclone_env.render.colour import colour_stamp
 from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.render.glyphs import all_glyphs
 from nclone_env.render.looks import LOOKS, Appearance, appearance, layers_of
 from nclone_env.render.picture import level_picture, world_picture
+from nclone_env.render.raster import all_glyphs
 from nclone_env.render.shapes import PAINTS, tile_outline
 from profiling.pictures.scenes import SAMPLE_LEVEL, pictures_of, put_worlds, write_picture
 

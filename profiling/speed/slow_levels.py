@@ -17,8 +17,7 @@ import numpy as np
 
 import nclone_env
 from nclone_env.constants import MAX_TILE
-from nclone_env.kind import Kind
-from nclone_env.kinds import EXIT, EXIT_SWITCH, KINDS, NINJA, SWITCH_OF
+from nclone_env.kinds import EXIT, EXIT_SWITCH, KINDS, NINJA, SWITCH_OF, Kind
 from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.level import RawLevel
 from nclone_env.level.load import load_level

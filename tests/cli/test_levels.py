@@ -19,6 +19,7 @@ from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.level import RawLevel
 from nclone_env.render.area import WORLD
+from nclone_env.render.picture import encoded
 from nclone_env.render.text import BAR_HEIGHT
 from nclone_env.sim import simulate
 
@@ -43,6 +44,7 @@ def picture(monkeypatch):
     monkeypatch.setattr(loader, "load_level", lambda raw: raw, raising=False)
     monkeypatch.setattr(drawer, "level_picture", lambda *arguments: red, raising=False)
     monkeypatch.setattr(drawer, "used_area_of", lambda raw: WORLD, raising=False)
+    monkeypatch.setattr(drawer, "encoded", encoded, raising=False)
     monkeypatch.setitem(sys.modules, loader.__name__, loader)
     monkeypatch.setitem(sys.modules, drawer.__name__, drawer)
 

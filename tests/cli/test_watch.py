@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from nclone_env.cli.app import main
-from nclone_env.cli.play import _save_beside
+from nclone_env.cli.replay import _save_beside
 from nclone_env.cli.watch import _rounds
 from nclone_env.config import EnvironmentConfig
 from nclone_env.constants import CELEBRATING

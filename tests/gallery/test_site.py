@@ -13,18 +13,15 @@ import pytest
 from nclone_env.cli.app import main
 from nclone_env.errors import RecordingError
 from nclone_env.gallery import site as site_module
-from nclone_env.gallery.entries import collect, page_names
-from nclone_env.gallery.facts import facts_of
-from nclone_env.gallery.markup import escaped, script_data
-from nclone_env.gallery.runs import run_of, solution_of
+from nclone_env.gallery.entries import collect, facts_of, page_names, run_of, solution_of
+from nclone_env.gallery.pages import escaped, script_data
 from nclone_env.gallery.tracks import MOST_FRAMES
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.load import load_level
 from nclone_env.render.area import zoom_of
-from nclone_env.render.figures import LOOKS
-from nclone_env.render.files import reduced
-from nclone_env.render.picture import level_picture, used_area_of
+from nclone_env.render.colour import LOOKS
+from nclone_env.render.picture import level_picture, reduced, used_area_of
 from nclone_env.replay.recording import Recording
 
 from ..level.level_bases import make_attract

@@ -8,9 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env.kinds import KINDS
-from nclone_env.render.glyphs import all_glyphs
 from nclone_env.render.looks import appearance, layers_of
-from nclone_env.render.raster import GREYS, stamp
+from nclone_env.render.raster import GREYS, all_glyphs, stamp
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
 

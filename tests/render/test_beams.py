@@ -9,8 +9,7 @@ import pytest
 
 from nclone_env.constants import DYING
 from nclone_env.level.build import build_level
-from nclone_env.render.beams import BEAM_GREYS, draw_band, draw_beams
-from nclone_env.render.compose import write_global_view, write_player_frame
+from nclone_env.render.compose import BEAM_GREYS, draw_band, draw_beams, write_global_view, write_player_frame
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.dispatch import beam_of

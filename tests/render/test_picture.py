@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import pytest
 
@@ -7,8 +8,8 @@ from nclone_env.kinds import kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
 from nclone_env.render.area import Area
-from nclone_env.render.figures import LOOKS
-from nclone_env.render.picture import level_picture, world_picture
+from nclone_env.render.colour import LOOKS
+from nclone_env.render.picture import encoded, level_picture, world_picture, write_picture
 from nclone_env.render.shapes import PAINTS
 from nclone_env.render.text import BAD, BAR_HEIGHT, GOLD, GOOD
 
@@ -246,3 +247,14 @@ def test_ghosts_are_translucent_and_below_the_ninja():
     below = world_picture(levels.arrays, worlds, 0, ghosts=[worlds.ninjas[0]])
     dark = (bare < 30).all(2)
     np.testing.assert_array_equal(below[dark], bare[dark])
+
+
+@pytest.mark.parametrize("suffix", [".png", ".webp"])
+def test_files_have_the_same_pixels(suffix, tmp_path):
+    picture = np.random.default_rng(0).integers(0, 256, (12, 20, 3), np.uint8)
+    path = tmp_path / f"x{suffix}"
+    write_picture(path, picture)
+    assert path.read_bytes() == encoded(picture, suffix)
+    read = cv2.imread(str(path))
+    assert (read[:, :, ::-1] == picture).all()
+    assert not (read == picture).all()

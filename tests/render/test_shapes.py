@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nclone_env.render.looks import LOOKS, Appearance, appearance, layers_of
-from nclone_env.render.postures import POSTURES, ninja_layers
+from nclone_env.render.looks import LOOKS, POSTURES, Appearance, appearance, layers_of, ninja_layers
 from nclone_env.render.raster import GREYS, coverage, stamp
 from nclone_env.render.shapes import PAINTS, tile_outline
 

@@ -8,7 +8,7 @@ import pytest
 
 from nclone_env.level.load import load_level
 from nclone_env.level.reference import basic_sets
-from nclone_env.render.figures import LOOKS
+from nclone_env.render.colour import LOOKS
 from nclone_env.render.text import bar_height, fitting
 from nclone_env.replay.view import view_size
 from nclone_env.replay.watch import WatchedRun, arranged, grid_pictures, run_pictures

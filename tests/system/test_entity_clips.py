@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nclone_env.constants import DEAD
-from nclone_env.render.figures import LOOKS
+from nclone_env.render.colour import LOOKS
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities import gauss_turret, rocket_turret, shove_thwump

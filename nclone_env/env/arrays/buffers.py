@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nclone_env import errors
+from nclone_env.obs import ObservationSpec
 
 Buffers = dict[str, np.ndarray]
 
 
-class ArraySpec(Protocol):
-    """Name, shape and dtype of the row of one environment."""
+class ColumnSpec(NamedTuple):
+    """A column of the results: its name in ``out`` and ``info``, field of ``RESULT``, and the dtypes in ``out``."""
 
-    @property
-    def name(self) -> str:
-        """Name of the array."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape without the environment axis."""
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Type of the elements."""
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    result: str
+    dtypes: tuple[np.dtype, ...]
 
 
-class OptionalSpec(ArraySpec, Protocol):
-    """An array that callers may provide, also of other dtypes than the one of arrays made here."""
-
-    @property
-    def dtypes(self) -> tuple[np.dtype, ...]:
-        """All types of elements that are accepted."""
+ArraySpec = ObservationSpec | ColumnSpec
+"""Name, shape and dtype of the row of one environment."""
 
 
 def alone(buffers: Mapping[str, Any], only: str | None) -> Any:
@@ -48,7 +39,7 @@ def make_buffers(specs: Sequence[ArraySpec], num_envs: int) -> Buffers:
 
 
 def check_buffers(
-    out: Mapping[str, Any], required: Sequence[ArraySpec], optional: Sequence[OptionalSpec], num_envs: int
+    out: Mapping[str, Any], required: Sequence[ArraySpec], optional: Sequence[ColumnSpec], num_envs: int
 ) -> None:
     """Check a mapping of output arrays.
 

@@ -19,11 +19,11 @@ import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from nclone_env.env.arrays.buffers import ArraySpec, Buffers, alone, check_buffers, make_buffers
+from nclone_env.env.arrays.buffers import ArraySpec, Buffers, ColumnSpec, alone, check_buffers, make_buffers
 from nclone_env.env.arrays.final import FinalPool, FinalRows
 from nclone_env.env.compiled.records import OUTCOMES, RESULT
 from nclone_env.memory_tree import MemoryNode, array_group, arrays_node
@@ -33,16 +33,6 @@ COLUMNS = ("level", "start", "frames", "outcome", "gold", "episode_frames", "epi
 _PLURALS = {"reward": "rewards", "terminated": "terminations", "truncated": "truncations"}
 T = TypeVar("T")
 _NUMBERS = ("frames", "gold", "episode_frames", "episode_steps", "episode_return")
-
-
-class ColumnSpec(NamedTuple):
-    """A column of the results: its name in ``out`` and ``info``, field of ``RESULT``, and the dtypes in ``out``."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    result: str
-    dtypes: tuple[np.dtype, ...]
 
 
 def _column(result: str) -> ColumnSpec:

@@ -58,7 +58,17 @@ def make_starts(levels: LevelSet, states: Iterable[Mapping[str, np.ndarray]]) ->
     Args:
         states: for each state the rows of a snapshot by array name, (1, ...) each; taken one after another.
     """
-    parts = sorted((_used_rows(levels, number, rows) for number, rows in enumerate(states)), key=_level_of)
+    return _packed(len(levels.levels), [_used_rows(levels, number, rows) for number, rows in enumerate(states)])
+
+
+@lru_cache(maxsize=64)
+def no_starts(level_count: int) -> StartArrays:
+    """Return no start states of a number of levels; all environments share them."""
+    return _packed(level_count, [])
+
+
+def _packed(level_count: int, parts: list[_Part]) -> StartArrays:
+    parts.sort(key=_level_of)
     starts = np.array([part.start for part in parts], START)
     for name in ("entity", "mover", "trail"):
         counts = starts[f"{name}_count"]
@@ -66,24 +76,11 @@ def make_starts(levels: LevelSet, states: Iterable[Mapping[str, np.ndarray]]) ->
     played = [_level_of(part) for part in parts]
     return StartArrays(
         starts=starts,
-        first=np.searchsorted(played, np.arange(len(levels.levels) + 1)).astype(np.int64),
+        first=np.searchsorted(played, np.arange(level_count + 1)).astype(np.int64),
         ninjas=np.array([part.ninja for part in parts], NINJA_RECORD),
         entity_states=np.concatenate([np.zeros(0, np.uint8), *(part.entity_states for part in parts)]),
         movers=np.concatenate([np.zeros(0, MOVER), *(part.movers for part in parts)]),
         trail=np.concatenate([np.zeros((0, 2)), *(part.trail for part in parts)]),
-    )
-
-
-@lru_cache(maxsize=64)
-def no_starts(level_count: int) -> StartArrays:
-    """Return no start states of a number of levels; all environments share them."""
-    return StartArrays(
-        np.zeros(0, START),
-        np.zeros(level_count + 1, np.int64),
-        np.zeros(0, NINJA_RECORD),
-        np.zeros(0, np.uint8),
-        np.zeros(0, MOVER),
-        np.zeros((0, 2)),
     )
 
 

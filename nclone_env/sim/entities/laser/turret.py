@@ -339,6 +339,6 @@ def beam(mover):
 
 
 @kernel
-def orientation(mover):
+def beam_orientation(mover):
     """Return the direction of the beam in eighths of a turn, 0..7 clockwise from right."""
     return int(math.floor(mover[BEAM_ANGLE] * _EIGHTHS_PER_RADIAN + 0.5)) & 7

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.env.compiled.action_mask import MASK_AT_END
+from nclone_env.env.compiled.trials import MASK_AT_END
 from nclone_env.env.threads import Job, Workers
 from nclone_env.level.build import everything
 from nclone_env.level.level_set import pack

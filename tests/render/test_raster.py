@@ -3,7 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from nclone_env.render.glyphs import all_glyphs, full_size_planes
+from nclone_env.render.raster import all_glyphs, full_size_planes
 
 
 def test_glyphs_are_made_once_and_read_only():

@@ -1,6 +1,7 @@
-"""The pass that writes ``action_outcomes`` after a step, by a kernel of its own.
+"""The passes that try all actions on copies of the worlds after a step: ``action_mask`` and ``action_outcomes``.
 
-Environments without this observation do not compile it.
+The mask is 0 for each action that has exactly the effect of an action with a lower number. Each pass has a kernel of
+its own: environments without these observations compile neither.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.actions import NUM_ACTIONS
+from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.passes import Call
+from nclone_env.env.compiled.step import simulate_frames
 from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.jit import kernel, specialised
 from nclone_env.level import LevelSet
@@ -29,11 +31,78 @@ from nclone_env.obs import (
     words,
     write_outcomes,
 )
-from nclone_env.sim import Pace, WorldArrays, make_worlds, slow_frames_per_second
+from nclone_env.sim import Pace, WorldArrays, copy_world, equal_worlds, make_worlds, slow_frames_per_second
 
-_NAME = "action_outcomes"
+_MASK, _OUTCOMES = "action_mask", "action_outcomes"
 _OWN_ROWS = np.zeros(0, np.int32)
 _LONG = 0.1  # seconds of an observation, of which a warning tells
+MASK_AT_END = (1,) + (0,) * (NUM_ACTIONS - 1)
+"""After the end of an episode all actions have the same effect: none."""
+
+
+class ActionMasks:
+    """Writes the masks of a batch."""
+
+    def __init__(self, levels: LevelSet, arrays: StepArrays, slots: int):
+        trail_rows = arrays.worlds.trail.shape[1]
+        self._scratch = make_worlds(NUM_ACTIONS * slots, levels, trail_rows if levels.max_trail else None)
+        unused = np.zeros((0, NUM_ACTIONS), np.int8)
+        self._write = specialised(mask_range, *self._arguments(arrays, unused), 0, 0, 0, 0)
+
+    def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
+        """Write the masks of environments ``first`` to ``last - 1`` into ``call.out["action_mask"]``, (n, 6) int8."""
+        self._write(*self._arguments(call.arrays, call.out[_MASK]), call.base, worker, first, last)
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the worlds on which actions are tried."""
+        return array_group(f"worlds of {_MASK}", self._scratch._asdict(), shared=False)
+
+    def _arguments(self, arrays: StepArrays, out: np.ndarray) -> tuple[Any, ...]:
+        return arrays.levels, arrays.worlds, arrays.settings, arrays.episodes, self._scratch, out
+
+
+@kernel
+def mask_range(levels, worlds, settings, episodes, scratch, out, base, worker, first, last):
+    """Write the masks of environments ``first`` to ``last - 1``.
+
+    Args:
+        settings: (1,) ``SETTINGS``.
+        episodes: (n,) ``EPISODE``.
+        scratch: ``WorldArrays`` with six rows per worker slot, overwritten.
+        out: (n, 6) int8.
+        base: environment of the first row of ``out``.
+    """
+    rules = settings[0]
+    for index in range(first, last):
+        if episodes[index]["over"] != 0:
+            for action in range(NUM_ACTIONS):
+                out[index - base, action] = MASK_AT_END[action]
+        else:
+            frame_skip, max_frames = rules["frame_skip"], rules["max_frames"]
+            write_mask(levels, worlds, index, frame_skip, max_frames, scratch, NUM_ACTIONS * worker, index - base, out)
+
+
+@kernel
+def write_mask(levels, worlds, index, frame_skip, max_frames, scratch, first_row, row, out):
+    """Write 1 for each action that leads to another world than every lower action, else 0.
+
+    Worlds are compared bit by bit, with remembered inputs, timers and the frame counter. A world remembers whether jump
+    was pressed in its last frame, so only actions with the same jump input can coincide; the others are not compared.
+
+    Args:
+        max_frames: frames after which an episode is truncated.
+        scratch: ``WorldArrays``; six rows of it are overwritten.
+        first_row: the first of these rows.
+        row: row of ``out``.
+        out: (n, 6) int8, in the order of ``Action``.
+    """
+    for action in range(NUM_ACTIONS):
+        copy_world(worlds, index, scratch, first_row + action)
+        simulate_frames(levels, scratch, first_row + action, INPUT_OF_ACTION[action], frame_skip, max_frames)
+        out[row, action] = 1
+        for lower in range(action - action % NUM_DIRECTIONS, action):
+            if out[row, lower] != 0 and equal_worlds(scratch, first_row + lower, first_row + action):
+                out[row, action] = 0
 
 
 class ActionOutcomes:
@@ -48,7 +117,7 @@ class ActionOutcomes:
     """
 
     def __init__(self, config: EnvironmentConfig, levels: LevelSet, arrays: StepArrays, slots: int, with_final: bool):
-        spec = next(spec for spec in frame_specs(config, levels) if spec.name == _NAME)
+        spec = next(spec for spec in frame_specs(config, levels) if spec.name == _OUTCOMES)
         self._frames = config.observation.outcome_frames
         self.ended = make_worlds(len(arrays.episodes) if with_final else 0, levels, config.max_frames)
         # Up to the time limit no trail is overwritten, so that more rows, for the frames beyond it, change no index.
@@ -62,10 +131,10 @@ class ActionOutcomes:
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Write the outcomes of environments ``first`` to ``last - 1``, and of their episodes that ended."""
-        arrays, out = call.arrays, words(call.out[_NAME])
+        arrays, out = call.arrays, words(call.out[_OUTCOMES])
         self._run(call, self._inputs(arrays, arrays.worlds), out, _OWN_ROWS, worker, first, last)
         if call.final is not None:
-            final = call.final.kernel_arrays[_NAME]
+            final = call.final.kernel_arrays[_OUTCOMES]
             self._run(call, self._inputs(arrays, self.ended), final, call.final.places, worker, first, last)
 
     def _run(
@@ -102,8 +171,8 @@ class ActionOutcomes:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the worlds on which actions are tried, and of those of ended episodes."""
-        tried = array_group(f"worlds of {_NAME}", self._tried._asdict(), shared=False)
-        return MemoryNode(_NAME, children=(tried, array_group("ended worlds", self.ended._asdict(), shared=False)))
+        tried = array_group(f"worlds of {_OUTCOMES}", self._tried._asdict(), shared=False)
+        return MemoryNode(_OUTCOMES, children=(tried, array_group("ended worlds", self.ended._asdict(), shared=False)))
 
     def _inputs(self, arrays: StepArrays, worlds: WorldArrays) -> tuple[Any, ...]:
         return arrays.levels, arrays.paths, worlds, self._tried, self._frames, *self._progress
