@@ -14,8 +14,7 @@ from nclone_env.actions import NUM_ACTIONS
 from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.entries import of_inputs, of_run
 from nclone_env.benchmark.evaluation import evaluate
-from nclone_env.benchmark.track import MODES, Track
-from nclone_env.benchmark.track_levels import track_levels, training_levels
+from nclone_env.benchmark.track import MODES, Track, track_levels, training_levels
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError
 from nclone_env.obs import GAME_STATE, columns

@@ -13,16 +13,13 @@ from nclone_env._tasks import in_order
 from nclone_env.actions import ACTION_OF_INPUT
 from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.evaluation import Episodes, run_of
-from nclone_env.benchmark.track import Track
-from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.benchmark.track import Track, track_levels
 from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
-from nclone_env.level import Level
+from nclone_env.level import Level, pack
 from nclone_env.replay import Recording, load_any_recording
 from nclone_env.sim.simulate import simulate
-from nclone_env.train import Hooks, level_digests, load_policy, policy_file, training_seconds
-
-_SILENT = Hooks()
+from nclone_env.train import SILENT, Hooks, level_digests, load_policy, policy_file, training_seconds
 
 
 def of_run(
@@ -31,7 +28,7 @@ def of_run(
     mode: str,
     packs: Mapping[str, Path] | None = None,
     with_policy: bool = True,
-    hooks: Hooks = _SILENT,
+    hooks: Hooks = SILENT,
 ) -> Run:
     """Evaluate the policy of a training run with the seed of the run; see :class:`Entered`."""
     entered = Entered(folder, track, mode, packs)
@@ -70,7 +67,7 @@ class Entered:
         self.checkpoint = self._file.read_bytes()
 
     def run(
-        self, played: Iterable[tuple[np.ndarray, np.ndarray]], with_policy: bool = True, hooks: Hooks = _SILENT
+        self, played: Iterable[tuple[np.ndarray, np.ndarray]], with_policy: bool = True, hooks: Hooks = SILENT
     ) -> Run:
         """Return the results of the episodes' tasks as a run.
 
@@ -132,7 +129,7 @@ def of_inputs(track: Track, levels: Sequence[Level], seed: int, inputs: Sequence
         np.array(ACTION_OF_INPUT, np.uint8)[codes] if len(codes) else _waiting(level, track.max_frames)
         for level, codes in zip(levels, inputs, strict=True)
     ]
-    return run_of(track, levels, seed, (np.array([*map(len, actions)], np.uint32), np.concatenate(actions)))
+    return run_of(track, pack(levels), seed, (np.array([*map(len, actions)], np.uint32), np.concatenate(actions)))
 
 
 def _waiting(level: Level, frames: int) -> np.ndarray:

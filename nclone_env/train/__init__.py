@@ -55,6 +55,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.collect.acting import one_thread_per_call
     from nclone_env.train.collect.evaluate import Mode, best_episode, compare
+    from nclone_env.train.hooks import SILENT
     from nclone_env.train.learn.demonstrations import Demonstration, held_actions, read_demonstrations
     from nclone_env.train.levels.generated import evaluated_levels
     from nclone_env.train.levels.solutions import winning_inputs
