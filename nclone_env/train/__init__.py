@@ -35,8 +35,8 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.learn.trajectories import Intake as Intake
     from nclone_env.train.learn.trajectories import TrajectoryBuffer as TrajectoryBuffer
     from nclone_env.train.levels.curriculum import LevelCurriculum as LevelCurriculum
-    from nclone_env.train.levels.starts import StartStates as StartStates
-    from nclone_env.train.levels.starts import start_states as start_states
+    from nclone_env.train.levels.solutions import StartStates as StartStates
+    from nclone_env.train.levels.solutions import start_states as start_states
     from nclone_env.train.loop import TrainResult as TrainResult
     from nclone_env.train.loop import train as train
     from nclone_env.train.network.policy import ActorCritic as ActorCritic

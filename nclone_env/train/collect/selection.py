@@ -8,8 +8,8 @@ import numpy as np
 
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect.environments import VectorEnvironment
-from nclone_env.train.levels.curriculum import LevelCurriculum
-from nclone_env.train.levels.starts import BackwardStarts, StartStates
+from nclone_env.train.levels.curriculum import BackwardStarts, LevelCurriculum
+from nclone_env.train.levels.solutions import StartStates
 
 
 class EpisodeSelection:

@@ -20,8 +20,7 @@ from nclone_env.generate import ATTEMPTS, HELD_OUT_SPLIT, TRAIN_SPLIT, generate_
 from nclone_env.kinds import EXIT
 from nclone_env.level import Level, mirrored
 from nclone_env.train.config import VARIED, TrainConfig
-from nclone_env.train.levels.solutions import mirrored_solutions
-from nclone_env.train.levels.starts import STATES_PER_LEVEL, StartStates, start_states
+from nclone_env.train.levels.solutions import STATES_PER_LEVEL, StartStates, mirrored_solutions, start_states
 
 MEASURED = 16
 """Held-out generated levels on which a policy is evaluated that was trained with none."""

@@ -27,9 +27,8 @@ from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.learner import Learner, LearnerParts
 from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.levels.solutions import Planner
+from nclone_env.train.levels.solutions import Planner, run_starts
 from nclone_env.train.levels.split import level_digests, run_levels
-from nclone_env.train.levels.starts import run_starts
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.device import is_pinned, learning_device
 from nclone_env.train.network.encoders import PICTURES

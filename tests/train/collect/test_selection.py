@@ -9,8 +9,7 @@ from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.collect.episodes import FINISHED, EpisodeStatistics
 from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.levels.curriculum import LevelCurriculum
-from nclone_env.train.levels.solutions import Planner
-from nclone_env.train.levels.starts import run_starts
+from nclone_env.train.levels.solutions import Planner, run_starts
 from nclone_env.train.loop import train
 from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.steps import collect_rollout
