@@ -8,7 +8,6 @@ import numpy as np
 
 from nclone_env.errors import ConfigError
 from nclone_env.level import LevelRef, LevelSource, OpenedPacks, listed_names, load_levels, readable, resolve
-from nclone_env.options import check_integer
 from nclone_env.train.config import TrainConfig
 
 
@@ -20,13 +19,10 @@ def run_levels(config: TrainConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
     Raises:
         ConfigError, UnknownLevelError, LevelFormatError: as :func:`split_levels`.
     """
-    if config.evaluation.held_out == 0:
+    share = config.evaluation.held_out
+    if share == 0:
         return config.fixed_levels, ()
-    if config.generates:
-        size = len(distinct_levels(config.fixed_levels))
-        if not 0 < round(config.evaluation.held_out * size) < size:
-            return config.fixed_levels, ()
-    return split_levels(config.fixed_levels, config.evaluation.held_out, config.evaluation.split_seed)
+    return split_levels(config.fixed_levels, share, config.evaluation.split_seed, optional=config.generates)
 
 
 def level_digests(levels: Iterable[LevelSource]) -> list[str]:
@@ -38,7 +34,9 @@ def level_digests(levels: Iterable[LevelSource]) -> list[str]:
     return [level.raw.digest for level in load_levels(levels)]
 
 
-def split_levels(levels: Sequence[str], held_out: float, seed: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def split_levels(
+    levels: Sequence[str], held_out: float, seed: int, optional: bool = False
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split levels at random into a training part and a held-out part.
 
     A level whose tiles and entities equal those of an earlier one is removed, whatever its name: in both parts it would
@@ -48,51 +46,37 @@ def split_levels(levels: Sequence[str], held_out: float, seed: int) -> tuple[tup
         levels: sets, levels, files, folders, packs and ranges of packs, as ``EnvironmentConfig.levels`` takes them.
         held_out: share of the levels to hold out, between 0 and 1; rounded to whole levels.
         seed: seed of the choice, at least 0; the same levels and seed give the same parts.
+        optional: train on all levels where the share leaves a part empty.
 
     Returns:
         References of the training levels and of the held-out levels, one for each level, each part in the order of
         ``levels``; ``EnvironmentConfig.levels`` takes them.
 
     Raises:
-        ConfigError: if the share leaves a part empty, or the seed is no whole number of at least 0.
+        ConfigError: if the share leaves a part empty.
         UnknownLevelError: if a name is neither built in nor a file.
         LevelFormatError: if a level is malformed.
     """
-    check_integer("seed", seed, low=0)
-    refs = distinct_levels(levels)
-    count = _held_out_count(held_out, refs)
-    chosen = np.zeros(len(refs), dtype=np.bool_)
-    chosen[np.random.default_rng(seed).permutation(len(refs))[:count]] = True
-    parts = [tuple(ref.reference for ref, out in zip(refs, chosen, strict=True) if out == part) for part in (0, 1)]
-    return parts[0], parts[1]
+    refs = _distinct_levels(levels)
+    size, count = len(refs), round(held_out * len(refs))
+    if not 0 < count < size:
+        if optional:
+            return tuple(levels), ()
+        empty = "no level to hold out" if count == 0 else "no level to train on"
+        fix = f"choose a share from {1 / size:.2g} to {1 - 1 / size:.2g}" if size > 1 else "name more levels"
+        listed = listed_names(refs, 3) or "no levels"
+        raise ConfigError(f"held_out: {held_out!r} of {size} levels ({listed}) leaves {empty}; {fix}")
+    chosen = np.zeros(size, dtype=np.bool_)
+    chosen[np.random.default_rng(seed).permutation(size)[:count]] = True
+    training, out = (tuple(ref.reference for ref, out in zip(refs, chosen) if out == part) for part in (False, True))
+    return training, out
 
 
-def distinct_levels(levels: Sequence[str]) -> list[LevelRef]:
-    """Return the levels that names denote, without those whose tiles and entities equal those of an earlier one.
-
-    Raises:
-        UnknownLevelError, LevelFormatError: as :func:`split_levels`.
-    """
+def _distinct_levels(levels: Sequence[str]) -> list[LevelRef]:
+    """Return the levels that names denote, without those whose tiles and entities equal those of an earlier one."""
     packs: OpenedPacks = {}
     found: dict[str, LevelRef] = {}
     for name in levels:
         for ref, level in readable(resolve(name, packs)):
             found.setdefault(level.raw.digest, ref)
     return list(found.values())
-
-
-def _held_out_count(held_out: float, refs: Sequence[LevelRef]) -> int:
-    """Return the number of levels to hold out.
-
-    Raises:
-        ConfigError: if either part would be empty.
-    """
-    if isinstance(held_out, bool) or not isinstance(held_out, (int, float, np.floating)) or not 0 < held_out < 1:
-        raise ConfigError(f"held_out: expected a share between 0 and 1, got {held_out!r}")
-    size, count = len(refs), round(float(held_out) * len(refs))
-    if not 0 < count < size:
-        empty = "no level to hold out" if count == 0 else "no level to train on"
-        fix = f"choose a share from {1 / size:.2g} to {1 - 1 / size:.2g}" if size > 1 else "name more levels"
-        listed = listed_names(refs, 3) or "no levels"
-        raise ConfigError(f"held_out: {held_out!r} of {size} levels ({listed}) leaves {empty}; {fix}")
-    return count
