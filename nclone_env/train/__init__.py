@@ -76,8 +76,14 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.reports.watch import evaluated_run, policy_runs
     from nclone_env.train.runs.begin import begun_run, compile_learner
     from nclone_env.train.runs.estimate import check_memory
-    from nclone_env.train.runs.folder import bundled_names, checkpoint_file, is_named, policy_card, policy_file
-    from nclone_env.train.runs.hub import push_policy
+    from nclone_env.train.runs.policy_files import (
+        bundled_names,
+        checkpoint_file,
+        is_named,
+        policy_card,
+        policy_file,
+        push_policy,
+    )
     from nclone_env.train.runs.warm_start import WarmStart
 
 __all__, _load, __dir__ = face(__name__)

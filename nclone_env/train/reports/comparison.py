@@ -20,7 +20,7 @@ from nclone_env.train.reports.report import RESULT_COLUMNS
 from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
 from nclone_env.train.runs.checkpoint import Checkpoint, check_results, load_checkpoint, restore_config
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.folder import checkpoint_file
+from nclone_env.train.runs.policy_files import checkpoint_file
 
 _OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval")
 """Fields of the configuration that do not say what was tried."""

@@ -19,7 +19,7 @@ from nclone_env.train.collect.acting import chosen_actions, policy_logits
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.runs.checkpoint import Checkpoint, check_results, load_checkpoint, restore_config, restore_policy
-from nclone_env.train.runs.folder import policy_file
+from nclone_env.train.runs.policy_files import policy_file
 
 Observation = Mapping[str, np.ndarray] | np.ndarray
 MASK = "action_mask"

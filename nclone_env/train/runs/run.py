@@ -36,7 +36,7 @@ from nclone_env.train.network.mlp import make_network
 from nclone_env.train.network.policy import ActorCritic, FlatParameters, make_policy
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.ranks import ALONE, Ranks
-from nclone_env.train.runs.curve import KeptCurve, LearningCurve
+from nclone_env.train.runs.curve import LearningCurve
 from nclone_env.train.runs.folder import RunFolder
 
 _GROUP_SIZE, _DEVICE_GROUP_SIZE, _SMALLEST_GROUP, _MOST_GROUPS = 128, 512, 16, 16
@@ -249,7 +249,7 @@ def _assemble(
         selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
         held_out=make_held_out(config, len(share), held_out, make_envs, parts.network, workers),
         folder=folder,
-        curve=(LearningCurve if ranks.first else KeptCurve)(folder.path, config.num_updates),
+        curve=LearningCurve(folder.path, config.num_updates),
         ranks=ranks,
         hooks=planner.hooks,
         device=device,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import nlargest
 from itertools import chain
 
@@ -18,7 +18,6 @@ from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.runs.curve import Row
 from nclone_env.train.runs.finite import check_finite
-from nclone_env.train.runs.rank_exchange import ended_episodes
 from nclone_env.train.runs.resume import save_run
 from nclone_env.train.runs.run import Run, assigns_levels
 from nclone_env.train.runs.warm_start import evaluate_reference
@@ -79,7 +78,7 @@ def collect_rollout(run: Run) -> None:
 
     run.workers.run(run.job, play, 0, len(run.collectors))
     run.statistics.vector_steps += run.config.num_steps
-    ended = list(ended_episodes(run))
+    ended = list(_ended_episodes(run))
     run.counters.episodes += sum(map(len, ended))
     ended = _on_current_levels(run, ended)
     for episodes in ended:
@@ -87,6 +86,21 @@ def collect_rollout(run: Run) -> None:
     run.selection.update(ended)
     run.counters.timesteps += run.config.batch_size
     run.counters.updates += 1
+
+
+def _ended_episodes(run: Run) -> Iterator[np.ndarray]:
+    """Yield the ``FINISHED`` records of all ranks in the rollout just collected, in an order that all ranks share.
+
+    Those of one process are the arrays of its groups. Those of several are one array, sorted by step and environment.
+    """
+    if run.ranks.count == 1:
+        for collector in run.collectors:
+            yield collector.episodes.episodes
+        return
+    records = np.concatenate([collector.episodes.episodes for collector in run.collectors])
+    places = np.concatenate([each.episodes.places + np.array([0, each.first], np.int32) for each in run.collectors])
+    all_records, all_places = (np.concatenate(column) for column in zip(*run.ranks.exchange((records, places))))
+    yield all_records[np.lexsort(all_places.T[::-1])]
 
 
 def _on_current_levels(run: Run, ended: Sequence[np.ndarray]) -> list[np.ndarray]:
