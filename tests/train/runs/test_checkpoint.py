@@ -271,8 +271,6 @@ def test_all_other_options_may_change(run):
     }
     fixed = {each.key for each in leaves(TrainConfig) if each.fixed}
     assert not {"total_timesteps", "learning_rate", "max_frames", "seed"} & fixed
-        each.key for each in leaves(TrainConfig) if each.fixed
-    }
     check_resumable(settings.replace(**others), load_checkpoint(checkpoint), checkpoint)
     ended = train(settings.replace(**others), resume=checkpoint, make_envs=LineWorld)
     assert ended.counters.timesteps == others["total_timesteps"]
