@@ -25,8 +25,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.benchmark.attempts import replay
-    from nclone_env.benchmark.baselines import BASELINES, Order
-    from nclone_env.benchmark.entries import Entered, of_recordings
+    from nclone_env.benchmark.entries import BASELINES, Entered, Order, of_recordings
     from nclone_env.benchmark.results import page, write_profiles
     from nclone_env.benchmark.submission import saved
     from nclone_env.benchmark.track import TRACK_NAMES, check_choice
