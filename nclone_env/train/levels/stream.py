@@ -18,7 +18,8 @@ from nclone_env.errors import ConfigError
 from nclone_env.level import Level, RawLevel, load_level, load_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.levels.generated import (
+from nclone_env.train.levels.solutions import PLANNED, Planner, find
+from nclone_env.train.levels.sources import (
     Collection,
     LevelBatch,
     Made,
@@ -27,7 +28,6 @@ from nclone_env.train.levels.generated import (
     held_out_count,
     training_collection,
 )
-from nclone_env.train.levels.solutions import PLANNED, Planner, find
 from nclone_env.train.ranks import Ranks
 
 Value = TypeVar("Value")

@@ -25,8 +25,7 @@ from nclone_env.train.collect.environments import (
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.levels.generated import held_out_count
-from nclone_env.train.levels.split import run_levels
+from nclone_env.train.levels.sources import held_out_count, run_levels
 from nclone_env.train.network.device import learning_device
 from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks

@@ -44,7 +44,7 @@ class Policy:
 
         Held-out levels take the place of generated ones. They are made on first use, which may take seconds.
         """
-        from nclone_env.train.levels.generated import evaluated_levels  # half of the time of load_policy
+        from nclone_env.train.levels.sources import evaluated_levels  # half of the time of load_policy
 
         levels = self._levels or evaluated_levels(self.config)
         return self.config.evaluated_environment.replace(levels=levels)

@@ -28,7 +28,7 @@ from nclone_env.train.learn.learner import Learner, LearnerParts
 from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.solutions import Planner, run_starts
-from nclone_env.train.levels.split import level_digests, run_levels
+from nclone_env.train.levels.sources import level_digests, run_levels
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.device import is_pinned, learning_device
 from nclone_env.train.network.encoders import PICTURES

@@ -25,7 +25,7 @@ from nclone_env.sim.simulate import simulate
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels import generated, stream
-from nclone_env.train.levels.generated import Collection, evaluated_levels, training_collection
+from nclone_env.train.levels.sources import Collection, evaluated_levels, training_collection
 from nclone_env.train.loop import train
 from nclone_env.train.runs.checkpoint import load_checkpoint, save_checkpoint
 
