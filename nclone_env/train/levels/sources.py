@@ -1,8 +1,8 @@
 """The levels of a run: those that it trains on, those that measure it, and how they are made or split.
 
 Levels that are made, batch after batch, are new levels, those that ``nclone-env levels generate`` makes too, in its
-order, and variants of levels that the run has. Left out are those whose solution takes longer than an episode, and those
-whose contents or name another level of the run has.
+order, and variants of levels that the run has. Left out are those whose solution takes longer than an episode, and
+those whose contents or name another level of the run has.
 """
 
 from __future__ import annotations

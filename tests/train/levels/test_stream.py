@@ -24,7 +24,7 @@ from nclone_env.level.load import load_level, load_levels
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.levels import generated, stream
+from nclone_env.train.levels import sources, stream
 from nclone_env.train.levels.sources import Collection, evaluated_levels, training_collection
 from nclone_env.train.loop import train
 from nclone_env.train.runs.checkpoint import load_checkpoint, save_checkpoint
@@ -104,7 +104,7 @@ class Early(Here):
 @pytest.fixture
 def rooms(monkeypatch):
     monkeypatch.setattr(stream, "Background", Here)
-    monkeypatch.setattr(generated, "make_variant", shifted)
+    monkeypatch.setattr(sources, "make_variant", shifted)
     monkeypatch.setattr(
         generated, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
     )
@@ -293,7 +293,7 @@ def test_refusals(fields, message):
 
 
 def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
-    monkeypatch.setattr(generated, "make_variant", shifted)
+    monkeypatch.setattr(sources, "make_variant", shifted)
     monkeypatch.setattr(
         generated, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
     )
@@ -316,7 +316,7 @@ def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
     ]
     with pytest.raises(ConfigError, match="levels: expected levels with an exit beside 'varied', got none"):
         training_collection(settings, [build_room("gold 60 57")], held_out)
-    monkeypatch.setattr(generated, "_MOST_SKETCHES", 40)
+    monkeypatch.setattr(sources, "_MOST_SKETCHES", 40)
     never = settings.replace(max_frames=60)
     with pytest.raises(ConfigError, match="expected variants with a solution of at most 60 frames, got none"):
         training_collection(never, fixed, held_out).take(0, 1)
