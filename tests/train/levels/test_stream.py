@@ -106,7 +106,7 @@ def rooms(monkeypatch):
     monkeypatch.setattr(stream, "Background", Here)
     monkeypatch.setattr(sources, "make_variant", shifted)
     monkeypatch.setattr(
-        generated, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
+        sources, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
     )
 
 
@@ -244,7 +244,7 @@ def test_many_exchanges_hold_no_more_levels_than_one(tmp_path, rooms):
 
 def test_levels_that_take_too_long_or_are_known_are_left_out(monkeypatch):
     monkeypatch.setattr(
-        generated, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
+        sources, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
     )
     lengths = [len(room("rooms", 0, number, "train").inputs) for number in range(11)]
     every = Collection(("rooms",), (0, 100), 300, 0, "train")
@@ -295,7 +295,7 @@ def test_refusals(fields, message):
 def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
     monkeypatch.setattr(sources, "make_variant", shifted)
     monkeypatch.setattr(
-        generated, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
+        sources, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
     )
     settings = TrainConfig.of(levels=("jumps", "varied"), max_frames=300, seed=4)
     fixed, held_out = load_levels(["jumps/01-stairs", "jumps/02-wide-gap"]), load_levels(["jumps/03-islands"])
