@@ -242,16 +242,14 @@ class Entered:
         found = self.episodes.run(played, hooks)
         curve = self._file.with_name("learning_curve.csv")
         text = curve.read_bytes() if curve.exists() else None
-        levels = list(self._config.environment.levels)
-        claimed = {"steps": self._counters["timesteps"], "seconds": _seconds(text), "levels": levels}
+        seconds = training_seconds(csv.DictReader((text or b"").decode().splitlines()))
+        claimed = {
+            "steps": self._counters["timesteps"],
+            "seconds": round(float(seconds[-1]), 1) if len(seconds) else None,
+            "levels": list(self._config.environment.levels),
+        }
         policy = self.checkpoint if with_policy else None
         return Run(self._config.seed, found.sampled, found.probable, claimed, policy, text)
-
-
-def _seconds(curve: bytes | None) -> float | None:
-    """Return the seconds of training by a learning curve; None without one."""
-    seconds = training_seconds(csv.DictReader((curve or b"").decode().splitlines()))
-    return round(float(seconds[-1]), 1) if len(seconds) else None
 
 
 def of_recordings(

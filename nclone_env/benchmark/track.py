@@ -188,7 +188,10 @@ def track_levels(track: Track, packs: Mapping[str, Path] | None = None) -> tuple
     if track.source == "builtin":
         return _checked(track, load_levels(level.reference for level in track.levels))
     if track.source == "packs":
-        return _checked(track, _from_packs(track, packs or {}))
+        packs = packs or {}
+        _check_packs(track, packs)
+        pairs = (level.reference.split("#") for level in track.levels)
+        return _checked(track, load_levels(f"{packs[name]}#{number}" for name, number in pairs))
     return _checked(track, load_levels(track.pack))
 
 
@@ -226,12 +229,6 @@ def _check_packs(track: Track, packs: Mapping[str, Path]) -> None:
             raise ConfigError(f"packs: expected {name} in {packs[name]}, got {error.strerror}") from error
         if got != digest:
             raise ConfigError(f"packs: expected {name} with SHA-256 {digest}, got {got} of {packs[name]}")
-
-
-def _from_packs(track: Track, packs: Mapping[str, Path]) -> list[Level]:
-    _check_packs(track, packs)
-    pairs = (level.reference.split("#") for level in track.levels)
-    return load_levels(f"{packs[name]}#{number}" for name, number in pairs)
 
 
 def _checked(track: Track, levels: list[Level]) -> tuple[Level, ...]:

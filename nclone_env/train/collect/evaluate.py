@@ -103,7 +103,9 @@ def evaluate(
         One result per level, in the order of the environment's levels.
     """
     if policy is None or mode == "random":
-        policy, mode, environment = None, "random", _without_look_ahead(environment)
+        blind = tuple(name for name in environment.observations if name not in ("action_outcomes", "action_mask"))
+        policy, mode = None, "random"
+        environment = environment.replace(observations=blind or environment.observations)  # no actions are simulated
     with closing(make_envs(environment, 1)) as one:
         count = len(one.level_names)
     together = min(count, max(1, _TOGETHER // episodes_per_level))
@@ -137,12 +139,6 @@ def best_episode(results: dict[Mode, tuple[LevelResult, ...]]) -> LevelResult:
     """Return the result to show as a video: the longest win of the policy, else any episode."""
     candidates = [*results.get("argmax", ()), *results.get("sampled", ())] or list(results["random"])
     return max(candidates, key=lambda result: (result.won, len(result.actions)))
-
-
-def _without_look_ahead(environment: EnvironmentConfig) -> EnvironmentConfig:
-    """Return the configuration without observations that simulate actions, unless there are no others."""
-    others = tuple(name for name in environment.observations if name not in ("action_outcomes", "action_mask"))
-    return environment.replace(observations=others or environment.observations)
 
 
 def chooser(policy: ActorCritic | None, mode: Mode, num_envs: int, seed: int, first: int = 0) -> Choose:

@@ -160,7 +160,9 @@ class MLP:
         scratch = _make_scratch(policy, most_rows)
         stacks = self._storage.observation_buffers(most_rows) if self._storage.frame_stack > 1 else {}
         seen = {name: stack.numpy() for name, stack in stacks.items()} or self._storage.flat_observations
-        sources = tuple((*_source(seen[name]), 4 * column) for name, column in self._columns.items())
+        sources = tuple(
+            (_flat_bytes(seen[name]), seen[name].strides[0], 4 * column) for name, column in self._columns.items()
+        )
         return Seat(scratch, stacks, seen, sources, _sets(seen))
 
     def _steps(self, observations: Mapping[str, np.ndarray]) -> Steps:
@@ -242,11 +244,6 @@ def _make_scratch(policy: ActorCritic, most_rows: int) -> Scratch:
 def _flat(scratch: Scratch) -> list[np.ndarray]:
     """Return all arrays."""
     return [*scratch.entities, *(array for array in scratch if isinstance(array, np.ndarray))]
-
-
-def _source(rows: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the bytes of an array and those of one of its rows."""
-    return _flat_bytes(rows), rows.strides[0]
 
 
 def _flat_bytes(array: np.ndarray) -> np.ndarray:

@@ -68,10 +68,15 @@ def warm_up(run: Run) -> None:
 
     Episodes begin meanwhile: reset the environments afterwards.
     """
+
+    def play(seat: int, first: int, last: int) -> None:
+        for collector in run.collectors[first:last]:
+            collector.warm_up(seat)
+
     with run.hooks.stage("storage"):
         run.storage.commit()
     with run.hooks.stage("collection"):
-        run.workers.run(run.job, lambda seat, first, last: _play(run, seat, first, last), 0, len(run.collectors))
+        run.workers.run(run.job, play, 0, len(run.collectors))
         run.statistics.add(np.zeros(0, FINISHED))
     with run.hooks.stage("update" if run.device is None else f"update on {run.device}"):
         compute_returns(run)
@@ -90,11 +95,6 @@ def compile_learner(config: TrainConfig) -> None:
         parts = learner_parts(config, policy, FlatParameters(policy), storage, workers, ALONE, None)
         parts.network.outputs(0, {name: rows[0] for name, rows in storage.observation_arrays.items()})
         make_learner(parts).warm_up()
-
-
-def _play(run: Run, seat: int, first: int, last: int) -> None:
-    for collector in run.collectors[first:last]:
-        collector.warm_up(seat)
 
 
 def _begin(run: Run, source: Source | None, job: Collection[str]) -> None:

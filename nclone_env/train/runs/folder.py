@@ -138,7 +138,9 @@ def _named_folder(config: TrainConfig, source: Path | None) -> Path | None:
     """Return the folder that a run must use, None if it may choose one."""
     if config.name:
         return config.run_folder
-    return None if source is None else _parent(source)
+    if source is None or source.parent.name not in ("", ".."):
+        return source and source.parent
+    return source.resolve().parent  # so that it has a name of its own
 
 
 def config_in(folder: RunFolder, config: TrainConfig) -> TrainConfig:
@@ -148,12 +150,7 @@ def config_in(folder: RunFolder, config: TrainConfig) -> TrainConfig:
 
 def _holds_run(path: Path) -> bool:
     """Return whether a folder holds files of a run."""
-    return path.is_dir() and any(_is_part(entry.name) for entry in path.iterdir())
-
-
-def _is_part(name: str) -> bool:
-    """Return whether only a run has files of this name."""
-    return name in (LATEST, BEST, _CURVE, _EVENTS)
+    return path.is_dir() and any(entry.name in (LATEST, BEST, _CURVE, _EVENTS) for entry in path.iterdir())
 
 
 def _check_free(path: Path, source: Path | None) -> None:
@@ -173,11 +170,6 @@ def _check_free(path: Path, source: Path | None) -> None:
 
 def _same(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
-
-
-def _parent(source: Path) -> Path:
-    """Return the folder of a file such that it has a name of its own."""
-    return source.parent if source.parent.name not in ("", "..") else source.resolve().parent
 
 
 def launchers(ranks: Ranks) -> frozenset[str]:

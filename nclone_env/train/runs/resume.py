@@ -98,7 +98,9 @@ def score(checkpoint: Checkpoint) -> Score | None:
 
 def _checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
     """Return the state of a run between two updates, given the environments of all ranks."""
-    statistics = run.statistics
+    statistics, held_out = run.statistics, {}
+    if run.held_out is not None:
+        held_out = {"digests": list(run.held_out.digests), "results": _tensor(run.held_out.results.view(np.uint8))}
     return Checkpoint(
         train_config=flat(run.config),
         observation_shapes={name: list(shape) for name, shape in run.policy.observation_shapes.items()},
@@ -116,7 +118,7 @@ def _checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
             "sizes": torch.tensor([len(state) for state in worlds.states]),
         },
         curve=run.curve.rows.state(),
-        held_out=_held_out_state(run),
+        held_out=held_out,
         selection={
             name: {key: _tensor(array) for key, array in arrays.items()}
             for name, arrays in run.selection.state().items()
@@ -164,16 +166,9 @@ def restore_run(run: Run, source: Source) -> None:
 
 
 def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
-    statistics = run.statistics
-    statistics.vector_steps = state["vector_steps"]
-    _copy(statistics.counts, state["counts"])
-    _copy(statistics.recent.view(np.uint8), state["recent"])
-
-
-def _held_out_state(run: Run) -> dict[str, Any]:
-    if run.held_out is None:
-        return {}
-    return {"digests": list(run.held_out.digests), "results": _tensor(run.held_out.results.view(np.uint8))}
+    run.statistics.vector_steps = state["vector_steps"]
+    _copy(run.statistics.counts, state["counts"])
+    _copy(run.statistics.recent.view(np.uint8), state["recent"])
 
 
 def _restore_held_out(run: Run, state: dict[str, Any]) -> None:

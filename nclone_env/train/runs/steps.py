@@ -124,27 +124,17 @@ def update_policy(run: Run) -> UpdateStatistics:
     Raises:
         NonFiniteError: if the result is not finite.
     """
-    number = run.counters.updates
-    rate, entropy = learning_rate(run.config, number), entropy_coefficient(run.config, number)
+    number, ppo = run.counters.updates, run.config.ppo
+    rate, entropy = (annealed(run.config, each, number) for each in (ppo.learning_rate, ppo.entropy_coef))
     statistics = run.learner.update(number, rate, entropy, evaluate_reference(run))
     check_finite(run, statistics)
     run.storage.continue_from_end()
     return statistics
 
 
-def learning_rate(config: TrainConfig, update: int) -> float:
-    """Return the learning rate of an update, counted from 1."""
-    return config.ppo.learning_rate * (_remaining(config, update) if config.ppo.anneal else 1.0)
-
-
-def entropy_coefficient(config: TrainConfig, update: int) -> float:
-    """Return the coefficient of the entropy bonus in an update, counted from 1."""
-    return config.ppo.entropy_coef * (_remaining(config, update) if config.ppo.anneal else 1.0)
-
-
-def _remaining(config: TrainConfig, update: int) -> float:
-    """Return the share of the run that is left at an update, 1 at the first."""
-    return max(0.0, 1 - (update - 1) / config.num_updates)
+def annealed(config: TrainConfig, coefficient: float, update: int) -> float:
+    """Return a coefficient of the algorithm in an update, counted from 1."""
+    return coefficient * max(0.0, 1 - (update - 1) / config.num_updates) if config.ppo.anneal else coefficient
 
 
 def evaluate_held_out(run: Run) -> Row:
@@ -174,7 +164,7 @@ def log_update(
             "episodes": run.counters.episodes,
             **run.statistics.summary(),
             **statistics._asdict(),
-            "learning_rate": learning_rate(run.config, run.counters.updates),
+            "learning_rate": annealed(run.config, run.config.ppo.learning_rate, run.counters.updates),
             "steps_per_second": run.config.batch_size / (collecting + learning),
             "collect_seconds": collecting,
             "learn_seconds": learning,
