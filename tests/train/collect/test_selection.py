@@ -47,7 +47,7 @@ def test_without_curriculum_and_starts_nothing_is_touched():
     group = Group()
     selection = EpisodeSelection([group], 3)
     selection.update([ended((0, -1, True))])
-    selection.apply()
+    selection.restore({})
     assert group.calls == []
     assert selection.weights is None
     assert selection.state() == {}

@@ -342,7 +342,9 @@ class Closed(Here):
         Closed.count += 1
 
 
-@pytest.mark.parametrize("name", ["nclone_env.train.runs.run._assemble", "nclone_env.train.levels.stream.LevelStream"])
+@pytest.mark.parametrize(
+    "name", ["nclone_env.train.runs.run.make_policy", "nclone_env.train.levels.stream.LevelStream"]
+)
 def test_a_run_that_cannot_begin_leaves_no_process(tmp_path, rooms, monkeypatch, name):
     monkeypatch.setattr(stream, "Background", Closed)
     monkeypatch.setattr(Closed, "count", 0)
