@@ -18,15 +18,14 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.benchmark.submission import read_submission as read_submission
     from nclone_env.benchmark.track import Track as Track
     from nclone_env.benchmark.track import load_track as load_track
-    from nclone_env.benchmark.track_levels import training_levels as training_levels
+    from nclone_env.benchmark.track import training_levels as training_levels
     from nclone_env.benchmark.verification import Verification as Verification
     from nclone_env.benchmark.verification import verify as verify
     from nclone_env.train import interquartile_mean as interquartile_mean
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.benchmark.attempts import replay
-    from nclone_env.benchmark.baselines import BASELINES, Order
-    from nclone_env.benchmark.entries import Entered, of_recordings
+    from nclone_env.benchmark.entries import BASELINES, Entered, Order, of_recordings
     from nclone_env.benchmark.results import page, write_profiles
     from nclone_env.benchmark.submission import saved
     from nclone_env.benchmark.track import TRACK_NAMES, check_choice

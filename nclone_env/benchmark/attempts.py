@@ -65,10 +65,8 @@ def replay(
     """Play episodes from the start of their level.
 
     Args:
-        levels: the levels.
         which: (E,) integers, the level of each episode.
-        steps: as in ``Attempts``.
-        actions: likewise.
+        steps: as in ``Attempts``, like ``actions``.
         hold: frames that an action is held.
         most_frames: frames after which an episode is lost.
         key: that the marks depend on, such as the seed of a run.

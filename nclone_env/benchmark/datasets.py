@@ -20,16 +20,14 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env._optional import optional_module
 from nclone_env.benchmark.submission import read_submission
-from nclone_env.benchmark.track import load_track
-from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.benchmark.track import load_track, track_levels
 from nclone_env.benchmark.verification import episodes as actions_of
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import ENVIRONMENT_ID, NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError, FormatError, shortened
 from nclone_env.level import Level
-from nclone_env.train import Demonstration, Hooks, held_actions, read_demonstrations, winning_inputs
+from nclone_env.train import SILENT, Demonstration, Hooks, held_actions, read_demonstrations, winning_inputs
 
-_SILENT = Hooks()
 _MOST_EPISODES, _MOST_BYTES = 256, 1 << 28
 """Of a batch, and of its observations; but at least one episode."""
 _RANDOM_EPISODES = 100
@@ -106,7 +104,7 @@ def _demonstrations(sources: Sequence[str | Path], skipped: dict[str, str]) -> I
             skipped[str(source)] = f"{error.where}: expected {error.expected}, got {error.got}"
 
 
-def export_dataset(name: str, given: Played, description: str, hooks: Hooks = _SILENT) -> Any:
+def export_dataset(name: str, given: Played, description: str, hooks: Hooks = SILENT) -> Any:
     """Write a data set of Minari, and return it, a ``minari.MinariDataset``.
 
     Args:
@@ -151,7 +149,7 @@ def export_dataset(name: str, given: Played, description: str, hooks: Hooks = _S
     return made
 
 
-def observed(given: Played, hooks: Hooks = _SILENT) -> Iterator[dict[str, Any]]:
+def observed(given: Played, hooks: Hooks = SILENT) -> Iterator[dict[str, Any]]:
     """Yield the arrays of each episode by name, as Minari stores them; observations are (T + 1, ...).
 
     Raises:

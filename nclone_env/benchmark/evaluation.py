@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -15,17 +15,15 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env._tasks import in_order
 from nclone_env.benchmark.attempts import Attempts, Run, replay
-from nclone_env.benchmark.players import Player, Policy
-from nclone_env.benchmark.track import Track
-from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.benchmark.track import Track, track_levels
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import NPlusPlusVectorEnv
-from nclone_env.level import Level, pack
-from nclone_env.train import Hooks
+from nclone_env.errors import ActionError, ConfigError, shortened
+from nclone_env.level import LevelSet, pack
+from nclone_env.train import SILENT, Hooks
 
 BATCH = 1024
 """Most episodes that are played at a time; sampled actions depend on it."""
-_SILENT = Hooks()
 _PLAYING = Lock()
 """Threads would share the state of a policy, and the number of threads that it computes with."""
 
@@ -38,7 +36,7 @@ def evaluate(
     seed: int = 0,
     environment: EnvironmentConfig | None = None,
     packs: Mapping[str, Path] | None = None,
-    hooks: Hooks = _SILENT,
+    hooks: Hooks = SILENT,
     executor: Executor | None = None,
 ) -> Run:
     """Play every level of a track: ``track.attempts`` times with sampled actions, once with the most probable ones.
@@ -90,16 +88,16 @@ class Episodes:
         environment: EnvironmentConfig | None = None,
         packs: Mapping[str, Path] | None = None,
     ):
-        wrapped = Policy(policy)
+        player = player_of(policy)
         self._track, self._seed, self._levels = track, seed, track_levels(track, packs)
-        config = track.environment(mode, environment or wrapped.environment).replace(levels=self._levels)
+        config = track.environment(mode, environment or player.environment).replace(levels=self._levels)
         every = np.arange(len(self._levels))
         self._batches = _batches(every.repeat(track.attempts), False)
-        if wrapped.both:
+        if player.both:
             self._batches += _batches(every, True)
         self.tasks = [partial(_play, policy, config, seed, *batch) for batch in self._batches]
 
-    def run(self, played: Iterable[tuple[np.ndarray, np.ndarray]], hooks: Hooks = _SILENT) -> Run:
+    def run(self, played: Iterable[tuple[np.ndarray, np.ndarray]], hooks: Hooks = SILENT) -> Run:
         """Return the results of the tasks as a run."""
         parts: dict[bool, list[tuple[np.ndarray, np.ndarray]]] = {False: [], True: []}
         for (probable, which, first, size), batch in zip(self._batches, played, strict=True):
@@ -113,7 +111,7 @@ class Episodes:
             for part in parts.values()
         )
         assert sampled is not None
-        return run_of(self._track, self._levels, self._seed, sampled, most_probable)
+        return run_of(self._track, pack(self._levels), self._seed, sampled, most_probable)
 
 
 def _batches(which: np.ndarray, most_probable: bool) -> list[tuple[bool, np.ndarray, int, int]]:
@@ -124,7 +122,7 @@ def _batches(which: np.ndarray, most_probable: bool) -> list[tuple[bool, np.ndar
 
 def run_of(
     track: Track,
-    levels: Sequence[Level],
+    levels: LevelSet,
     seed: int,
     sampled: tuple[np.ndarray, np.ndarray],
     probable: tuple[np.ndarray, np.ndarray] | None = None,
@@ -132,30 +130,27 @@ def run_of(
     """Return episodes as a run, played by the simulator.
 
     Args:
-        track: the track.
-        levels: its levels.
+        levels: those of the track.
         seed: of the run.
         sampled: steps and actions of the episodes, those of a level one after another.
         probable: the same of one episode a level.
     """
-    level_set, parts = pack(levels), []
-    for played, attempts in ((sampled, track.attempts), (probable, 1)):
-        which = np.arange(len(levels)).repeat(attempts)
-        limits = track.frame_skip, track.max_frames
-        parts.append(None if played is None else replay(level_set, which, *played, *limits, seed))
-    ends = parts[0]
-    assert isinstance(ends, Attempts)
-    return Run(seed, ends, parts[1])
+
+    def play(steps: np.ndarray, actions: np.ndarray, attempts: int) -> Attempts:
+        which = np.arange(len(track.levels)).repeat(attempts)
+        return replay(levels, which, steps, actions, track.frame_skip, track.max_frames, seed)
+
+    return Run(seed, play(*sampled, track.attempts), None if probable is None else play(*probable, 1))
 
 
 def _play(
     policy: Any, config: EnvironmentConfig, seed: int, most_probable: bool, which: np.ndarray, first: int, size: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play a batch of the episodes on levels ``which``; return their steps and actions as in ``Attempts``."""
-    wrapped, chosen = Policy(policy), which[first : first + size]
+    player, chosen = player_of(policy), which[first : first + size]
     environments = NPlusPlusVectorEnv(config, size, autoreset_mode=AutoresetMode.DISABLED, num_threads=1)
-    with _PLAYING, wrapped.computing(), closing(environments) as envs:
-        player = wrapped.player(most_probable, int(np.random.SeedSequence([seed, first]).generate_state(1)[0]))
+    with _PLAYING, player.computing(), closing(environments) as envs:
+        player.begin(most_probable, int(np.random.SeedSequence([seed, first]).generate_state(1)[0]))
         taken, steps = _play_batch(envs, chosen, player, config.max_steps)
     return steps, np.concatenate([row[:count] for row, count in zip(taken.T, steps)])
 
@@ -174,3 +169,134 @@ def _play_batch(
         seen, _, terminated, truncated, _ = envs.step(taken[step])  # environments whose episode is over rest
         waiting, step = waiting[~(terminated | truncated)[waiting]], step + 1
     return taken, steps
+
+
+def player_of(policy: Any) -> Player:
+    """Return what plays a policy; see :func:`evaluate`.
+
+    Raises:
+        ConfigError: if it is nothing that plays.
+    """
+    if isinstance(policy, (str, Path)):
+        from nclone_env.train import load_policy  # imports torch
+
+        policy = load_policy(policy, levels=("first-steps",))  # those of the track take their place
+    if hasattr(policy, "act") and hasattr(policy, "checkpoint"):
+        return _Own(policy)
+    if hasattr(policy, "predict"):
+        return _StableBaselines(policy)
+    if hasattr(policy, "state_dict"):
+        return _Module(policy)
+    if callable(policy):
+        return Player(policy)
+    expected = "a function from observations to actions, a Stable-Baselines3 model, a torch module or a checkpoint"
+    raise ConfigError(f"policy: expected {expected}, got {shortened(policy)}")
+
+
+class Player:
+    """Plays a function of observations; what it needs to know about time it must observe.
+
+    Attributes:
+        both: whether it has most probable actions besides sampled ones.
+        environment: the observations that the policy needs; None if it does not tell.
+    """
+
+    both = False
+
+    def __init__(self, policy: Any):
+        self._policy, self.environment = policy, getattr(policy, "environment", None)
+
+    def computing(self) -> AbstractContextManager[None]:
+        """Return a context to play in."""
+        return nullcontext()
+
+    def begin(self, most_probable: bool, seed: int) -> None:
+        """Begin a batch of episodes, with the most probable actions or those sampled from a seed."""
+        if hasattr(self._policy, "reset"):
+            self._policy.reset(seed)
+
+    def __call__(self, observations: Any, rows: np.ndarray) -> np.ndarray:
+        """Return actions (k,) for observations of n environments and the k rows that need one, ascending."""
+        return _actions(self._policy(_rows_of(observations, rows)), len(rows))
+
+
+class _Own(Player):
+    """A policy of this package, whose sampled actions follow from the seed."""
+
+    both = True
+    _seed: int | None
+
+    def computing(self) -> AbstractContextManager[None]:
+        """Return a context to play in: on one thread, since batches are small."""
+        from nclone_env.train import one_thread_per_call  # imports torch
+
+        return one_thread_per_call()
+
+    def begin(self, most_probable: bool, seed: int) -> None:
+        self._argmax, self._seed = most_probable, seed
+
+    def __call__(self, observations: Any, rows: np.ndarray) -> np.ndarray:
+        seed, self._seed = self._seed, None  # of the first call
+        return self._policy.act(_rows_of(observations, rows), argmax=self._argmax, seed=seed)
+
+
+class _StableBaselines(Player):
+    """A model with ``predict``, which sees all rows, as its memory belongs to rows."""
+
+    both = True
+
+    def begin(self, most_probable: bool, seed: int) -> None:
+        self._deterministic, self._state, self._begins = most_probable, None, True
+        if hasattr(self._policy, "set_random_seed"):
+            self._policy.set_random_seed(seed)
+
+    def __call__(self, observations: Any, rows: np.ndarray) -> np.ndarray:
+        count = len(next(iter(observations.values())) if isinstance(observations, dict) else observations)
+        starts, self._begins = np.full(count, self._begins), False
+        actions, self._state = self._policy.predict(
+            observations, state=self._state, episode_start=starts, deterministic=self._deterministic
+        )
+        return _actions(actions, count)[rows]
+
+
+class _Module(Player):
+    """A torch module that returns logits, (n, 6), possibly as the first of several outputs."""
+
+    both = True
+
+    def begin(self, most_probable: bool, seed: int) -> None:
+        self._random = None if most_probable else np.random.default_rng(seed)
+
+    def __call__(self, observations: Any, rows: np.ndarray) -> np.ndarray:
+        import torch
+
+        seen = _rows_of(observations, rows)
+        with torch.inference_mode():
+            tensors = {name: torch.from_numpy(array) for name, array in seen.items()}
+            output = self._policy(next(iter(tensors.values())) if len(tensors) == 1 else tensors)
+        logits = np.asarray(output[0] if isinstance(output, (tuple, list)) else output, np.float64)
+        noise = 0 if self._random is None else self._random.gumbel(size=logits.shape)
+        return _actions((logits + noise).argmax(axis=-1), len(rows))
+
+
+def _rows_of(observations: Any, rows: np.ndarray) -> Any:
+    if isinstance(observations, dict):
+        return {name: array[rows] for name, array in observations.items()}
+    return observations[rows]
+
+
+def _actions(given: Any, count: int) -> np.ndarray:
+    """Check the actions of a policy.
+
+    Raises:
+        ActionError: if they are not ``count`` integers from 0 to 5.
+    """
+    actions = np.asarray(given)
+    if actions.shape != (count,) or actions.dtype.kind not in "iu":
+        got = f"{actions.dtype} of shape {actions.shape}"
+        raise ActionError(
+            f"policy: expected integers of shape ({count},), one action 0..5 for each observation, got {got}"
+        )
+    if count and not 0 <= actions.min() <= actions.max() <= 5:
+        raise ActionError(f"policy: expected actions from 0 to 5, got {actions.min()} to {actions.max()}")
+    return actions

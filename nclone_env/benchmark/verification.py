@@ -8,21 +8,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
-from nclone_env.benchmark.attempts import Attempts, Run, replay
-from nclone_env.benchmark.evaluation import evaluate
+from nclone_env.benchmark.attempts import Attempts, Run
+from nclone_env.benchmark.evaluation import evaluate, run_of
 from nclone_env.benchmark.scores import Score, scores
 from nclone_env.benchmark.submission import Submission, as_values, read_submission
-from nclone_env.benchmark.track import Track, load_track
-from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.benchmark.track import Track, load_track, track_levels
 from nclone_env.errors import FormatError, NcloneError, shortened
 from nclone_env.level import LevelSet, pack
-from nclone_env.train import Hooks
+from nclone_env.train import SILENT, Hooks
 
-_SILENT = Hooks()
 _LEAST_EQUAL = 0.99
 """Share of the episodes that an included policy must reproduce; rounding on another processor changes a few."""
 
@@ -56,7 +53,7 @@ def verify(
     source: str | Path | bytes | Submission,
     packs: Mapping[str, Path] | None = None,
     policies: bool = False,
-    hooks: Hooks = _SILENT,
+    hooks: Hooks = SILENT,
 ) -> Verification:
     """Play every episode of a submission again.
 
@@ -79,7 +76,10 @@ def verify(
     track = load_track(source.track)
     level_set = _level_set(track, tuple((packs or {}).items()))
     began = time.thread_time()
-    replayed = [_replayed(track, level_set, run) for run in source.runs]
+    replayed = [
+        run_of(track, level_set, run.seed, run.sampled[:2], None if run.probable is None else run.probable[:2])
+        for run in source.runs
+    ]
     seconds = time.thread_time() - began
     faults = [
         fault for number, run in enumerate(source.runs) for fault in _faults(f"run {number}", run, replayed[number])
@@ -106,18 +106,6 @@ def verify(
 def _level_set(track: Track, packs: tuple[tuple[str, Path], ...]) -> LevelSet:
     """Return the levels of a track; they are kept for further submissions."""
     return pack(track_levels(track, dict(packs)))
-
-
-def _replayed(track: Track, levels: LevelSet, run: Run) -> Run:
-    """Return a run with the ends that the simulator gives."""
-
-    def play(given: Attempts | None, attempts: int) -> Any:
-        if given is None:
-            return None
-        which = np.arange(len(track.levels)).repeat(attempts)
-        return replay(levels, which, given.steps, given.actions, track.frame_skip, track.max_frames, run.seed)
-
-    return Run(run.seed, play(run.sampled, track.attempts), play(run.probable, 1))
 
 
 def _faults(where: str, stated: Run, found: Run) -> list[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,6 +16,7 @@ from nclone_env import __version__
 from nclone_env._tasks import in_order, never
 from nclone_env.errors import ConfigError, shortened
 from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
+from nclone_env.level import LevelRef, OpenedPacks, resolve
 
 KINDS: Mapping[str, str] = {
     "solve": "solving:Solving",
@@ -69,6 +72,45 @@ class Job(ABC):
     @abstractmethod
     def write(self, output: Path, results: Iterable[Any], on_result: Callable[[Any], None] = ignore) -> None:
         """Write the files of results, which come in order, and call a function with each."""
+
+
+@dataclass(frozen=True)
+class LevelJob(Job):
+    """A task for each of some levels.
+
+    Attributes:
+        levels: built-in sets or levels by name, level files, folders or packs.
+    """
+
+    levels: tuple[str, ...]
+
+    @cached_property
+    def refs(self) -> tuple[LevelRef, ...]:
+        """The levels.
+
+        Raises:
+            ConfigError: if there is none.
+            UnknownLevelError: if a name denotes no level.
+        """
+        packs: OpenedPacks = {}
+        refs = tuple(ref for name in self.levels for ref in resolve(name, packs))
+        if not refs:
+            raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
+        return refs
+
+    @property
+    def total(self) -> int:
+        """Number of levels."""
+        return len(self.refs)
+
+    @property
+    def digest(self) -> str:
+        """Of the names of the levels and the contents of their files."""
+        digest = hashlib.sha256("\n".join(ref.name for ref in self.refs).encode())
+        for path in dict.fromkeys(ref.path for ref in self.refs):
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        return digest.hexdigest()[:16]
 
 
 def run(

@@ -11,8 +11,7 @@ from typing import Any
 
 from nclone_env.errors import ConfigError, NcloneError, RecordingError
 from nclone_env.gallery import Entry, LevelFiles, check_output, collect, level_files, write_site
-from nclone_env.jobs.job import ignore
-from nclone_env.jobs.levels import LevelJob
+from nclone_env.jobs.job import LevelJob, ignore
 from nclone_env.jobs.shard import checked
 from nclone_env.render import all_glyphs
 

@@ -16,8 +16,7 @@ from nclone_env._files import open_regular, write_file
 from nclone_env._tasks import never
 from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
-from nclone_env.jobs.job import ignore
-from nclone_env.jobs.levels import LevelJob
+from nclone_env.jobs.job import LevelJob, ignore
 from nclone_env.jobs.shard import checked
 from nclone_env.level import Level
 from nclone_env.plan import SEARCH_SUFFIX, Solution, smooth, solve

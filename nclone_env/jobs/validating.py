@@ -10,8 +10,7 @@ from typing import Any
 
 from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError
-from nclone_env.jobs.job import ignore
-from nclone_env.jobs.levels import LevelJob
+from nclone_env.jobs.job import LevelJob, ignore
 from nclone_env.level import Finding, RawLevel, validate
 from nclone_env.sim import slow_frames_per_second
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.learn.trajectories import Intake as Intake
     from nclone_env.train.learn.trajectories import TrajectoryBuffer as TrajectoryBuffer
     from nclone_env.train.levels.curriculum import LevelCurriculum as LevelCurriculum
-    from nclone_env.train.levels.starts import StartStates as StartStates
-    from nclone_env.train.levels.starts import start_states as start_states
+    from nclone_env.train.levels.solutions import StartStates as StartStates
+    from nclone_env.train.levels.solutions import start_states as start_states
     from nclone_env.train.loop import TrainResult as TrainResult
     from nclone_env.train.loop import train as train
     from nclone_env.train.network.policy import ActorCritic as ActorCritic
@@ -55,10 +55,10 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.collect.acting import one_thread_per_call
     from nclone_env.train.collect.evaluate import Mode, best_episode, compare
+    from nclone_env.train.hooks import SILENT
     from nclone_env.train.learn.demonstrations import Demonstration, held_actions, read_demonstrations
-    from nclone_env.train.levels.generated import evaluated_levels
     from nclone_env.train.levels.solutions import winning_inputs
-    from nclone_env.train.levels.split import level_digests
+    from nclone_env.train.levels.sources import evaluated_levels, level_digests
     from nclone_env.train.loop import advance
     from nclone_env.train.reports.comparison import (
         by_levels,
@@ -75,8 +75,14 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.reports.watch import evaluated_run, policy_runs
     from nclone_env.train.runs.begin import begun_run, compile_learner
     from nclone_env.train.runs.estimate import check_memory
-    from nclone_env.train.runs.folder import bundled_names, checkpoint_file, is_named, policy_card, policy_file
-    from nclone_env.train.runs.hub import push_policy
+    from nclone_env.train.runs.policy_files import (
+        bundled_names,
+        checkpoint_file,
+        is_named,
+        policy_card,
+        policy_file,
+        push_policy,
+    )
     from nclone_env.train.runs.warm_start import WarmStart
 
 __all__, _load, __dir__ = face(__name__)

@@ -193,7 +193,12 @@ class TrainConfig:
             raise ConfigError(
                 f"name: expected a folder name without separators, neither . nor .., got {shortened(self.name)}"
             )
-        _check_observations(self.environment)
+        if "graph" in self.environment.observations:
+            raise ConfigError(
+                "observations: expected none that varies in size between levels, got 'graph'; leave it out"
+            )
+        if self.environment.observations == ("action_mask",):
+            raise ConfigError("observations: expected something to see beside action_mask; add game_state")
         _check_generated(self)
 
     @classmethod
@@ -275,14 +280,6 @@ class TrainConfig:
         names = (plain(Path(level).name).replace("\\", "-") for level in self.environment.levels[:3])
         levels = "+".join(name or "level" for name in names)
         return self.output / (self.name or f"{levels[:_LONGEST_NAME]}-seed{self.seed}")
-
-
-def _check_observations(environment: EnvironmentConfig) -> None:
-    """Check that the trainer supports the observations."""
-    if "graph" in environment.observations:
-        raise ConfigError("observations: expected none that varies in size between levels, got 'graph'; leave it out")
-    if environment.observations == ("action_mask",):
-        raise ConfigError("observations: expected something to see beside action_mask; add game_state")
 
 
 def _check_generated(config: TrainConfig) -> None:

@@ -80,7 +80,15 @@ def train(
             if run.counters.updates % config.checkpoint_interval == 0:
                 save_run(run)
         save_run(run)
-        return _result(run)
+        return TrainResult(
+            policy=run.policy,
+            curve=run.curve.rows[:],
+            counters=run.counters,
+            solved=run.solved,
+            interrupted=not run.finished,
+            checkpoint=run.folder.checkpoint,
+            held_out=() if run.held_out is None else run.held_out.digests,
+        )
 
 
 def advance(run: Run) -> Row:
@@ -98,15 +106,3 @@ def advance(run: Run) -> Row:
     evaluated = evaluate_held_out(run)
     log_update(run, statistics, collected - started, learned - collected, {**evaluated, **exchanged})
     return run.curve.rows[-1]
-
-
-def _result(run: Run) -> TrainResult:
-    return TrainResult(
-        policy=run.policy,
-        curve=run.curve.rows[:],
-        counters=run.counters,
-        solved=run.solved,
-        interrupted=not run.finished,
-        checkpoint=run.folder.checkpoint,
-        held_out=() if run.held_out is None else run.held_out.digests,
-    )

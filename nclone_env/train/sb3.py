@@ -67,7 +67,9 @@ class NPlusPlusVecEnv(_VecEnv):
             ConfigError: if the options differ between environments, or one is unknown.
         """
         seeds = None if all(seed is None for seed in self._seeds) else self._seeds
-        observations, info = self.native.reset(seed=seeds, options=self._common_options())
+        if any(options != self._options[0] for options in self._options):
+            raise ConfigError(f"set_options: expected the same options for all environments, got {self._options!r}")
+        observations, info = self.native.reset(seed=seeds, options=self._options[0])
         self.reset_infos = [{"level": self.native.level_names[level]} for level in info["level"]]
         self._reset_seeds()
         self._reset_options()
@@ -93,7 +95,12 @@ class NPlusPlusVecEnv(_VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for place, index in enumerate(np.flatnonzero(ended).tolist()):
             infos[index] = self._final_info(info, index, bool(truncated[index] and not terminated[index]))
-            infos[index]["terminal_observation"] = self._last_observation(info["final_obs"], place)
+            last = info["final_obs"]
+            infos[index]["terminal_observation"] = (
+                {name: array[place].copy() for name, array in last.items()}
+                if self.native.config.dict_observations
+                else last[place].copy()
+            )
         return observations, rewards, ended, infos
 
     def action_masks(self) -> np.ndarray:
@@ -186,12 +193,6 @@ class NPlusPlusVecEnv(_VecEnv):
             masks = observations[_MASK] if self.native.config.dict_observations else observations
             self._masks = masks.copy()  # a reference would keep the whole batch of observations from being reused
 
-    def _last_observation(self, final: Any, row: int) -> Any:
-        """Return a copy of a row of ``final_obs``."""
-        if self.native.config.dict_observations:
-            return {name: array[row].copy() for name, array in final.items()}
-        return final[row].copy()
-
     def _final_info(self, info: dict[str, Any], index: int, only_truncated: bool) -> dict[str, Any]:
         columns = info["final_info"]
         row = {name: column[index].item() for name, column in columns.items() if not name.startswith("_")}
@@ -199,12 +200,6 @@ class NPlusPlusVecEnv(_VecEnv):
         row["TimeLimit.truncated"] = only_truncated
         row["episode"] = {"r": row["episode_return"], "l": row["episode_steps"]}
         return row
-
-    def _common_options(self) -> dict[str, Any]:
-        first = self._options[0]
-        if any(options != first for options in self._options):
-            raise ConfigError(f"set_options: expected the same options for all environments, got {self._options!r}")
-        return first
 
     def _chosen(self, indices: Any) -> list[int]:
         return list(self._get_indices(indices))

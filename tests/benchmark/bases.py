@@ -10,8 +10,9 @@ import numpy as np
 
 from nclone_env.benchmark import Run, Submission, evaluate, load_track
 from nclone_env.benchmark.evaluation import run_of
-from nclone_env.benchmark.track_levels import track_levels
+from nclone_env.benchmark.track import track_levels
 from nclone_env.config import EnvironmentConfig
+from nclone_env.level import pack
 
 TRACK = load_track("Builtin-v1")
 STATE = EnvironmentConfig(observations=("game_state",))
@@ -50,5 +51,5 @@ def complete() -> Submission:
 def _completed(run: Run) -> Run:
     actions = np.split(run.sampled.actions, np.cumsum(run.sampled.steps)[:-1])[:: TRACK.attempts]
     first = run.sampled.steps[:: TRACK.attempts], np.concatenate(actions)
-    probable = run_of(TRACK, track_levels(TRACK), run.seed, (run.sampled.steps, run.sampled.actions), first).probable
+    probable = run_of(TRACK, pack(track_levels(TRACK)), run.seed, run.sampled[:2], first).probable
     return replace(run, probable=probable, curve=b"timesteps\n1000\n")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nclone_env.benchmark import evaluate
-from nclone_env.benchmark.players import Policy
+from nclone_env.benchmark.evaluation import player_of
 from nclone_env.errors import ActionError, ConfigError
 from nclone_env.level.load import load_level
 from nclone_env.sim.simulate import simulate
@@ -62,9 +62,9 @@ def test_function_module_and_model_that_do_the_same_have_the_same_episodes():
 
 def test_policies_of_the_package_compute_on_one_thread():
     before = torch.get_num_threads()
-    with Policy("builtin").computing():
+    with player_of("builtin").computing():
         assert torch.get_num_threads() == 1
-    with Policy(right).computing():
+    with player_of(right).computing():
         assert torch.get_num_threads() == before
     assert torch.get_num_threads() == before
 

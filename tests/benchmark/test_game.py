@@ -72,7 +72,7 @@ def test_from_packs_to_a_row(packs, capsys):
 def test_the_ppo_trains_on_the_training_levels(packs, monkeypatch):
     given = [f"{name}={path}" for name, path in packs.items()]
     configs = []
-    monkeypatch.setattr("nclone_env.benchmark.baselines.train", lambda config, hooks: configs.append(config) or 1 / 0)
+    monkeypatch.setattr("nclone_env.benchmark.entries.train", lambda config, hooks: configs.append(config) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run("run", "Game-v1", "--packs", *given)
     assert configs[0].environment.levels == (f"{packs['S']}#1,2,4",)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.benchmark import baselines, load_track, read_submission, verify
+from nclone_env.benchmark import entries, load_track, read_submission, verify
 from nclone_env.cli.app import main
 from nclone_env.jobs import Evaluating
 from nclone_env.jobs import run as run_job
@@ -142,8 +142,8 @@ def keys_pressed(inputs, monkeypatch):
 
 
 def test_a_clone_of_the_planner_becomes_a_row(folder, monkeypatch):
-    levels = {"builtin": {**baselines._PPO["builtin"], "levels": ("first-steps/01-walk",)}}
-    monkeypatch.setattr(baselines, "_PPO", levels)
+    levels = {"builtin": {**entries._PPO["builtin"], "levels": ("first-steps/01-walk",)}}
+    monkeypatch.setattr(entries, "_PPO", levels)
     assert run("run", "Builtin-v1", "--baseline", "clone", "--budget", "30min", "--output", "clone.zip") == 0
     found = read_submission(folder / "clone.zip").runs[0]
     assert (found.claimed["steps"], found.claimed["demonstrations"]) == (0, 1)

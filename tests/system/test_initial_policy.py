@@ -8,8 +8,7 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
 from nclone_env.train.network.policy import make_policy
-from nclone_env.train.runs.checkpoint import load_checkpoint
-from nclone_env.train.runs.fixed_options import initialise_policy
+from nclone_env.train.runs.checkpoint import initialise_policy, load_checkpoint
 
 from ..train.runs import config
 from ..train.stub import LineWorld

@@ -15,8 +15,8 @@ from nclone_env.level.solutions import known_solutions
 from nclone_env.train.config import VARIED
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels import solutions, stream
-from nclone_env.train.levels.generated import training_collection
 from nclone_env.train.levels.solutions import Planner
+from nclone_env.train.levels.sources import training_collection
 from nclone_env.train.loop import train
 
 from . import runs

@@ -15,10 +15,15 @@ from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
 from nclone_env.train.runs.checkpoint import load_checkpoint, restore_config
 from nclone_env.train.runs.estimate import estimate_bytes
-from nclone_env.train.runs.steps import compute_returns, entropy_coefficient, learning_rate
+from nclone_env.train.runs.steps import annealed, compute_returns
 
 from .runs import config, contents, untimed
 from .stub import LineWorld
+
+
+def rate_of(settings, update):
+    """Return the learning rate of an update."""
+    return annealed(settings, settings.ppo.learning_rate, update)
 
 
 def test_learns_and_stops_when_every_level_is_solved(tmp_path):
@@ -132,7 +137,7 @@ def test_run_folder_and_callback(tmp_path):
     assert float(table[-1]["update_p95_seconds"]) == max(updates)
     assert 0 < float(table[-1]["step_p95_seconds"]) < rows[-1]["collect_seconds"]
     assert [float(row["entropy"]) for row in table] == [row["entropy"] for row in rows]
-    assert [row["learning_rate"] for row in rows] == [learning_rate(settings, update) for update in (1, 2, 3, 4)]
+    assert [row["learning_rate"] for row in rows] == [rate_of(settings, update) for update in (1, 2, 3, 4)]
     assert list((tmp_path / "run" / "tensorboard").glob("events*"))
     assert result.checkpoint == tmp_path / "run" / "checkpoint.pt"
     assert not list((tmp_path / "run").glob(".*.*"))
@@ -193,8 +198,13 @@ def test_trains_on_pictures(tmp_path):
 
 def test_learning_rate_is_annealed_linearly(tmp_path):
     settings = config(tmp_path, learning_rate=0.004)
-    assert [learning_rate(settings, update) for update in (1, 2, 3, 4)] == [0.004, 0.003, 0.002, 0.001]
-    assert learning_rate(settings.replace(anneal=False), 4) == 0.004
+    assert [rate_of(settings, update) for update in (1, 2, 3, 4)] == [
+        0.004,
+        0.003,
+        0.002,
+        0.001,
+    ]
+    assert rate_of(settings.replace(anneal=False), 4) == 0.004
 
 
 def finished(*rows):
@@ -204,8 +214,13 @@ def finished(*rows):
 
 def test_entropy_bonus_is_annealed_linearly(tmp_path):
     settings = config(tmp_path, entropy_coef=0.02)
-    assert [entropy_coefficient(settings, update) for update in (1, 2, 3, 4)] == [0.02, 0.015, 0.01, 0.005]
-    assert entropy_coefficient(settings.replace(anneal=False), 4) == 0.02
+    assert [annealed(settings, 0.02, update) for update in (1, 2, 3, 4)] == [
+        0.02,
+        0.015,
+        0.01,
+        0.005,
+    ]
+    assert annealed(settings.replace(anneal=False), 0.02, 4) == 0.02
 
 
 def test_statistics_are_nan_before_a_long_episode_could_have_ended():

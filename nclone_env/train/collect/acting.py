@@ -16,24 +16,30 @@ from nclone_env.train.network.torch_network import most_probable
 
 
 def chosen_actions(
-    policy: ActorCritic,
+    logits_of: Callable[[Mapping[str, np.ndarray]], np.ndarray],
     observations: Mapping[str, np.ndarray],
     argmax: bool,
     draw: tuple[int, int, int],
     waiting: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the most probable actions of a policy, or sampled ones, (n,) int64.
+    """Return the most probable actions, or sampled ones, (n,) int64.
 
     Args:
+        logits_of: returns logits (k, 6) for k observations; it is called with few different k.
         observations: name to array, (n, *shape).
         argmax: whether to take the most probable ones.
         draw: seed, number of the first row, and step: the random number of a row is a function of these three.
         waiting: (n,) bool, the rows that are asked for, others are arbitrary; None: all.
     """
-    seen = {name: observations[name] for name in policy.observation_shapes}
-    masks = seen.get("action_mask")
-    logits = np.zeros((len(next(iter(seen.values()))), NUM_ACTIONS), np.float32)
-    write_logits(lambda rows: _logits(policy, rows), seen, waiting, logits)
+    masks = observations.get("action_mask")
+    logits = np.zeros((len(next(iter(observations.values()))), NUM_ACTIONS), np.float32)
+    rows = np.arange(len(logits)) if waiting is None else np.flatnonzero(waiting)
+    size = 1 << (len(rows) - 1).bit_length()
+    if size < len(logits):
+        padded = np.resize(rows, size)
+        logits[rows] = logits_of({name: array[padded] for name, array in observations.items()})[: len(rows)]
+    else:
+        logits[:] = logits_of(observations)
     if argmax:
         return most_probable(torch.from_numpy(logits), None if masks is None else torch.from_numpy(masks)).numpy()
     actions, log_probs = np.zeros(len(logits), np.int64), np.zeros(len(logits), np.float32)
@@ -42,23 +48,8 @@ def chosen_actions(
     return actions
 
 
-def write_logits(
-    logits_of: Callable[[Mapping[str, np.ndarray]], np.ndarray],
-    observations: Mapping[str, np.ndarray],
-    waiting: np.ndarray | None,
-    logits: np.ndarray,
-) -> None:
-    """Write the logits (n, 6) of the rows of observations that are waited for, in calls of few different sizes."""
-    rows = np.arange(len(logits)) if waiting is None else np.flatnonzero(waiting)
-    size = 1 << (len(rows) - 1).bit_length()
-    if size < len(logits):
-        padded = np.resize(rows, size)
-        logits[rows] = logits_of({name: array[padded] for name, array in observations.items()})[: len(rows)]
-    else:
-        logits[:] = logits_of(observations)
-
-
-def _logits(policy: ActorCritic, observations: Mapping[str, np.ndarray]) -> np.ndarray:
+def policy_logits(policy: ActorCritic, observations: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the logits (n, 6) of a policy for n observations."""
     with torch.inference_mode():
         logits: np.ndarray = policy({name: torch.from_numpy(array) for name, array in observations.items()})[0].numpy()
     return logits

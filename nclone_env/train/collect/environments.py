@@ -23,7 +23,6 @@ class VectorEnvironment(Protocol):
     @property
     def level_names(self) -> tuple[str, ...]:
         """Names of the levels that episodes are played on."""
-        ...
 
     def reset(
         self,
@@ -33,49 +32,38 @@ class VectorEnvironment(Protocol):
         out: Mapping[str, np.ndarray] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
         """Reset all environments."""
-        ...
 
     def step(
         self, actions: np.ndarray, *, out: Mapping[str, np.ndarray] | None = None
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Advance all environments by one step."""
-        ...
 
     def exchange_levels(self, levels: Any) -> None:
         """Play other levels in future episodes; only called if levels are generated."""
-        ...
 
     def set_level_weights(self, weights: Any = None) -> None:
         """Draw the levels of future episodes by weights (L,)."""
-        ...
 
     def assign_levels(self, levels: Any = None) -> None:
         """Assign levels to environments for all future episodes, (n,) indices."""
-        ...
 
     def set_starts(self, states: Iterable[bytes] = (), share: Any = 1.0) -> None:
         """Begin a share of future episodes in snapshots."""
-        ...
 
     def set_start_shares(self, share: Any) -> None:
         """Change the share of each of these."""
-        ...
 
     def get_state(self, index: int) -> bytes:
         """Return a snapshot of one environment."""
-        ...
 
     def set_state(self, index: int, state: bytes) -> Any:
         """Restore one environment from a snapshot."""
-        ...
 
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
-        ...
 
     def close(self) -> None:
         """Release everything."""
-        ...
 
 
 MakeEnvironments = Callable[[EnvironmentConfig, int], VectorEnvironment]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -12,8 +14,9 @@ import numpy as np
 from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.options import check_integer
-from nclone_env.train.collect.acting import chosen_actions, one_thread_per_call
+from nclone_env.train.collect.acting import chosen_actions, one_thread_per_call, policy_logits
 from nclone_env.train.collect.environments import (
+    Choose,
     MakeEnvironments,
     VectorEnvironment,
     make_resting_environments,
@@ -100,7 +103,9 @@ def evaluate(
         One result per level, in the order of the environment's levels.
     """
     if policy is None or mode == "random":
-        policy, mode, environment = None, "random", _without_look_ahead(environment)
+        blind = tuple(name for name in environment.observations if name not in ("action_outcomes", "action_mask"))
+        policy, mode = None, "random"
+        environment = environment.replace(observations=blind or environment.observations)  # no actions are simulated
     with closing(make_envs(environment, 1)) as one:
         count = len(one.level_names)
     together = min(count, max(1, _TOGETHER // episodes_per_level))
@@ -108,8 +113,8 @@ def evaluate(
     with one_thread_per_call(), closing(make_envs(environment, together * episodes_per_level)) as envs:
         for first in range(0, count, together):
             levels = range(first, min(first + together, count))
-            choose = Chooser(policy, mode, envs.num_envs, seed, first * episodes_per_level)
-            results += _play_levels(envs, levels, choose, episodes_per_level, environment.max_steps)
+            choose = chooser(policy, mode, envs.num_envs, seed, first * episodes_per_level)
+            results += _play_levels(envs, levels, choose, mode, episodes_per_level, seed, environment.max_steps)
             on_level(f"levels played, {mode} actions", len(results), count)
     return tuple(results)
 
@@ -136,52 +141,38 @@ def best_episode(results: dict[Mode, tuple[LevelResult, ...]]) -> LevelResult:
     return max(candidates, key=lambda result: (result.won, len(result.actions)))
 
 
-def _without_look_ahead(environment: EnvironmentConfig) -> EnvironmentConfig:
-    """Return the configuration without observations that simulate actions, unless there are no others."""
-    others = tuple(name for name in environment.observations if name not in ("action_outcomes", "action_mask"))
-    return environment.replace(observations=others or environment.observations)
+def chooser(policy: ActorCritic | None, mode: Mode, num_envs: int, seed: int, first: int = 0) -> Choose:
+    """Return what chooses the actions of environments, the first of which plays episode number ``first``."""
+    if policy is None:
+        random = np.random.default_rng([seed, first])
+        return lambda seen, waiting, step: random.integers(NUM_ACTIONS, size=num_envs)
 
+    def choose(seen: Mapping[str, np.ndarray], waiting: np.ndarray, step: int) -> np.ndarray:
+        used = {name: seen[name] for name in policy.observation_shapes}
+        return chosen_actions(partial(policy_logits, policy), used, mode == "argmax", (seed, first, step), waiting)
 
-class Chooser:
-    """Chooses the actions of all environments according to a mode.
-
-    Args:
-        first: number of the episode of the first environment.
-    """
-
-    def __init__(self, policy: ActorCritic | None, mode: Mode, num_envs: int, seed: int, first: int = 0):
-        self.mode, self.seed = mode, seed
-        self._policy, self._num_envs, self._first, self._step = policy, num_envs, first, 0
-        self._random = np.random.default_rng([seed, first])
-
-    def __call__(self, observations: Any, waiting: np.ndarray | None = None) -> np.ndarray:
-        """Return the actions (n,) int64 for observations (n, *shape); arbitrary ones where none is waited for."""
-        if self._policy is None:
-            return self._random.integers(NUM_ACTIONS, size=self._num_envs)
-        draw = self.seed, self._first, self._step
-        self._step += 1
-        return chosen_actions(self._policy, observations, self.mode == "argmax", draw, waiting)
+    return choose
 
 
 def _play_levels(
-    envs: VectorEnvironment, levels: range, choose: Chooser, episodes: int, most_steps: int
+    envs: VectorEnvironment, levels: range, choose: Choose, mode: Mode, episodes: int, seed: int, most_steps: int
 ) -> list[LevelResult]:
     """Play episodes on each of some levels, of which the environments have at least as many as needed."""
     count = len(levels) * episodes
     places = np.minimum(np.arange(envs.num_envs), count - 1)
     envs.assign_levels(levels.start + places // episodes)
-    observations, _ = envs.reset(seed=choose.seed)
+    observations, _ = envs.reset(seed=seed)
     actions = np.zeros((most_steps, envs.num_envs), np.int8)
 
     def act(seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
-        chosen = choose(seen, waiting)
+        chosen = choose(seen, waiting, step)
         actions[step] = chosen
         return chosen
 
     played = play_episodes(envs, act, observations, np.arange(envs.num_envs) < count, most_steps)
     parts = (slice(first, first + episodes) for first in range(0, count, episodes))
     return [
-        _result(envs.level_names[number], choose.mode, played[part], actions[:, part])
+        _result(envs.level_names[number], mode, played[part], actions[:, part])
         for number, part in zip(levels, parts, strict=True)
     ]
 

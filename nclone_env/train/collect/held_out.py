@@ -6,19 +6,17 @@ training reads is changed, so a run has the same parameters with and without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from nclone_env.actions import NUM_ACTIONS
 from nclone_env.env import Job, Workers
 from nclone_env.memory_tree import MemoryNode, array_group, merged
-from nclone_env.train.collect.acting import write_logits
+from nclone_env.train.collect.acting import chosen_actions
 from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
 from nclone_env.train.network.protocols import Actor
-from nclone_env.train.network.sampling import sample_actions
 
 MOST_ENVIRONMENTS = 64
 """Most episodes that a thread plays at a time."""
@@ -124,30 +122,13 @@ class HeldOutLevels:
         waiting = numbers < count  # environments beyond the last episode repeat its level
         envs.assign_levels(np.minimum(numbers, count - 1) // self._attempts)
         envs.reset(seed=0, out=observations)
-        sample = _Sampler(self._network, seat, self._seed, first, envs.num_envs)
 
         def choose(seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
-            return sample(seen, waiting, first_step + step)
+            draw = self._seed, first, first_step + step
+            return chosen_actions(lambda rows: self._network.outputs(seat, rows)[0], seen, False, draw, waiting)
 
         played = play_episodes(envs, choose, observations, waiting, self._most_steps, observations)
         self._played[first : first + len(played)] = played[: count - first]
-
-
-class _Sampler:
-    """Samples actions for the n environments of a batch; the network sees those whose episode goes on."""
-
-    def __init__(self, network: Actor, seat: int, seed: int, first: int, num_envs: int):
-        self._network, self._seat, self._draw = network, seat, (seed, first)
-        self._logits, self._scratch = (np.zeros((num_envs, NUM_ACTIONS), np.float32) for _ in range(2))
-        self._no_masks = np.zeros((0, NUM_ACTIONS), np.int8)
-        self._actions, self._log_probs = np.zeros(num_envs, np.int64), np.zeros(num_envs, np.float32)
-
-    def __call__(self, observations: Mapping[str, Any], waiting: np.ndarray, step: int) -> np.ndarray:
-        """Return actions (n,); those of environments that are not ``waiting``, (n,) bool, are arbitrary."""
-        write_logits(lambda seen: self._network.outputs(self._seat, seen)[0], observations, waiting, self._logits)
-        masks = observations.get("action_mask", self._no_masks)
-        sample_actions(self._logits, masks, *self._draw, step, self._scratch, self._actions, self._log_probs)
-        return self._actions
 
 
 def _of_the_run(tree: MemoryNode) -> MemoryNode:

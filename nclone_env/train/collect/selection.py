@@ -8,8 +8,8 @@ import numpy as np
 
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.train.collect.environments import VectorEnvironment
-from nclone_env.train.levels.curriculum import LevelCurriculum
-from nclone_env.train.levels.starts import BackwardStarts, StartStates
+from nclone_env.train.levels.curriculum import BackwardStarts, LevelCurriculum
+from nclone_env.train.levels.solutions import StartStates
 
 
 class EpisodeSelection:
@@ -43,21 +43,14 @@ class EpisodeSelection:
         Args:
             episodes: ``FINISHED`` records of each group.
         """
-        if self._curriculum is None and self._backward is None:
+        if not self._parts():
             return
         ended = np.concatenate(episodes)
         if self._curriculum is not None:
             self._curriculum.update(ended["level"], ended["success"])
-            self._set_weights(self._curriculum.weights())
+            self._set_weights()
         if self._backward is not None and self._backward.update(ended["start"], ended["level"], ended["success"]):
-            self._set_shares(self._backward.shares())
-
-    def apply(self) -> None:
-        """Set level weights and shares of the start states in all environments."""
-        if self._curriculum is not None:
-            self._set_weights(self._curriculum.weights())
-        if self._backward is not None:
-            self._set_shares(self._backward.shares())
+            self._set_shares()
 
     def renew(self, kept: int, starts: StartStates | None) -> None:
         """Go on with other levels, of which the first ``kept`` are those of before; what was measured on those stays.
@@ -89,7 +82,8 @@ class EpisodeSelection:
         for name, part in self._parts().items():
             if name in state:
                 part.restore(state[name])
-        self.apply()
+        self._set_weights()
+        self._set_shares()
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the measured success."""
@@ -103,14 +97,16 @@ class EpisodeSelection:
             group.set_starts(starts.states, backward.shares())
         return backward
 
-    def _set_weights(self, weights: np.ndarray) -> None:
+    def _set_weights(self) -> None:
         for group in self._envs:
-            others = len(group.level_names) - self._count
-            group.set_level_weights(np.append(weights, np.zeros(others)))
+            if self.weights is not None:
+                others = len(group.level_names) - self._count
+                group.set_level_weights(np.append(self.weights, np.zeros(others)))
 
-    def _set_shares(self, shares: np.ndarray) -> None:
+    def _set_shares(self) -> None:
         for group in self._envs:
-            group.set_start_shares(shares)
+            if self._backward is not None:
+                group.set_start_shares(self._backward.shares())
 
     def _parts(self) -> dict[str, LevelCurriculum | BackwardStarts]:
         parts = {"curriculum": self._curriculum, "starts": self._backward}
@@ -120,29 +116,19 @@ class EpisodeSelection:
 def spread_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int, *, assign: bool) -> None:
     """Spread the first ``count`` levels over the environments evenly.
 
+    Levels that are drawn for every episode get steps in proportion to the length of their episodes: a level where the
+    policy dies early would hardly be trained on.
+
     Args:
         numbers: their numbers, counted over all ranks.
         count: number of levels.
-        assign: whether each environment gets a level of its own, if there are enough; else levels are drawn.
+        assign: assign each environment the level that is its number modulo the number of levels; else levels are drawn.
     """
     for group in envs:
         if len(group.level_names) > count:
             group.set_level_weights((np.arange(len(group.level_names)) < count).astype(np.float64))
     if assign and count > 1:
-        assign_levels(envs, numbers, count)
-
-
-def assign_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int) -> None:
-    """Assign each environment the level that is its number modulo the number of levels.
-
-    Levels that are drawn for every episode would get steps in proportion to the length of their episodes: a level where
-    the policy dies early would hardly be trained on.
-
-    Args:
-        numbers: their numbers, counted over all ranks.
-        count: number of levels.
-    """
-    levels = np.array(numbers) % count
-    for group in envs:
-        group.assign_levels(levels[: group.num_envs])
-        levels = levels[group.num_envs :]
+        levels = np.array(numbers) % count
+        for group in envs:
+            group.assign_levels(levels[: group.num_envs])
+            levels = levels[group.num_envs :]

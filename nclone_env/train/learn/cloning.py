@@ -95,7 +95,8 @@ def clone(
     settings = settings or CloningSettings()
     steps = _load(trajectories, observation_space, frame_stack)
     random = np.random.default_rng(seed)
-    held = _held_out(steps, settings.held_out, random)
+    held = np.zeros(steps.num_steps, np.bool_)  # single steps: there may be no more than one episode of a level
+    held[random.permutation(len(held))[: int(settings.held_out * len(held))]] = True
     epochs, held_out_loss = settings.max_epochs, float("nan")
     if held.any():
         epochs, held_out_loss = _best_epochs(_Student(policy, steps, settings), steps, held, settings, random)
@@ -159,13 +160,6 @@ def _load(trajectories: Iterable[EpisodeData], space: Any, frame_stack: int) -> 
     steps.steps["log_probs"].zero_()  # unknown ones are NaN, and the loss multiplies their ratios by advantages of 0
     steps.reference = np.eye(NUM_ACTIONS, dtype=np.float32)[steps.steps["actions"].numpy()]
     return steps
-
-
-def _held_out(steps: TrajectoryBuffer, share: float, random: np.random.Generator) -> np.ndarray:
-    """Return which steps are held out, (n,) bool: single ones, as there may be no more than one episode of a level."""
-    held = np.zeros(steps.num_steps, np.bool_)
-    held[random.permutation(len(held))[: int(share * len(held))]] = True
-    return held
 
 
 def _best_epochs(

@@ -11,8 +11,7 @@ that is its only synchronisation. Minibatches are those of ``train.learn.ppo``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -60,7 +59,9 @@ class DevicePPO:
         self._device_numbers = torch.zeros(descents, 4, device=device)
         self._loss, self._step = module_loss, descend
         if config.compile:
-            self._loss, self._step = (_compiled(function) for function in (module_loss, descend))
+            # one shape each, and nothing that waits within
+            compiled = partial(torch.compile, fullgraph=True, dynamic=False)
+            self._loss, self._step = compiled(module_loss), compiled(descend)
 
     def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
         """Update the parameters, as ``train.learn.learner.Learner`` describes."""
@@ -194,7 +195,3 @@ class DeviceRollout:
             else rows.index_select(0, stacks.flatten()).view(*stacks.shape, *rows.shape[1:])
             for name, rows in self._observations.items()
         }
-
-
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return torch.compile(function, fullgraph=True, dynamic=False)  # one shape each, and nothing that waits within

@@ -47,19 +47,15 @@ class Learner(Protocol):
             entropy_coef: coefficient of the entropy bonus.
             reference_coef: coefficient of the KL divergence from the reference probabilities in the storage.
         """
-        ...
 
     def warm_up(self) -> None:
         """Prepare for updates as fast as all others, and leave the parameters as they are."""
-        ...
 
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser and scratch."""
-        ...
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps besides the parameters: arrays and plain values by name."""
-        ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from such a state, with tensors in the place of arrays.
@@ -67,7 +63,6 @@ class Learner(Protocol):
         Raises:
             ValueError, LookupError: if it does not fit.
         """
-        ...
 
 
 class LearnerParts(NamedTuple):

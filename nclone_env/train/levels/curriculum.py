@@ -1,4 +1,4 @@
-"""Weights by which levels are drawn, from the success that was measured on them.
+"""What episodes begin with, from the success that was measured: weights of levels, and starts along solutions.
 
 A level is worth training on while its outcome is uncertain or changes. Its score is the mean of two numbers from 0 to
 1, both from averages of its outcomes that fade exponentially with each further episode:
@@ -11,10 +11,14 @@ A level is worth training on while its outcome is uncertain or changes. Its scor
 As long as a level has few episodes its score is mixed with 1, the best possible: unseen levels are played. Levels are
 then drawn in proportion to their scores, apart from a share that is spread evenly. As in prioritised level replay
 (Jiang et al., 2021), that share keeps every estimate from getting stale, which rescues levels that became learnable.
+
+Reverse curricula (Florensa et al., 2017; Salimans and Chen, 2018) begin episodes close to the goal, where success is
+likely, and move the start back as success from it is learned.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
@@ -25,9 +29,54 @@ from nclone_env.options import check_integer
 
 _STRETCH = 0.1
 """The t of f: a success rate of t is stretched to about one half."""
+_NEW_EPISODE = 0.1
+"""Weight of a new episode in the success rates of starts."""
+_LEAST_EPISODES = 10
+"""Episodes from a start before its success rate is believed."""
+_THRESHOLD = 0.5
+"""Success rate from which a start is moved back."""
+_SHARE = 0.8
+"""Share of the episodes of a level that begin in start states until it is done."""
+_IN_USE = 3
+"""Start states of a level in use at a time: the earliest and the next ones behind it, which are not unlearned then."""
 
 
-class LevelCurriculum:
+class Measured(ABC):
+    """Success that was measured, in arrays."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return everything measured so far as arrays (L,), copies, for a checkpoint."""
+        return {name: array.copy() for name, array in self._arrays().items()}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from a state: the same outcomes then give the same bits.
+
+        Args:
+            state: from :meth:`state` of an object for the same levels and starts.
+
+        Raises:
+            ConfigError: if an array is missing, or has another shape or dtype; nothing is changed.
+        """
+        arrays = self._arrays()
+        missing = [name for name in arrays if name not in state]
+        if missing:
+            raise ConfigError(f"state: expected the arrays {', '.join(arrays)}, got none named {', '.join(missing)}")
+        for name, array in arrays.items():
+            found = np.asarray(state[name])
+            if (found.shape, found.dtype) != (array.shape, array.dtype):
+                expected, got = (f"{each.dtype} of shape {each.shape}" for each in (array, found))
+                raise ConfigError(
+                    f"state[{name!r}]: expected {expected}, got {got}; restore a state of the same levels"
+                )
+        for name, array in arrays.items():
+            array[...] = state[name]
+
+    @abstractmethod
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays by name."""
+
+
+class LevelCurriculum(Measured):
     """Level weights from measured success and learning progress.
 
     All outcomes of one :meth:`update` count as simultaneous, so their order has no effect. Weights depend on the
@@ -58,16 +107,6 @@ class LevelCurriculum:
         """Number L of levels."""
         return len(self._episodes)
 
-    @property
-    def episodes(self) -> np.ndarray:
-        """(L,) int64, the number of outcomes of each level, a copy."""
-        return self._episodes.copy()
-
-    @property
-    def successes(self) -> np.ndarray:
-        """(L,) int64, how many of them were successes, a copy."""
-        return self._successes.copy()
-
     def update(self, levels: np.ndarray, success: np.ndarray) -> None:
         """Take in the outcomes of k episodes that ended together.
 
@@ -78,7 +117,7 @@ class LevelCurriculum:
         Raises:
             ConfigError: if a shape or dtype is wrong, or a level does not exist; nothing is changed.
         """
-        played, won = check_outcomes(levels, success, self.num_levels)
+        played, won = _checked(levels, success, self.num_levels)
         counts = np.bincount(played, minlength=self.num_levels)
         wins = np.bincount(played[won], minlength=self.num_levels)
         for averages in (self._fast, self._slow):
@@ -104,21 +143,6 @@ class LevelCurriculum:
         shares = scores / total if total > 0.0 else np.full(self.num_levels, even)
         return self._floor * even + (1.0 - self._floor) * shares
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Return everything measured so far as arrays (L,), copies, for a checkpoint."""
-        return copied(self._arrays())
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state: the same outcomes then give the same bits.
-
-        Args:
-            state: from :meth:`state` of a curriculum with as many levels.
-
-        Raises:
-            ConfigError: if an array is missing, or has another shape or dtype; nothing is changed.
-        """
-        restore_arrays(self._arrays(), state)
-
     def memory(self) -> MemoryNode:
         """Return the bytes of the averages and counts."""
         return array_group("level curriculum", self._arrays(), shared=True)
@@ -131,6 +155,75 @@ class LevelCurriculum:
             "slow_left": self._slow.left,
             "episodes": self._episodes,
             "successes": self._successes,
+        }
+
+
+class BackwardStarts(Measured):
+    """Which start states are in use: at first the last ones of each level, then earlier ones as success is learned.
+
+    Of each level, the earliest state in use and up to two behind it are drawn alike. Once the success rate of episodes
+    from the earliest passes the threshold, the state before it comes into use; after the first state of the level, or
+    once episodes from the level's own start pass the threshold, the level is done and always begins at its start. Rates
+    fade exponentially over about ten episodes.
+
+    Args:
+        levels: (K,) integers, ascending; the level of each start state, those of a level from its start to its exit.
+        num_levels: number L of levels.
+    """
+
+    def __init__(self, levels: np.ndarray, num_levels: int):
+        self._levels = levels
+        self._first = np.searchsorted(levels, np.arange(num_levels))
+        self._ahead = np.bincount(levels, minlength=num_levels)
+        self._earliest, self._own = (SuccessAverages(num_levels, _NEW_EPISODE) for _ in range(2))
+
+    def update(self, starts: np.ndarray, levels: np.ndarray, success: np.ndarray) -> bool:
+        """Take in the outcomes of k episodes that ended together; a level moves by at most one state.
+
+        Args:
+            starts: (k,) integers, the number of the start state of each episode, -1 for any other start.
+            levels: (k,) integers, the level of each.
+            success: (k,) bool.
+
+        Returns:
+            Whether :meth:`shares` has changed.
+        """
+        earliest = self._first + self._ahead - 1
+        for averages, chosen in ((self._earliest, starts == earliest[levels]), (self._own, starts == -1)):
+            counts = np.bincount(levels[chosen], minlength=len(self._ahead))
+            averages.add(counts, np.bincount(levels[chosen & success], minlength=len(self._ahead)))
+        waiting = self._ahead > 0
+        done = waiting & self._passes(self._own)
+        moved = waiting & self._passes(self._earliest)
+        self._ahead[moved] -= 1
+        self._ahead[done] = 0
+        self._earliest.clear(moved | done)
+        return bool((moved | done).any())
+
+    def shares(self) -> np.ndarray:
+        """Return the probability of each start state, (K,) float64, for ``set_start_shares``."""
+        ahead = self._ahead[self._levels]
+        place = np.arange(len(self._levels)) - self._first[self._levels]
+        used = (ahead > 0) & (place >= ahead - 1) & (place < ahead - 1 + _IN_USE)
+        counts = np.bincount(self._levels[used], minlength=len(self._ahead))
+        return np.where(used, _SHARE / np.maximum(counts, 1)[self._levels], 0.0)
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of numbers and rates."""
+        own = {"levels": self._levels, "first": self._first}
+        return array_group("backward starts", {**own, **self._arrays()}, shared=True)
+
+    def _passes(self, averages: SuccessAverages) -> np.ndarray:
+        believed = averages.left <= (1.0 - _NEW_EPISODE) ** (_LEAST_EPISODES - 0.5)
+        return believed & (averages.rates() >= _THRESHOLD)
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "ahead": self._ahead,
+            "earliest": self._earliest.total,
+            "earliest_left": self._earliest.left,
+            "own": self._own.total,
+            "own_left": self._own.left,
         }
 
 
@@ -173,54 +266,17 @@ class SuccessAverages:
         self.total[mask], self.left[mask] = 0.0, 1.0
 
 
-def check_outcomes(levels: np.ndarray, success: np.ndarray, num_levels: int) -> tuple[np.ndarray, np.ndarray]:
+def _checked(levels: np.ndarray, success: np.ndarray, num_levels: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the levels, (k,) int64, and the outcomes, (k,) bool, of k episodes.
-
-    Args:
-        levels: (k,) integers.
-        success: (k,) bool.
 
     Raises:
         ConfigError: if a shape or dtype is wrong, or a level does not exist.
     """
-    played, won = check_numbers("levels", levels, num_levels, low=0), np.asarray(success)
+    played, won = np.asarray(levels), np.asarray(success)
+    if played.ndim != 1 or (played.size and played.dtype.kind not in "iu"):
+        raise ConfigError(f"levels: expected whole numbers of shape (k,), got {played.dtype} of shape {played.shape}")
+    if played.size and not 0 <= played.min() <= played.max() < num_levels:
+        raise ConfigError(f"levels: expected numbers from 0 to {num_levels - 1}, got {played.min()} to {played.max()}")
     if won.shape != played.shape or (won.size and won.dtype != np.bool_):
         raise ConfigError(f"success: expected bool of shape {played.shape}, got {won.dtype} of shape {won.shape}")
-    return played, won.astype(np.bool_, copy=False)
-
-
-def check_numbers(name: str, numbers: np.ndarray, limit: int, low: int) -> np.ndarray:
-    """Return (k,) int64 numbers from ``low`` to ``limit - 1``.
-
-    Raises:
-        ConfigError: if shape, dtype or range is wrong.
-    """
-    array = np.asarray(numbers)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ConfigError(f"{name}: expected whole numbers of shape (k,), got {array.dtype} of shape {array.shape}")
-    if array.size and not low <= array.min() <= array.max() < limit:
-        raise ConfigError(f"{name}: expected numbers from {low} to {limit - 1}, got {array.min()} to {array.max()}")
-    return array.astype(np.int64, copy=False)
-
-
-def copied(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return copies of arrays by name."""
-    return {name: array.copy() for name, array in arrays.items()}
-
-
-def restore_arrays(arrays: Mapping[str, np.ndarray], state: Mapping[str, np.ndarray]) -> None:
-    """Write the arrays of a state into arrays of the same names.
-
-    Raises:
-        ConfigError: if one is missing, or has another shape or dtype; nothing is changed.
-    """
-    missing = [name for name in arrays if name not in state]
-    if missing:
-        raise ConfigError(f"state: expected the arrays {', '.join(arrays)}, got none named {', '.join(missing)}")
-    for name, array in arrays.items():
-        found = np.asarray(state[name])
-        if (found.shape, found.dtype) != (array.shape, array.dtype):
-            expected, got = (f"{each.dtype} of shape {each.shape}" for each in (array, found))
-            raise ConfigError(f"state[{name!r}]: expected {expected}, got {got}; restore a state of the same levels")
-    for name, array in arrays.items():
-        array[...] = state[name]
+    return played.astype(np.int64, copy=False), won.astype(np.bool_, copy=False)

@@ -1,4 +1,4 @@
-"""Solutions of levels, to begin episodes along them and as demonstrations: recorded, known, or by the planner.
+"""Solutions of levels, as demonstrations and to begin episodes along them: recorded, known, or by the planner.
 
 The searches of the planner are deterministic, and their results are kept on disk with other arrays derived from levels,
 so that runs with other seeds, ranks and resumed runs need not repeat them. A preparation that is interrupted goes on
@@ -8,7 +8,7 @@ where it was.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING
-from nclone_env.errors import ConfigError
+from nclone_env.actions import ACTION_OF_INPUT
+from nclone_env.config import EnvironmentConfig, ObservationConfig
+from nclone_env.constants import CELEBRATING, INPUT_SUICIDE
+from nclone_env.env import OUTCOMES, NPlusPlusVectorEnv, playable_levels
+from nclone_env.errors import ConfigError, InputsError
 from nclone_env.level import (
     Arrays,
     Layout,
@@ -31,6 +34,7 @@ from nclone_env.level import (
     mirrored_inputs,
     pack,
 )
+from nclone_env.options import check_integer
 from nclone_env.plan import smooth, solve
 from nclone_env.replay import Recording, load_any_recording
 from nclone_env.sim import check_inputs
@@ -48,6 +52,10 @@ _FRAMES_AT_FIRST = 200_000
 _MEMORY = 150_000_000  # bytes of a search, at most
 _KEPT_TOGETHER = 64
 """Levels whose results are kept in one file."""
+STATES_PER_LEVEL = 16
+"""Snapshots along the solution of a level in a training run."""
+_TOGETHER = 256
+"""Solutions that are played at a time, of about equal lengths."""
 _LAYOUT: Layout = {"inputs": np.dtype(np.uint8), "lengths": np.dtype(np.int32)}
 
 
@@ -117,7 +125,9 @@ class Planner:
         return {"inputs": np.concatenate(found), "lengths": np.array([len(inputs) for inputs in found], np.int32)}
 
 
-def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Planner) -> dict[str, Any]:
+def find(
+    levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Planner, required: bool = False
+) -> dict[str, Any]:
     """Return inputs that reach the exit by level name, one byte a frame; recordings come before known ones, then plans.
 
     Recordings and known solutions of a level also serve its mirror image, where they win with left and right exchanged.
@@ -128,8 +138,10 @@ def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Pla
             ``planned`` for solutions that the planner finds now.
         max_frames: longest solution; longer ones are left out.
         planner: finds those that are planned.
+        required: whether one of the levels has to be solved.
 
     Raises:
+        ConfigError: if none is.
         FormatError, UnknownLevelError: if a file cannot be read.
     """
     recordings = [load_any_recording(Path(source)) for source in sources if source not in (KNOWN, PLANNED)]
@@ -149,16 +161,14 @@ def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Pla
         rest = [level for level in levels.levels if level.name not in found and level.raw.digest in again]
         if rest:  # images that the solution of their level does not solve
             found |= planner.solutions(pack(rest), max_frames)
+    if required and not found:
+        more = f" and {len(levels.names) - 3} more" if len(levels.names) > 3 else ""
+        raise ConfigError(
+            f"starts: expected recordings that reach the exit of a training level within max_frames, {max_frames}, "
+            f"{KNOWN!r} with built-in levels, or {PLANNED!r}, got {', '.join(sources)} for "
+            f"{', '.join(levels.names[:3])}{more}; check recordings with 'nclone-env replay verify'"
+        )
     return found
-
-
-def none_found(levels: LevelSet, sources: Sequence[str], max_frames: int) -> ConfigError:
-    """Return the error that none of the levels is solved."""
-    return ConfigError(
-        f"starts: expected recordings that reach the exit of a training level within max_frames, {max_frames}, "
-        f"{KNOWN!r} with built-in levels, or {PLANNED!r}, got {', '.join(sources)} for {_names(levels)}; check "
-        f"recordings with 'nclone-env replay verify'"
-    )
 
 
 def recorded_solutions(levels: Sequence[Level], recordings: Iterable[Recording]) -> dict[str, np.ndarray]:
@@ -218,6 +228,126 @@ def _without_images(levels: Sequence[Level]) -> list[Level]:
     return list(kept.values())
 
 
-def _names(levels: LevelSet) -> str:
-    more = f" and {len(levels.names) - 3} more" if len(levels.names) > 3 else ""
-    return ", ".join(levels.names[:3]) + more
+def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: Planner) -> StartStates | None:
+    """Return the states along solutions that the episodes of a run begin in.
+
+    Args:
+        sources: as of :func:`find`; without any, episodes begin at the start of their level.
+        planner: finds those that are planned.
+
+    Raises:
+        ConfigError: if no source solves one of the levels, or a solution does not fit into the time limit.
+        FormatError, UnknownLevelError: if a file cannot be read.
+    """
+    if not sources:
+        return None
+    solutions = find(playable_levels(environment), sources, environment.max_frames, planner, required=True)
+    return start_states(environment, solutions, STATES_PER_LEVEL, planner.hooks)
+
+
+@dataclass(frozen=True, eq=False)
+class StartStates:
+    """K snapshots along solutions.
+
+    Attributes:
+        states: the snapshots, as ``set_starts`` of a vector environment takes them; those of a level from its start to
+            its exit, one level after another.
+        levels: (K,) int64, ascending; the level of each, an index of the environment's ``level_names``.
+        frames: (K,) int64; the number of inputs before each.
+    """
+
+    states: tuple[bytes, ...]
+    levels: np.ndarray
+    frames: np.ndarray
+
+
+def start_states(
+    config: EnvironmentConfig, solutions: Mapping[str, Any], count: int, hooks: Hooks = SILENT
+) -> StartStates:
+    """Return snapshots along solutions of the levels of an environment.
+
+    Those of a level divide its solution evenly, without its start and its end.
+
+    Args:
+        config: configuration of the vector environment that will begin episodes in them.
+        solutions: inputs that reach the exit, one byte 0..7 a frame, by level name; see
+            ``nclone_env.level.known_solutions``. Levels without one get no states; inputs after the exit are ignored.
+        count: number of states of a level, at least 1; fewer if its solution is shorter.
+        hooks: told of the levels whose solutions were played.
+
+    Raises:
+        UnknownLevelError: if a name is not one of the environment's ``level_names``.
+        InputsError: if an input is not a whole number from 0 to 7.
+        ConfigError: if inputs do not reach the exit within the time limit, or ``count`` is out of range.
+    """
+    check_integer("count", count, low=1, high=1 << 20)
+    observed = {"observations": ("game_state",), "observation": ObservationConfig(), "render_mode": None}
+    played = config.replace(**observed, action_space="discrete", frame_skip=1)
+    envs = NPlusPlusVectorEnv(played, min(max(len(solutions), 1), _TOGETHER), autoreset_mode="SameStep")
+    numbers = {name: number for number, name in enumerate(envs.level_names)}
+    actions = {name: _actions_of(inputs, name) for name, inputs in solutions.items()}
+    names = sorted(actions, key=lambda name: len(actions[name]))
+    found: dict[str, dict[int, bytes]] = {}
+    for first in range(0, len(names), envs.num_envs):
+        chosen = {name: actions[name] for name in names[first : first + envs.num_envs]}
+        found |= _snapshots_along(envs, chosen, count)
+        hooks.level("solutions played", len(found), len(names))
+    envs.close()
+    in_order = sorted(found, key=numbers.__getitem__)
+    levels = [numbers[name] for name in in_order for _ in found[name]]
+    frames = [frame for name in in_order for frame in found[name]]
+    states = tuple(state for name in in_order for state in found[name].values())
+    return StartStates(states, np.array(levels, np.int64), np.array(frames, np.int64))
+
+
+def _snapshots_along(
+    envs: NPlusPlusVectorEnv, actions: Mapping[str, np.ndarray], count: int
+) -> dict[str, dict[int, bytes]]:
+    """Play a solution in each environment; return the snapshots of each level by the number of actions before it."""
+    names = list(actions)
+    lengths = [len(own) for own in actions.values()]
+    places = [{round(part * length / (count + 1)) for part in range(1, count + 1)} - {0, length} for length in lengths]
+    states: dict[str, dict[int, bytes]] = {name: {} for name in names}
+    ended: dict[str, tuple[int, str]] = {}
+    for frame, ends, info in _steps(envs, actions):
+        for index in np.flatnonzero(ends[: len(names)]).tolist():
+            ended.setdefault(names[index], (frame, OUTCOMES[info["final_info"]["outcome"][index]]))
+        for index, chosen in enumerate(places):
+            if frame in chosen:
+                states[names[index]][frame] = envs.get_state(index)
+    longer: dict[str, np.ndarray] = {}
+    for name, own in actions.items():
+        frame, outcome = ended.get(name, (len(own) + 1, "playing"))
+        if frame > len(own):
+            frame, outcome = len(own), "playing" if len(own) else "no input"
+        if outcome != "won":
+            raise ConfigError(
+                f"inputs: expected a solution that reaches the exit of {name!r}, got {outcome} after {frame} frames; "
+                f"max_frames is {envs.config.max_frames}"
+            )
+        if frame < len(own):
+            longer[name] = own[:frame]
+    return states | _snapshots_along(envs, longer, count) if longer else states
+
+
+def _steps(
+    envs: NPlusPlusVectorEnv, actions: Mapping[str, np.ndarray]
+) -> Iterator[tuple[int, np.ndarray, dict[str, Any]]]:
+    """Begin an episode on a level in each environment, and step them; yield frame, ends of episodes and info."""
+    rows = np.zeros((max(map(len, actions.values())), envs.num_envs), np.int64)
+    for index, own in enumerate(actions.values()):
+        rows[: len(own), index] = own
+    envs.assign_levels([*actions, *[None] * (envs.num_envs - len(actions))])
+    envs.reset(seed=[0] * envs.num_envs)  # the seed is part of a snapshot
+    for frame, row in enumerate(rows, start=1):
+        _, _, terminated, truncated, info = envs.step(row)
+        yield frame, terminated | truncated, info
+
+
+def _actions_of(inputs: Any, level: str) -> np.ndarray:
+    """Return the action of each input byte, (T,) int64."""
+    codes = check_inputs(inputs)
+    if (codes & INPUT_SUICIDE).any():
+        frame = int(np.flatnonzero(codes & INPUT_SUICIDE)[0])
+        raise InputsError(f"inputs: expected bytes 0..7 for {level!r}, got {codes[frame]} (give up) in frame {frame}")
+    return np.array(ACTION_OF_INPUT, np.int64)[codes]

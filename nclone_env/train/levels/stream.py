@@ -18,7 +18,8 @@ from nclone_env.errors import ConfigError
 from nclone_env.level import Level, RawLevel, load_level, load_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.levels.generated import (
+from nclone_env.train.levels.solutions import PLANNED, Planner, find
+from nclone_env.train.levels.sources import (
     Collection,
     LevelBatch,
     Made,
@@ -27,7 +28,6 @@ from nclone_env.train.levels.generated import (
     held_out_count,
     training_collection,
 )
-from nclone_env.train.levels.solutions import PLANNED, Planner, find, none_found
 from nclone_env.train.ranks import Ranks
 
 Value = TypeVar("Value")
@@ -236,10 +236,8 @@ def _fixed_solutions(
     """Return solutions of the fixed levels and their mirror images by name."""
     if config.starts and fixed:
         levels = playable_levels(environment.replace(levels=fixed))
-        found = find(levels, config.starts, config.environment.max_frames, planner)
-        if not found and PLANNED not in config.starts:
-            raise none_found(levels, config.starts, config.environment.max_frames)
-        return found
+        required = PLANNED not in config.starts
+        return find(levels, config.starts, config.environment.max_frames, planner, required)
     if config.starts and PLANNED not in config.starts:
         raise ConfigError(
             f"starts: expected {PLANNED} with generated levels alone, got {', '.join(config.starts)}; "

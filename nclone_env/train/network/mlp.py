@@ -21,10 +21,19 @@ from nclone_env.actions import NUM_ACTIONS
 from nclone_env.jit import specialised
 from nclone_env.memory_tree import MemoryNode, arrays_node
 from nclone_env.train.network import mlp_kernels as kernels
-from nclone_env.train.network.arrays import EntityScratch, LossScaling, NetworkLayout, Scratch, Steps, StoredSets
+from nclone_env.train.network.arrays import (
+    EntityScratch,
+    LossScaling,
+    NetworkLayout,
+    PictureLayout,
+    PictureScratch,
+    Scratch,
+    Steps,
+    StoredSets,
+)
 from nclone_env.train.network.encoder_kernels import ENTITY_UNITS
 from nclone_env.train.network.encoders import PictureEncoder
-from nclone_env.train.network.pictures import PictureLayers
+from nclone_env.train.network.picture_kernels import add_picture_gradients, encode_pictures
 from nclone_env.train.network.policy import HIDDEN_LAYERS, ActorCritic, FlatParameters
 from nclone_env.train.network.protocols import StoredSteps
 from nclone_env.train.network.torch_network import TorchNetwork
@@ -32,6 +41,8 @@ from nclone_env.train.network.torch_network import TorchNetwork
 _ENCODED = ("locals", "entity_states")
 _NO_SETS = StoredSets(np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32), np.zeros((0, 0), np.uint8))
 _NO_MASKS = np.zeros((0, NUM_ACTIONS), np.int8)
+_PATCH_BYTES = 1 << 18
+"""Most bytes of the patches that are computed together: a quarter of the second level of the cache."""
 
 
 class Seat(NamedTuple):
@@ -149,7 +160,9 @@ class MLP:
         scratch = _make_scratch(policy, most_rows)
         stacks = self._storage.observation_buffers(most_rows) if self._storage.frame_stack > 1 else {}
         seen = {name: stack.numpy() for name, stack in stacks.items()} or self._storage.flat_observations
-        sources = tuple((*_source(seen[name]), 4 * column) for name, column in self._columns.items())
+        sources = tuple(
+            (_flat_bytes(seen[name]), seen[name].strides[0], 4 * column) for name, column in self._columns.items()
+        )
         return Seat(scratch, stacks, seen, sources, _sets(seen))
 
     def _steps(self, observations: Mapping[str, np.ndarray]) -> Steps:
@@ -233,14 +246,108 @@ def _flat(scratch: Scratch) -> list[np.ndarray]:
     return [*scratch.entities, *(array for array in scratch if isinstance(array, np.ndarray))]
 
 
-def _source(rows: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the bytes of an array and those of one of its rows."""
-    return _flat_bytes(rows), rows.strides[0]
-
-
 def _flat_bytes(array: np.ndarray) -> np.ndarray:
     """Return the memory of a C-contiguous array as uint8."""
     return array.reshape(-1).view(np.uint8)
+
+
+class PictureLayers:
+    """The encoder of one observation, for use by several threads.
+
+    Args:
+        encoder: the module; its parameters are among those of ``parameters``.
+        column: first column of its features in the inputs of the MLP.
+    """
+
+    def __init__(
+        self, name: str, encoder: PictureEncoder, parameters: FlatParameters, column: int, seats: int, most_rows: int
+    ):
+        layers = _layer_table(name, encoder, parameters)
+        self._frames = encoder.frames
+        self._layout = PictureLayout(encoder.corners(), encoder.line, layers, parameters.vector, column)
+        self.scratch = [_picture_scratch(encoder, most_rows) for _ in range(seats)]
+
+    def encode(self, seat: int, pictures: np.ndarray, rows: np.ndarray, inputs: np.ndarray) -> None:
+        """Write the features of the pictures of n ``rows`` to their columns of ``inputs``, (n, w) float32.
+
+        Args:
+            pictures: (s, height, width, 1) uint8, or (s, k, height, width, 1).
+            rows: (n,) int64.
+        """
+        self._encode(self._flat(pictures), rows, self._layout, self.scratch[seat], inputs)
+
+    def add_gradients(
+        self,
+        seat: int,
+        pictures: np.ndarray,
+        rows: np.ndarray,
+        inputs: np.ndarray,
+        deltas: np.ndarray,
+        gradients: np.ndarray,
+    ) -> None:
+        """Add the gradients of the parameters to ``gradients``, (p,), after :meth:`encode` of the same rows.
+
+        Args:
+            pictures: as for :meth:`encode`, like the next two.
+            deltas: (n, w) float32, gradients in the inputs; those of the pictures are overwritten.
+        """
+        flat = self._flat(pictures)
+        self._add_gradients(flat, rows, self._layout, self.scratch[seat], inputs, deltas, gradients)
+
+    @cached_property
+    def _encode(self) -> Callable[..., Any]:
+        return specialised(encode_pictures, *self._examples)
+
+    @cached_property
+    def _add_gradients(self) -> Callable[..., Any]:
+        *_, inputs = self._examples
+        return specialised(add_picture_gradients, *self._examples, inputs, np.zeros(0, np.float32))
+
+    @property
+    def _examples(self) -> tuple[Any, ...]:
+        """Arguments of ``encode_pictures``."""
+        pictures, inputs = np.zeros((0, 0, 0), np.uint8), np.zeros((0, 0), np.float32)
+        return pictures, np.zeros(0, np.int64), self._layout, self.scratch[0], inputs
+
+    def _flat(self, pictures: np.ndarray) -> np.ndarray:
+        """Return pictures as (s, k, pixels)."""
+        return np.ascontiguousarray(pictures).reshape(len(pictures), self._frames, -1)
+
+
+def _picture_scratch(encoder: PictureEncoder, most_rows: int) -> PictureScratch:
+    """Return zeroed scratch of a seat for calls of up to so many rows."""
+    layers, places = _linear_layers(encoder), encoder.places()
+    pixels = places[0] * layers[0].in_features
+    at_once = min(most_rows, max(1, _PATCH_BYTES // (4 * pixels)))
+    outputs = sum(count * layer.out_features for count, layer in zip(places[:-1], layers))
+    return PictureScratch(
+        transposed=np.zeros(sum(layer.weight.numel() for layer in layers), np.float32),
+        pixels=np.zeros(at_once * pixels, np.uint8),
+        patches=np.zeros((at_once * places[0], layers[0].in_features), np.float32),
+        hidden=np.zeros(most_rows * outputs, np.float32),
+        above=np.zeros(most_rows * layers[-1].in_features, np.float32),
+        below=np.zeros((2, at_once * places[0] * layers[0].out_features), np.float32),
+    )
+
+
+def _linear_layers(encoder: PictureEncoder) -> list[nn.Linear]:
+    """Return all layers, from the pixels on."""
+    return [layer for layer in encoder.modules() if isinstance(layer, nn.Linear)]
+
+
+def _layer_table(name: str, encoder: PictureEncoder, parameters: FlatParameters) -> np.ndarray:
+    """Return the table of the layers, (l, 6) int64, as the kernels expect it."""
+    names = ("patches", *(f"squares.{number}" for number in range(len(encoder.squares))), "last")
+    places, layers = encoder.places(), _linear_layers(encoder)
+    below = itertools.accumulate((count * layer.out_features for count, layer in zip(places, layers)), initial=0)
+    starts = ([parameters.offsets[f"encoders.{name}.{part}.{kind}"] for kind in ("weight", "bias")] for part in names)
+    return np.array(
+        [
+            [count, layer.out_features, layer.in_features, *start, total]
+            for count, layer, start, total in zip(places, layers, starts, below)
+        ],
+        np.int64,
+    )
 
 
 def make_network(

@@ -29,20 +29,16 @@ class StoredSteps(Protocol):
     @property
     def flat_observations(self) -> Mapping[str, np.ndarray]:
         """Name to (n, *shape), or more rows; without stacks row s is the observation of step s."""
-        ...
 
     @property
     def learning_fields(self) -> LearningFields[np.ndarray]:
         """What the loss needs besides observations, (n,) each."""
-        ...
 
     def observation_buffers(self, count: int) -> dict[str, Tensor]:
         """Allocate room for ``count`` observations, or stacks of them, by name."""
-        ...
 
     def gather(self, steps: Tensor, out: Mapping[str, Tensor]) -> None:
         """Write the observations of b steps, (b,) int64, or stacks of them, to ``out``, (b, ...) by name."""
-        ...
 
 
 class Actor(Protocol):
@@ -50,15 +46,12 @@ class Actor(Protocol):
 
     def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,), float32, for n observations; the seat's next call overwrites them."""
-        ...
 
     def load(self) -> None:
         """Take over the parameters in host memory, which were changed there."""
-        ...
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the scratch."""
-        ...
 
 
 class Network(Actor, Protocol):
@@ -74,4 +67,3 @@ class Network(Actor, Protocol):
             out: (p,) float32, written: the gradient in all parameters.
             sums: (6,) float64, written: sums over the n steps of the terms of ``UpdateStatistics``.
         """
-        ...

@@ -18,9 +18,9 @@ from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, plain
 from nclone_env.options import flat
 from nclone_env.train.reports.report import RESULT_COLUMNS
 from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
-from nclone_env.train.runs.checkpoint import Checkpoint, check_results, load_checkpoint, restore_config
+from nclone_env.train.runs.checkpoint import check_results, load_checkpoint, restore_config
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.folder import checkpoint_file
+from nclone_env.train.runs.policy_files import checkpoint_file
 
 _OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval")
 """Fields of the configuration that do not say what was tried."""
@@ -139,7 +139,11 @@ def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
     for folder in folders:
         try:
             path = checkpoint_file(folder)
-            run = _record(path, load_checkpoint(path))
+            content = load_checkpoint(path)
+            config = flat(restore_config(content, path))
+            check_results(content, path)
+            results = _read_results(path.parent / "evaluation.csv", content.counters.get("timesteps", 0))
+            run = RunRecord(path.parent, config, Rows.of(content.curve), results)
         except CheckpointError as error:
             reasons.append(str(error))
             continue
@@ -314,18 +318,6 @@ def write_csv(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path) -> Non
     write_rows(path, rows)
 
 
-def _record(path: Path, content: Checkpoint) -> RunRecord:
-    """Return what is known of a run.
-
-    Raises:
-        CheckpointError: if a part of the checkpoint is damaged.
-    """
-    config = flat(restore_config(content, path))
-    check_results(content, path)
-    results = _read_results(path.parent / "evaluation.csv", content.counters.get("timesteps", 0))
-    return RunRecord(path.parent, config, Rows.of(content.curve), results)
-
-
 def _read_results(path: Path, timesteps: int) -> dict[str, dict[str, float]]:
     """Return success rates after so many timesteps, of no other evaluation, by mode and level; empty without any."""
     results: dict[str, dict[str, float]] = {}
@@ -334,26 +326,18 @@ def _read_results(path: Path, timesteps: int) -> dict[str, dict[str, float]]:
             with open_regular(path, _MOST_BYTES) as file:
                 text = file.read().decode()
             for row in csv.DictReader(text.splitlines()):
-                if int(row["timesteps"]) == timesteps:
-                    results.setdefault(plain(row["mode"]), {})[plain(row["level"])] = _success_of(row["success_rate"])
+                if int(row["timesteps"]) != timesteps:
+                    continue
+                rate = float(row["success_rate"])
+                if not 0 <= rate <= 1:
+                    raise ValueError(f"a success rate of {rate}")
+                results.setdefault(plain(row["mode"]), {})[plain(row["level"])] = rate
         except OSError as error:
             raise CheckpointError(f"{path}: expected a table of results, got {error.strerror}") from error
         except (ValueError, TypeError, KeyError, csv.Error) as error:  # UnicodeDecodeError is a ValueError
             expected = f"a table with the columns {', '.join(RESULT_COLUMNS)}"
             raise CheckpointError(f"{path}: expected {expected}, got another; evaluate the run again") from error
     return results
-
-
-def _success_of(text: str) -> float:
-    """Return a success rate.
-
-    Raises:
-        ValueError: if it is none.
-    """
-    rate = float(text)
-    if not 0 <= rate <= 1:
-        raise ValueError(f"a success rate of {rate}")
-    return rate
 
 
 def _known(curve: Sequence[Mapping[str, float]], column: str) -> np.ndarray:

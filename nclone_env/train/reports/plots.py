@@ -10,7 +10,7 @@ from typing import Any
 from nclone_env._files import fill_file
 from nclone_env._optional import optional_module
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.reports.comparison import Band, RunGroup, shown
+from nclone_env.train.reports.comparison import RunGroup, shown
 
 _SUCCESS, _RETURN = "success of recent episodes", "mean return of recent episodes"
 _COLUMNS = {
@@ -58,7 +58,9 @@ def write_learning_curve(
         labels.append((random, f"random actions: {random:.1%}", _GREY))
     known = [row["timesteps"] for row in rows if not math.isnan(row["success_rate"])]
     if rows and (not known or known[0] > timesteps[0]):
-        _say_nothing_ended(upper, known[0] if known else timesteps[-1])
+        until = known[0] if known else timesteps[-1]
+        upper.axvspan(0, until, color="0.94", linewidth=0)
+        upper.text(until / 2, 0.5, "no episode\nhad ended yet", ha="center", va="center", color=_GREY, fontsize="small")
     lower.plot(timesteps, [row["mean_return"] for row in rows], color=_COLOURS[0])
     upper.set_xlim(0, timesteps[-1] if rows else 1)
     _label_at_the_edge(upper, labels)
@@ -77,12 +79,6 @@ def _draw_columns(axes: Any, rows: Sequence[Mapping[str, float]]) -> list[tuple[
             axes.plot(times, values, color=colour, linewidth=0.8 if thin else 1.6, marker=mark)
             labels.append((values[-1], f"{label}: {values[-1]:.1%}", colour))
     return labels
-
-
-def _say_nothing_ended(axes: Any, until: float) -> None:
-    """Shade the time before the first episode ended."""
-    axes.axvspan(0, until, color="0.94", linewidth=0)
-    axes.text(until / 2, 0.5, "no episode\nhad ended yet", ha="center", va="center", color=_GREY, fontsize="small")
 
 
 def _label_at_the_edge(axes: Any, labels: Sequence[tuple[float, str, str]]) -> None:
@@ -123,7 +119,9 @@ def write_comparison(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path)
             count = len(group.runs)
             label = f"{group.label} ({count} seed{'s' if count > 1 else ''})"
             for panel, column in ((upper, "success_rate"), (lower, "mean_return")):
-                _draw_band(panel, group.band(column), label, colour)
+                band = group.band(column)
+                panel.plot(band.timesteps, band.mean, label=label, color=colour)
+                panel.fill_between(band.timesteps, band.least, band.most, color=colour, alpha=0.2, linewidth=0)
         upper.set_xlim(left=0)
         _put_legend_below(upper, lower)
     _save(figure, path)
@@ -145,11 +143,6 @@ def _put_legend_below(upper: Any, lower: Any) -> None:
     legend = lower.legend(handles, labels, fontsize="small", frameon=False, **place)
     for text in legend.get_texts():
         text.set_parse_math(False)  # names of files may contain dollar signs
-
-
-def _draw_band(axes: Any, band: Band, label: str, colour: Any) -> None:
-    axes.plot(band.timesteps, band.mean, label=label, color=colour)
-    axes.fill_between(band.timesteps, band.least, band.most, color=colour, alpha=0.2, linewidth=0)
 
 
 def _panels(columns: int, height: float) -> tuple[Any, Any]:

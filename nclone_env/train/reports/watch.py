@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -12,7 +13,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env import NPlusPlusEnv, playable_levels
 from nclone_env.level import Level
 from nclone_env.replay import WatchedRun
-from nclone_env.train.collect.evaluate import Chooser, LevelResult, Mode
+from nclone_env.train.collect.evaluate import LevelResult, Mode, chooser
 from nclone_env.train.network.policy import ActorCritic
 
 
@@ -35,15 +36,16 @@ def episode_inputs(
 ) -> Iterator[int]:
     """Play an episode on a level; yield the input byte of each frame."""
     config = environment.replace(levels=(level,), mirrored=False, render_mode=None)
-    choose = Chooser(policy, mode, 1, seed)
+    choose = chooser(policy, mode, 1, seed)
     with closing(NPlusPlusEnv(config)) as env:
         observation, _ = env.reset(seed=seed)
-        ended = False
-        while not ended:
-            action = int(choose({name: np.asarray(array)[None] for name, array in observation.items()})[0])
+        for step in itertools.count():
+            batch = {name: np.asarray(array)[None] for name, array in observation.items()}
+            action = int(choose(batch, np.ones(1, np.bool_), step)[0])
             observation, _, terminated, truncated, info = env.step(action)
             yield from (INPUT_OF_ACTION[action],) * info["frames"]
-            ended = terminated or truncated
+            if terminated or truncated:
+                break
 
 
 def evaluated_run(episode: LevelResult, environment: EnvironmentConfig) -> WatchedRun:

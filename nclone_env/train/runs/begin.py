@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from gymnasium import spaces
 
-from nclone_env.errors import ConfigError
+from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.obs import frame_specs
 from nclone_env.train.collect.acting import one_thread_per_call
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
@@ -21,13 +21,12 @@ from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
-from nclone_env.train.runs.checkpoint import load_checkpoint
-from nclone_env.train.runs.fixed_options import check_resumable, initialise_policy
-from nclone_env.train.runs.folder import config_in, policy_file
-from nclone_env.train.runs.resume import Source, restore_run, saved_levels, take_over_folder
-from nclone_env.train.runs.run import Run, learner_parts, make_workers, set_up
+from nclone_env.train.runs.checkpoint import check_resumable, initialise_policy, load_checkpoint, translated
+from nclone_env.train.runs.folder import RunFolder, config_in, launchers, lock_folder_for_all, name_job
+from nclone_env.train.runs.policy_files import policy_file
+from nclone_env.train.runs.resume import Source, restore_run, save_run, saved_levels, score
+from nclone_env.train.runs.run import Run, Score, learner_parts, make_workers, set_up
 from nclone_env.train.runs.steps import compute_returns
-from nclone_env.train.runs.torchrun import lock_folder_for_all
 from nclone_env.train.runs.warm_start import warm_start
 
 
@@ -45,7 +44,8 @@ def begun_run(
     initial = None if init is None else policy_file(init)
     if resume is not None and initial is not None:
         raise ConfigError(f"init: expected none with resume, got {init}; a resumed run has its own policy")
-    locked, path = lock_folder_for_all(config, resume, overwrite, ranks)
+    job = launchers(ranks)
+    locked, path = lock_folder_for_all(config, resume, overwrite, ranks, job)
     with one_thread_per_call(), closing(locked) as folder:
         source = None if path is None else Source(path, ranks.from_first(partial(load_checkpoint, path)))
         if source is not None:
@@ -58,7 +58,7 @@ def begun_run(
             warm_up(run)
             if initial is not None:
                 initialise_policy(run.policy, run.config, initial)
-            _begin(run, source)
+            _begin(run, source, job)
             del source  # its memory
             yield run
 
@@ -68,10 +68,15 @@ def warm_up(run: Run) -> None:
 
     Episodes begin meanwhile: reset the environments afterwards.
     """
+
+    def play(seat: int, first: int, last: int) -> None:
+        for collector in run.collectors[first:last]:
+            collector.warm_up(seat)
+
     with run.hooks.stage("storage"):
         run.storage.commit()
     with run.hooks.stage("collection"):
-        run.workers.run(run.job, lambda seat, first, last: _play(run, seat, first, last), 0, len(run.collectors))
+        run.workers.run(run.job, play, 0, len(run.collectors))
         run.statistics.add(np.zeros(0, FINISHED))
     with run.hooks.stage("update" if run.device is None else f"update on {run.device}"):
         compute_returns(run)
@@ -92,12 +97,7 @@ def compile_learner(config: TrainConfig) -> None:
         make_learner(parts).warm_up()
 
 
-def _play(run: Run, seat: int, first: int, last: int) -> None:
-    for collector in run.collectors[first:last]:
-        collector.warm_up(seat)
-
-
-def _begin(run: Run, source: Source | None) -> None:
+def _begin(run: Run, source: Source | None, job: Collection[str]) -> None:
     """Begin, from a clone or not, or continue from a checkpoint; save, so that the run can be resumed from now on."""
     seed = int(np.random.SeedSequence([run.config.seed, 0]).generate_state(1)[0] >> 1)
     for collector in run.collectors:
@@ -108,5 +108,29 @@ def _begin(run: Run, source: Source | None) -> None:
     elif run.config.clone.warm_start:
         run.hooks.on_warm_start(warm_start(run))
     run.network.load()
-    take_over_folder(run, None if source is None else source.path)
-    run.curve.begin()
+    _take_over_folder(run, None if source is None else source.path, job)
+    if run.ranks.first:
+        run.curve.begin()
+
+
+def _take_over_folder(run: Run, source: Path | None, job: Collection[str]) -> None:
+    """Remove another run from the folder, or continue the one it holds; write the first checkpoint."""
+    folder = run.folder
+    continued = source is not None and source.parent.resolve() == folder.path.resolve()
+    if source is not None and continued and source.name == folder.checkpoint.name:
+        run.saved = run.counters.updates
+    if run.ranks.first and continued:
+        run.best = _best_score(folder)
+    save_run(run, replaces=not continued)
+    if run.ranks.first:
+        name_job(folder, job)
+
+
+def _best_score(folder: RunFolder) -> Score | None:
+    try:
+        if not folder.best.exists():
+            return None
+        with translated(folder.best):
+            return score(load_checkpoint(folder.best))
+    except CheckpointError:
+        return None  # to be replaced by the next one

@@ -1,4 +1,7 @@
-"""Checkpoints: the state of a run after an update in one file, loaded without executing code from it."""
+"""Checkpoints: the state of a run after an update in one file, loaded without executing code from it.
+
+A checkpoint fixes options: the inputs and the architecture of its policy, and those that its run keeps.
+"""
 
 from __future__ import annotations
 
@@ -19,16 +22,14 @@ from nclone_env import __version__
 from nclone_env._container import UNREADABLE
 from nclone_env._files import fill_file
 from nclone_env.errors import CheckpointError, ConfigError, shortened
+from nclone_env.options import Option, leaves
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic, make_policy
 from nclone_env.train.runs.curve import Rows
 
 FORMAT = 8
-_NAMED_OTHERWISE = 7
-"""The format before: the same but for the options of the run (``_options_of_7``)."""
-_ONLY = {"action_heads": "joint", "activation": "relu", "success_window": 100, "keep_last": None}
-"""Options of format 7 that are gone, with the value that this version has for good; None: any will do."""
-
+_CRITIC = "critic."
+_FILES = ("levels", "starts", "warm_start")  # their folder may have moved
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _MOST_CAUSE = 500  # characters
 
@@ -93,9 +94,6 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     fields = _read(path)
     if not isinstance(fields, dict):
         raise _error(path, "expected a checkpoint of nclone_env, got a file with other contents")
-    if fields.get("format") == _NAMED_OTHERWISE:
-        with translated(path):
-            fields = {**fields, "train_config": _options_of_7(fields["train_config"]), "format": FORMAT}
     if fields.get("format", FORMAT) != FORMAT:  # first: formats differ in their fields
         raise _error(
             path,
@@ -175,21 +173,79 @@ def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Chec
         raise _error(path, f"expected a policy for observations {dict(expected)}, got one for {got}")
 
 
-def _options_of_7(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a run from a checkpoint of format 7.
+def check_resumable(config: TrainConfig, checkpoint: Checkpoint, path: Path) -> None:
+    """Check that a run which continues from a checkpoint keeps the options that cannot change.
 
     Raises:
-        ValueError: if one has a value that this version cannot continue with.
+        CheckpointError: if one differs.
     """
-    found = dict(options)
-    for name, only in _ONLY.items():
-        value = found.pop(name, only)
-        if only is not None and value != only:
-            raise ValueError(f"{name}: expected {only!r}, the only one that this version has, got {shortened(value)}")
-    found["anneal"], entropy = found.pop("anneal_lr", True), found.pop("anneal_entropy", True)
-    if found["anneal"] != entropy:
-        raise ValueError("anneal_lr, anneal_entropy: expected equal values, the only ones that this version has")
-    return found
+    saved = restore_config(checkpoint, path)
+    found = _changed(("policy", "run"), saved, config)
+    if found is None and saved.keeps_clone != config.keeps_clone:
+        found = next(each for each in leaves(TrainConfig) if each.key == "clone_kl_coef")
+    if found is not None:
+        expected, got = (_text(found.value(each)) for each in (saved, config))
+        raise CheckpointError(
+            f"{path}: {found.key}: expected {expected}, as in the run to resume, got {got}; leave out "
+            f"{_flag(found.key)}, or begin another run with its policy by --init"
+        )
+
+
+def initialise_policy(policy: ActorCritic, config: TrainConfig, path: Path) -> None:
+    """Copy the parameters of another run's policy, except those of the value function alone.
+
+    The value function estimates returns of other levels or rewards there, so its head, and its layers if they are
+    separate, keep their initial values.
+
+    Args:
+        policy: the network of the new run, changed in place.
+
+    Raises:
+        CheckpointError: if the file cannot be read, or its network or observations differ.
+    """
+    checkpoint = load_checkpoint(path)
+    other = restore_config(checkpoint, path)
+    found = _changed(("policy",), other, config)
+    if found is not None:
+        name, expected, got = found.key, _text(found.value(config)), found.value(other)
+        fix = option(name, got)
+        raise CheckpointError(f"{path}: expected a policy with {name} {expected}, got {_text(got)}; pass {fix}")
+    check_observations(policy.observation_shapes, checkpoint, path)
+    own = policy.state_dict()
+    with translated(path):
+        policy.load_state_dict(
+            {name: own[name] if name.startswith(_CRITIC) else value for name, value in checkpoint.policy.items()}
+        )
+
+
+def _changed(kinds: tuple[str, ...], saved: TrainConfig, given: TrainConfig) -> Option | None:
+    """Return the first option of those that a checkpoint fixes for such reasons that differs, None if all agree."""
+    fixed = (each for each in leaves(TrainConfig) if each.fixed in kinds)
+    return next((each for each in fixed if _compared(each, saved) != _compared(each, given)), None)
+
+
+def option(name: str, value: Any) -> str:
+    """Return the option of the command line that sets a field to a value."""
+    if isinstance(value, bool):
+        return _flag(name) if value else f"--no-{_flag(name)[2:]}"
+    return f"{_flag(name)} {_text(value)}"
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        return " ".join(map(str, value)) or "none"
+    return str(value)
+
+
+def _compared(option: Option, config: TrainConfig) -> Any:
+    value = option.value(config)
+    if option.key in _FILES:
+        return tuple(Path(each).name for each in value)
+    return sorted(value) if isinstance(value, tuple) else value
 
 
 def _check_parameters(parameters: Mapping[str, Tensor]) -> None:

@@ -146,7 +146,7 @@ def _check(columns: Mapping[str, bool], values: np.ndarray, given: np.ndarray) -
 
 
 class LearningCurve:
-    """One row of scalars per update: kept in memory, sent to TensorBoard, written as CSV.
+    """One row of scalars per update: kept in memory, and from :meth:`begin` on sent to TensorBoard, written as CSV.
 
     Args:
         folder: destination of ``learning_curve.csv`` and the TensorBoard files.
@@ -202,25 +202,12 @@ class LearningCurve:
             table.writerows(self.rows)
 
     def _show(self, row: Row) -> None:
-        """Send a row to TensorBoard."""
-        assert self._writer is not None, "append() was called before begin()"
+        """Send a row to TensorBoard, if its file is open."""
+        if self._writer is None:
+            return
         with naming(self._events):
             for name, value in row.items():
                 self._writer.add_scalar(name, value, int(row["timesteps"]))
-
-
-class KeptCurve(LearningCurve):
-    """The learning curve in ranks other than 0: kept in memory only."""
-
-    def begin(self) -> None:
-        """Open nothing."""
-
-    def write_csv(self) -> Path:
-        """Write nothing."""
-        return self.folder / "learning_curve.csv"
-
-    def _show(self, row: Row) -> None:
-        """Show nothing."""
 
 
 def _await_later_name(folder: Path) -> None:

@@ -25,8 +25,7 @@ from nclone_env.train.collect.environments import (
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.levels.generated import held_out_count
-from nclone_env.train.levels.split import run_levels
+from nclone_env.train.levels.sources import held_out_count, run_levels
 from nclone_env.train.network.device import learning_device
 from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
@@ -134,8 +133,8 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
     The policy has arbitrary parameters: initial ones would cost time, threads and random numbers.
     """
     config = config.replace(num_threads=count)
-    levels, held_out = _example_levels(config)
-    environment = config.unstacked_environment.replace(levels=levels)
+    levels, held_out = run_levels(config)  # made ones are represented by one that has everything
+    environment = config.unstacked_environment.replace(levels=(*levels, *[everything()] * config.streams))
     with closing(_begun(make_envs(environment, count))) as envs:
         device = _device(config, ranks)
         with _NOWHERE:
@@ -156,7 +155,8 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
         return _begun(make_envs(environment, num_envs))
 
     num_envs = len(ranks.share(config.num_envs))
-    measured = make_held_out(config, num_envs, held_out, make_begun, network, workers)
+    measured_levels: tuple[LevelSource, ...] = (*held_out, *[everything()] * held_out_count(config))
+    measured = make_held_out(config, num_envs, measured_levels, make_begun, network, workers)
     if measured is not None:
         with closing(measured):
             parts.append(measured.memory())
@@ -167,12 +167,6 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
 def _device(config: TrainConfig, ranks: Ranks) -> torch.device | None:
     """Return a device in place of a run's, whose arrays take no memory."""
     return None if learning_device(config, ranks) is None else _NOWHERE
-
-
-def _example_levels(config: TrainConfig) -> tuple[tuple[LevelSource, ...], tuple[LevelSource, ...]]:
-    """Return levels to train on and held-out ones; generated levels are represented by one that has everything."""
-    levels, held_out = run_levels(config)
-    return (*levels, *[everything()] * config.streams), (*held_out, *[everything()] * held_out_count(config))
 
 
 def _begun(envs: VectorEnvironment) -> VectorEnvironment:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from nclone_env.errors import NonFiniteError
-from nclone_env.train.collect.collector import Collector
 from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.runs.run import Run
 
@@ -49,7 +48,8 @@ def _culprit(run: Run) -> str | None:
     for name, array in _arrays(run):
         places = np.argwhere(~np.isfinite(array))
         if len(places):
-            return f"{name} is {array[tuple(places[0])]} {_place(run, places)}{_parameters_too(run, name)}"
+            cause = _parameters(run) if name in ("value", "log probability") else ""
+            return f"{name} is {array[tuple(places[0])]} {_place(run, places)}{cause}"
     return None
 
 
@@ -72,37 +72,31 @@ def _place(run: Run, places: np.ndarray) -> str:
     step, index = places[0, :2]
     steps = np.unique(places[:, :2], axis=0)
     levels = sorted({level for place in steps[:_MOST_EXAMINED] for level in _level(run, *place)})
-    more = f" and {len(levels) - _MOST_NAMED} more" if len(levels) > _MOST_NAMED else ""
-    played = f", on {', '.join(levels[:_MOST_NAMED])}{more}" if levels else ""
+    played = f", on {_listed(levels)}" if levels else ""
     others = f" ({len(steps)} steps in all)" if len(steps) > 1 else ""
     number = run.collectors[0].first + index
     return f"at step {step} of the rollout in environment {number}{others}{played}"
 
 
-def _level(run: Run, step: int, index: int) -> Iterator[str]:
-    """Yield the name of the level that an environment plays at a step, if it is known."""
-    collector = next(group for group in run.collectors if group.columns.first <= index < group.columns.last)
-    level = _level_index(collector, step, index - collector.columns.first)
-    if level is not None:
-        yield collector.envs.level_names[level]
-
-
-def _level_index(collector: Collector, step: int, index: int) -> int | None:
-    places = collector.episodes.places
-    later = np.flatnonzero((places[:, 1] == index) & (places[:, 0] >= step))
-    if len(later):
-        return int(collector.episodes.episodes["level"][later[0]])
-    began = bool(((places[:, 1] == index) & (places[:, 0] == collector.columns.storage.num_steps - 1)).any())
-    return None if began else int(collector.levels[index])  # of the last step: the next one's level is not known yet
-
-
-def _parameters_too(run: Run, name: str) -> str:
-    """Name the parameters that are not finite if they may be the cause."""
-    return _parameters(run) if name in ("value", "log probability") else ""
+def _level(run: Run, step: int, index: int) -> list[str]:
+    """Return the name of the level that an environment plays at a step, if it is known."""
+    group = next(group for group in run.collectors if group.columns.first <= index < group.columns.last)
+    own, names = index - group.columns.first, group.envs.level_names
+    ends = group.episodes.places[:, 0][group.episodes.places[:, 1] == own]
+    levels = group.episodes.episodes["level"][group.episodes.places[:, 1] == own]
+    if (ends >= step).any():
+        return [names[levels[ends >= step][0]]]
+    if run.config.num_steps - 1 in ends:  # the next episode has no step yet
+        return []
+    return [names[group.levels[own]]]
 
 
 def _parameters(run: Run) -> str:
     views = run.parameters.views(run.parameters.vector)
     broken = [name for name, view in views.items() if not np.isfinite(view).all()]
-    more = f" and {len(broken) - _MOST_NAMED} more" if len(broken) > _MOST_NAMED else ""
-    return f"; not finite by now: parameters {', '.join(broken[:_MOST_NAMED])}{more}" if broken else ""
+    return f"; not finite by now: parameters {_listed(broken)}" if broken else ""
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more

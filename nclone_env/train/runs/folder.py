@@ -1,36 +1,41 @@
 """The folder of a run: chosen so that no two runs mix, and locked while one of them writes to it.
 
-Policies that ship with the package are files here too, by name: each a checkpoint without what only training needs, and
-a card.
+A job that ``torchrun`` restarts after the loss of a rank continues the run that it began. The folder of a run names
+the ``torchrun`` processes of its job. A restarted job looks for a folder that names one of its own, so it continues no
+run of another job, not even if its first attempt failed because the folder held that run.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
-import tomllib
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from nclone_env._files import FileLock, naming, remove_temporaries, temporary_beside
-from nclone_env.errors import CheckpointError, ConfigError, RunFolderError, did_you_mean, shortened
+from torch import distributed
+
+from nclone_env._files import FileLock, naming, remove_temporaries, temporary_beside, write_file
+from nclone_env.errors import RunFolderError
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.runs.hub import HUB, hub_file
+from nclone_env.train.ranks import Ranks
+from nclone_env.train.runs.policy_files import LATEST, checkpoint_file
 
-LATEST, BEST = "checkpoint.pt", "best.pt"
+BEST = "best.pt"
 _CURVE, _LEVELS, _EVENTS = "learning_curve.csv", "levels.csv", "tensorboard"
 _REPORTS = ("learning_curve.png", "evaluation.txt", "evaluation.csv", "episode.mp4")
 _LOCK = ".lock"
-JOB = ".job"
-"""File that names the launchers of a job of several processes, one a line; see ``train.runs.torchrun``."""
-BUNDLED = Path(__file__).parents[2] / "policies"
-_WEIGHTS = ".pt"
+_JOB = ".job"
+"""File that names the launchers of a job of several processes, one a line."""
 
 
 class RunFolder:
     """A folder that this process alone trains in, until :meth:`close` or the end of the process.
+
+    Args:
+        lock: False in ranks other than 0, whose folder rank 0 has locked.
 
     Attributes:
         path: the folder.
@@ -39,8 +44,11 @@ class RunFolder:
         RunFolderError: if another process is training in it.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, lock: bool = True):
         self.path = path
+        self._lock: FileLock | None = None
+        if not lock:
+            return
         path.mkdir(parents=True, exist_ok=True)
         try:
             self._lock = FileLock(path / _LOCK)
@@ -73,36 +81,24 @@ class RunFolder:
         Args:
             write: writes the checkpoint, given its path.
         """
-        if not holds_run(self.path):
+        if not _holds_run(self.path):
             return
         with naming(self.checkpoint), temporary_beside(self.checkpoint) as temporary:
             write(temporary)
-            for name in (BEST, _CURVE, _LEVELS, JOB, *_REPORTS):
+            for name in (BEST, _CURVE, _LEVELS, _JOB, *_REPORTS):
                 (self.path / name).unlink(missing_ok=True)
             shutil.rmtree(self.path / _EVENTS, ignore_errors=True)
             temporary.replace(self.checkpoint)
 
     def close(self) -> None:
         """Release the folder; remove it if nothing was written to it."""
-        holds = holds_run(self.path)
+        if self._lock is None:
+            return
+        holds = _holds_run(self.path)
         self._lock.release(remove=not holds)
         if not holds:
             with suppress(OSError):  # not empty
                 self.path.rmdir()
-
-
-class SharedFolder(RunFolder):
-    """The folder of a run as ranks other than 0 know it: its paths only.
-
-    Args:
-        path: the folder, which rank 0 has locked.
-    """
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def close(self) -> None:
-        """Leave the folder to rank 0."""
 
 
 def lock_folder(config: TrainConfig, source: Path | None = None, overwrite: bool = False) -> RunFolder:
@@ -118,7 +114,7 @@ def lock_folder(config: TrainConfig, source: Path | None = None, overwrite: bool
     Raises:
         RunFolderError: if the folder holds another run, or another process is training in it.
     """
-    named = named_folder(config, source)
+    named = _named_folder(config, source)
     base = named or config.run_folder
     if named or overwrite:
         folder = RunFolder(base)
@@ -132,17 +128,19 @@ def lock_folder(config: TrainConfig, source: Path | None = None, overwrite: bool
     for number in itertools.count(1):
         with suppress(RunFolderError):  # another process is training in it
             folder = RunFolder(base if number == 1 else base.with_name(f"{base.name}-{number}"))
-            if not holds_run(folder.path):
+            if not _holds_run(folder.path):
                 return folder
             folder.close()
     raise AssertionError
 
 
-def named_folder(config: TrainConfig, source: Path | None) -> Path | None:
+def _named_folder(config: TrainConfig, source: Path | None) -> Path | None:
     """Return the folder that a run must use, None if it may choose one."""
     if config.name:
         return config.run_folder
-    return None if source is None else _parent(source)
+    if source is None or source.parent.name not in ("", ".."):
+        return source and source.parent
+    return source.resolve().parent  # so that it has a name of its own
 
 
 def config_in(folder: RunFolder, config: TrainConfig) -> TrainConfig:
@@ -150,36 +148,14 @@ def config_in(folder: RunFolder, config: TrainConfig) -> TrainConfig:
     return config.replace(output=folder.path.parent, name=folder.path.name)
 
 
-def checkpoint_file(path: str | Path) -> Path:
-    """Return the checkpoint that is meant by a file or by the folder of a run.
-
-    Raises:
-        CheckpointError: if there is no such file.
-    """
-    path = Path(path)
-    file = path / LATEST if path.is_dir() else path
-    if not file.is_file():
-        hint = f"; to begin a new run with this policy pass --init {path}" if is_named(path) else ""
-        raise CheckpointError(
-            f"{file}: expected a checkpoint file, but the file does not exist; "
-            f"pass the folder of a run or a checkpoint in it{hint}"
-        )
-    return file
-
-
-def holds_run(path: Path) -> bool:
+def _holds_run(path: Path) -> bool:
     """Return whether a folder holds files of a run."""
-    return path.is_dir() and any(_is_part(entry.name) for entry in path.iterdir())
-
-
-def _is_part(name: str) -> bool:
-    """Return whether only a run has files of this name."""
-    return name in (LATEST, BEST, _CURVE, _EVENTS)
+    return path.is_dir() and any(entry.name in (LATEST, BEST, _CURVE, _EVENTS) for entry in path.iterdir())
 
 
 def _check_free(path: Path, source: Path | None) -> None:
     """Check that a run in this folder mixes with no other: the folder is free, or the run is continued from its end."""
-    if not holds_run(path) or (source is not None and source.name == LATEST and _same(source.parent, path)):
+    if not _holds_run(path) or (source is not None and source.name == LATEST and _same(source.parent, path)):
         return
     if source is not None and _same(source.parent, path):
         if not (path / LATEST).exists():
@@ -196,50 +172,68 @@ def _same(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-def _parent(source: Path) -> Path:
-    """Return the folder of a file such that it has a name of its own."""
-    return source.parent if source.parent.name not in ("", "..") else source.resolve().parent
+def launchers(ranks: Ranks) -> frozenset[str]:
+    """Return the ``torchrun`` processes that started the ranks; empty without ``torchrun``.
+
+    They live on when ranks are restarted. On several machines one of them may be lost.
+    """
+    return frozenset(filter(None, ranks.exchange(_launcher())))
 
 
-def bundled_names() -> tuple[str, ...]:
-    """Return the names of the policies that ship with the package, in alphabetical order."""
-    return tuple(sorted(path.stem for path in BUNDLED.glob(f"*{_WEIGHTS}")))
+def lock_folder_for_all(
+    config: TrainConfig, resume: str | Path | None, overwrite: bool, ranks: Ranks, job: Collection[str]
+) -> tuple[RunFolder, Path | None]:
+    """Choose and lock the folder of a run for all ranks, and the checkpoint to continue from.
 
-
-def policy_file(path: str | Path) -> Path:
-    """Return the checkpoint that is meant by a file, the folder of a run, or the name of a bundled policy or ``hub:``.
-
-    A checkpoint of the user has precedence over a bundled policy of the same name.
+    Args:
+        job: the result of :func:`launchers`.
 
     Raises:
-        CheckpointError: if there is no such file or policy.
+        CheckpointError: if ``resume`` does not exist.
+        RunFolderError: as :func:`lock_folder`.
     """
-    if str(path).startswith(HUB):
-        return hub_file(str(path))
-    try:
-        return checkpoint_file(path)
-    except CheckpointError as error:
-        name, known = str(path), bundled_names()
-        if name in known:
-            return BUNDLED / f"{name}{_WEIGHTS}"
-        hint = did_you_mean(name, known)
-        raise CheckpointError(f"{error}, or name a bundled policy: {', '.join(known)}{hint}") from error
+    locked = []
+
+    def choose() -> tuple[Path, Path | None]:
+        source = None if resume is None else checkpoint_file(resume)
+        source = _own_checkpoint(config, source, job) or source
+        locked.append(lock_folder(config, source, overwrite))
+        return locked[0].path, source
+
+    path, source = ranks.from_first(choose)
+    return (locked[0] if ranks.first else RunFolder(path, lock=False)), source
 
 
-def is_named(path: str | Path) -> bool:
-    """Return whether a policy is named, a bundled one or one on the hub, rather than a file of the user."""
-    return str(path).startswith(HUB) or (str(path) in bundled_names() and not Path(path).exists())
+def _own_checkpoint(config: TrainConfig, source: Path | None, job: Collection[str]) -> Path | None:
+    """Return the latest checkpoint of the run that this job began before a restart, None without one.
 
-
-def policy_card(name: str) -> dict[str, Any]:
-    """Return what is known of a bundled policy: how it was made, and its scores.
-
-    Raises:
-        ConfigError: if there is no such policy.
+    Args:
+        source: the checkpoint that it was to be resumed from.
+        job: the result of :func:`launchers`.
     """
-    known = bundled_names()
-    if name not in known:
-        raise ConfigError(
-            f"policy: expected one of {', '.join(known)}, got {shortened(name)}{did_you_mean(name, known)}"
-        )
-    return tomllib.loads((BUNDLED / f"{name}.toml").read_text(encoding="utf-8"))
+    if int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) == 0:
+        return None
+    path = _named_folder(config, source)
+    for folder in config.output.glob(f"{config.run_folder.name}*") if path is None else (path,):
+        named = (folder / _JOB).read_text().splitlines() if (folder / _JOB).is_file() else []
+        if (folder / LATEST).is_file() and not set(named).isdisjoint(job):
+            return folder / LATEST
+    return None
+
+
+def name_job(folder: RunFolder, job: Collection[str]) -> None:
+    """Note which job writes to a folder."""
+    if job:
+        write_file(folder.path / _JOB, "\n".join(sorted(job)).encode())
+
+
+def _launcher() -> str:
+    """Return what tells the parent process from all others, of other machines and times as well."""
+    if not distributed.is_torchelastic_launched():
+        return ""
+    parent = os.getppid()
+    boot = started = ""
+    with suppress(OSError):  # only Linux tells
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        started = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[19]  # clock ticks since the boot
+    return f"{socket.gethostname()} {boot} {parent} {started}"

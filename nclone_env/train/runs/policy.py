@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, did_you_mean, shortened
 from nclone_env.options import check_integer
-from nclone_env.train.collect.acting import chosen_actions
+from nclone_env.train.collect.acting import chosen_actions, policy_logits
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.runs.checkpoint import Checkpoint, check_results, load_checkpoint, restore_config, restore_policy
-from nclone_env.train.runs.folder import policy_file
+from nclone_env.train.runs.policy_files import policy_file
 
 Observation = Mapping[str, np.ndarray] | np.ndarray
 MASK = "action_mask"
@@ -44,7 +44,7 @@ class Policy:
 
         Held-out levels take the place of generated ones. They are made on first use, which may take seconds.
         """
-        from nclone_env.train.levels.generated import evaluated_levels  # half of the time of load_policy
+        from nclone_env.train.levels.sources import evaluated_levels  # half of the time of load_policy
 
         levels = self._levels or evaluated_levels(self.config)
         return self.config.evaluated_environment.replace(levels=levels)
@@ -71,7 +71,7 @@ class Policy:
         if seed is not None:
             check_integer("seed", seed, low=0, high=2**63 - 1)
             self._seed, self._step = int(seed), 0
-        actions = chosen_actions(self.network, batch, argmax, (self._seed, 0, self._step))
+        actions = chosen_actions(partial(policy_logits, self.network), batch, argmax, (self._seed, 0, self._step))
         self._step += not argmax
         return int(actions[0]) if is_one else actions
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,24 +15,20 @@ import torch
 from torch import Tensor
 
 from nclone_env._files import write_rows
-from nclone_env.errors import CheckpointError
 from nclone_env.options import flat
 from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import HeldOutLevels
 from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.levels.stream import read_levels
+from nclone_env.train.ranks import RankError
 from nclone_env.train.runs.checkpoint import (
     Checkpoint,
     check_observations,
-    load_checkpoint,
     save_checkpoint,
     translated,
 )
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.folder import RunFolder
-from nclone_env.train.runs.rank_exchange import Worlds, first_rows, gather_worlds, own_part
 from nclone_env.train.runs.run import Counters, Run, Score
-from nclone_env.train.runs.torchrun import launchers, name_job
 from nclone_env.train.runs.warm_start import reference_state, restore_reference
 
 _LEVEL_COLUMNS = (
@@ -47,6 +45,17 @@ class Source(NamedTuple):
     """Its contents."""
 
 
+@dataclass(frozen=True)
+class Worlds:
+    """Everything that the environments of a run need to go on."""
+
+    rows: dict[str, np.ndarray]
+    """The observations that the next rollout begins with, (k, N, *shape) by name, where episodes start, and which
+    environments have met the current generated levels."""
+    states: list[bytes]
+    """Snapshot of each environment."""
+
+
 def save_run(run: Run, replaces: bool = False) -> None:
     """Write the latest checkpoint, the best one if this is it, and the learning curve, unless they are written.
 
@@ -57,9 +66,9 @@ def save_run(run: Run, replaces: bool = False) -> None:
     """
     if run.saved == run.counters.updates:
         return
-    worlds = gather_worlds(run)
+    worlds = _gather_worlds(run)
     if worlds is not None:
-        checkpoint = checkpoint_of(run, worlds)
+        checkpoint = _checkpoint_of(run, worlds)
         if replaces:
             run.folder.replace_run(lambda path: save_checkpoint(path, checkpoint))
         _write(run, checkpoint)
@@ -77,19 +86,6 @@ def _write(run: Run, checkpoint: Checkpoint) -> None:
     write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
 
 
-def take_over_folder(run: Run, source: Path | None) -> None:
-    """Remove another run from the folder, or continue the one it holds; write the first checkpoint."""
-    folder, job = run.folder, launchers(run.ranks)
-    continued = source is not None and source.parent.resolve() == folder.path.resolve()
-    if source is not None and continued and source.name == folder.checkpoint.name:
-        run.saved = run.counters.updates
-    if run.ranks.first and continued:
-        run.best = _best_score(folder)
-    save_run(run, replaces=not continued)
-    if run.ranks.first:
-        name_job(folder, job)
-
-
 def score(checkpoint: Checkpoint) -> Score | None:
     """Return the score of a checkpoint, None if too few episodes have ended."""
     rows = Rows.of(checkpoint.curve)
@@ -100,19 +96,11 @@ def score(checkpoint: Checkpoint) -> Score | None:
     return None if any(map(math.isnan, values)) else values
 
 
-def _best_score(folder: RunFolder) -> Score | None:
-    try:
-        if not folder.best.exists():
-            return None
-        with translated(folder.best):
-            return score(load_checkpoint(folder.best))
-    except CheckpointError:
-        return None  # to be replaced by the next one
-
-
-def checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
+def _checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
     """Return the state of a run between two updates, given the environments of all ranks."""
-    statistics = run.statistics
+    statistics, held_out = run.statistics, {}
+    if run.held_out is not None:
+        held_out = {"digests": list(run.held_out.digests), "results": _tensor(run.held_out.results.view(np.uint8))}
     return Checkpoint(
         train_config=flat(run.config),
         observation_shapes={name: list(shape) for name, shape in run.policy.observation_shapes.items()},
@@ -130,7 +118,7 @@ def checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
             "sizes": torch.tensor([len(state) for state in worlds.states]),
         },
         curve=run.curve.rows.state(),
-        held_out=_held_out_state(run),
+        held_out=held_out,
         selection={
             name: {key: _tensor(array) for key, array in arrays.items()}
             for name, arrays in run.selection.state().items()
@@ -178,16 +166,9 @@ def restore_run(run: Run, source: Source) -> None:
 
 
 def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
-    statistics = run.statistics
-    statistics.vector_steps = state["vector_steps"]
-    _copy(statistics.counts, state["counts"])
-    _copy(statistics.recent.view(np.uint8), state["recent"])
-
-
-def _held_out_state(run: Run) -> dict[str, Any]:
-    if run.held_out is None:
-        return {}
-    return {"digests": list(run.held_out.digests), "results": _tensor(run.held_out.results.view(np.uint8))}
+    run.statistics.vector_steps = state["vector_steps"]
+    _copy(run.statistics.counts, state["counts"])
+    _copy(run.statistics.recent.view(np.uint8), state["recent"])
 
 
 def _restore_held_out(run: Run, state: dict[str, Any]) -> None:
@@ -204,13 +185,53 @@ def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
     rows = {name: tensor.numpy() for name, tensor in checkpoint.observations.items()}
     sizes, snapshots = checkpoint.environments["sizes"].tolist(), checkpoint.environments["snapshots"].numpy().tobytes()
     edges = itertools.pairwise(itertools.accumulate(sizes, initial=0))
-    own = own_part(run, Worlds(rows, [snapshots[first:last] for first, last in edges]))
+    own = _own_part(run, Worlds(rows, [snapshots[first:last] for first, last in edges]))
     states = iter(own.states)
     for collector in run.collectors:
         for index in range(collector.envs.num_envs):
             collector.envs.set_state(index, next(states))
-    for name, array in first_rows(run).items():
+    for name, array in _first_rows(run).items():
         _copy(array[: run.storage.frame_stack], torch.from_numpy(own.rows[name]))
+
+
+def _gather_worlds(run: Run) -> Worlds | None:
+    """Return the environments of all ranks to rank 0, None to the others.
+
+    Raises:
+        RankError: if the parameters of the ranks differ.
+    """
+    rows = {name: array[: run.storage.frame_stack] for name, array in _first_rows(run).items()}
+    states = [envs.get_state(i) for envs in (each.envs for each in run.collectors) for i in range(envs.num_envs)]
+    parts = run.ranks.gather((zlib.crc32(run.parameters.vector.tobytes()), rows, states))
+    if not parts:
+        return None
+    digests, all_rows, all_states = zip(*parts)
+    if len(set(digests)) > 1:
+        raise RankError(
+            f"update {run.counters.updates}: the parameters of the ranks differ; start all of them with the same "
+            "arguments and versions, on processors of the same kind, and resume from the latest checkpoint"
+        )
+    joined = {name: np.concatenate([part[name] for part in all_rows], axis=1) for name in rows}
+    return Worlds(joined, [state for part in all_states for state in part])
+
+
+def _own_part(run: Run, worlds: Worlds) -> Worlds:
+    """Return the environments of this rank.
+
+    Raises:
+        ValueError: if there are not as many environments as in the run.
+    """
+    if len(worlds.states) != run.config.num_envs:
+        raise ValueError(f"num_envs: expected {len(worlds.states)}, as when it was saved, got {run.config.num_envs}")
+    share = run.ranks.share(run.config.num_envs)
+    rows = {name: array[:, share.start : share.stop] for name, array in worlds.rows.items()}
+    return Worlds(rows, worlds.states[share.start : share.stop])
+
+
+def _first_rows(run: Run) -> Mapping[str, np.ndarray]:
+    """Return the arrays whose first rows a rollout begins with, by their names in checkpoints."""
+    met = {} if run.stream is None else {"first met": run.stream.first_met}
+    return {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts, **met}
 
 
 def _tensors(state: dict[str, Any]) -> dict[str, Any]:

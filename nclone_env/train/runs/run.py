@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -27,9 +27,8 @@ from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.learner import Learner, LearnerParts
 from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.levels.solutions import Planner
-from nclone_env.train.levels.split import level_digests, run_levels
-from nclone_env.train.levels.starts import run_starts
+from nclone_env.train.levels.solutions import Planner, run_starts
+from nclone_env.train.levels.sources import level_digests, run_levels
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.device import is_pinned, learning_device
 from nclone_env.train.network.encoders import PICTURES
@@ -37,7 +36,7 @@ from nclone_env.train.network.mlp import make_network
 from nclone_env.train.network.policy import ActorCritic, FlatParameters, make_policy
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.ranks import ALONE, Ranks
-from nclone_env.train.runs.curve import KeptCurve, LearningCurve
+from nclone_env.train.runs.curve import LearningCurve
 from nclone_env.train.runs.folder import RunFolder
 
 _GROUP_SIZE, _DEVICE_GROUP_SIZE, _SMALLEST_GROUP, _MOST_GROUPS = 128, 512, 16, 16
@@ -188,74 +187,49 @@ def set_up(
     """
     workers = make_workers(config, ranks)
     planner = Planner(workers.count, hooks)
-    levels = _choose_levels(config, planner, ranks, generated)
+    environment, held_out, stream = _choose_levels(config, planner, ranks, generated)
     with ExitStack() as undone:
-        if levels.stream is not None:
-            undone.callback(levels.stream.close)
-        run = _assemble(config, make_envs, folder, ranks, workers, planner, levels)
+        if stream is not None:
+            undone.callback(stream.close)
+        share = ranks.share(config.num_envs)
+        device = learning_device(config, ranks)
+        sizes = group_sizes(len(share), device)
+        groups = [make_envs(environment, size) for size in sizes]
+        envs = groups[0]
+        in_use = len(envs.level_names) if stream is None else stream.plan.in_use
+        spread_levels(groups, share, in_use, assign=assigns_levels(config, in_use))
+        generator = torch.Generator().manual_seed(config.seed)
+        policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
+        parameters = FlatParameters(policy)
+        storage = make_storage(config, len(share), envs, device)
+        parts = learner_parts(config, policy, parameters, storage, workers, ranks, device)
+        starts = run_starts(environment, config.starts, planner) if stream is None else stream.current.starts
+        run = Run(
+            config=config,
+            environment=environment,
+            policy=policy,
+            parameters=parameters,
+            storage=storage,
+            collectors=[
+                Collector(group, storage.columns(last - size, last), parts.network, config.seed, share.start)
+                for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
+            ],
+            learner=make_learner(parts),
+            network=parts.network,
+            workers=workers,
+            planner=planner,
+            statistics=EpisodeStatistics(envs.level_names[:in_use], config.environment.max_steps),
+            selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
+            held_out=make_held_out(config, len(share), held_out, make_envs, parts.network, workers),
+            folder=folder,
+            curve=LearningCurve(folder.path, config.num_updates),
+            ranks=ranks,
+            hooks=hooks,
+            device=device,
+            stream=stream,
+        )
         undone.pop_all()
     return run
-
-
-class _Levels(NamedTuple):
-    """The levels of a run."""
-
-    environment: EnvironmentConfig
-    """Of the environments trained in, with the levels to begin on."""
-    held_out: tuple[LevelSource, ...]
-    """Levels that are held out."""
-    stream: LevelStream | None
-    """Levels to come, if some are generated."""
-
-
-def _assemble(
-    config: TrainConfig,
-    make_envs: MakeEnvironments,
-    folder: RunFolder,
-    ranks: Ranks,
-    workers: Workers,
-    planner: Planner,
-    levels: _Levels,
-) -> Run:
-    """Build the components of :func:`set_up` that need the levels."""
-    environment, held_out, stream = levels
-    share = ranks.share(config.num_envs)
-    device = learning_device(config, ranks)
-    sizes = group_sizes(len(share), device)
-    groups = [make_envs(environment, size) for size in sizes]
-    envs = groups[0]
-    in_use = len(envs.level_names) if stream is None else stream.plan.in_use
-    spread_levels(groups, share, in_use, assign=assigns_levels(config, in_use))
-    generator = torch.Generator().manual_seed(config.seed)
-    policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
-    parameters = FlatParameters(policy)
-    storage = make_storage(config, len(share), envs, device)
-    parts = learner_parts(config, policy, parameters, storage, workers, ranks, device)
-    starts = run_starts(environment, config.starts, planner) if stream is None else stream.current.starts
-    return Run(
-        config=config,
-        environment=environment,
-        policy=policy,
-        parameters=parameters,
-        storage=storage,
-        collectors=[
-            Collector(group, storage.columns(last - size, last), parts.network, config.seed, share.start)
-            for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
-        ],
-        learner=make_learner(parts),
-        network=parts.network,
-        workers=workers,
-        planner=planner,
-        statistics=EpisodeStatistics(envs.level_names[:in_use], config.environment.max_steps),
-        selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
-        held_out=make_held_out(config, len(share), held_out, make_envs, parts.network, workers),
-        folder=folder,
-        curve=(LearningCurve if ranks.first else KeptCurve)(folder.path, config.num_updates),
-        ranks=ranks,
-        hooks=planner.hooks,
-        device=device,
-        stream=stream,
-    )
 
 
 def assigns_levels(config: TrainConfig, count: int) -> bool:
@@ -263,17 +237,18 @@ def assigns_levels(config: TrainConfig, count: int) -> bool:
     return config.curriculum == "even" and count <= config.num_envs
 
 
-def _choose_levels(config: TrainConfig, planner: Planner, ranks: Ranks, generated: Mapping[str, Any]) -> _Levels:
-    """Return the levels of a run."""
+def _choose_levels(
+    config: TrainConfig, planner: Planner, ranks: Ranks, generated: Mapping[str, Any]
+) -> tuple[EnvironmentConfig, tuple[LevelSource, ...], LevelStream | None]:
+    """Return the configuration with the levels to begin on, those held out, and the levels to come, if any are made."""
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment
-    if not config.streams:
-        named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
-        count = len(levels)
-        return _Levels(environment.replace(levels=tuple(named[:count])), tuple(named[count:]), None)
-    stream, measured = open_stream(config, environment, levels, held_out, planner, ranks, generated)
-    environment = environment.replace(levels=stream.levels, mirrored=False)
-    return _Levels(environment, (*held_out, *measured), stream)
+    if config.streams:
+        stream, measured = open_stream(config, environment, levels, held_out, planner, ranks, generated)
+        return environment.replace(levels=stream.levels, mirrored=False), (*held_out, *measured), stream
+    named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
+    count = len(levels)
+    return environment.replace(levels=tuple(named[:count])), tuple(named[count:]), None
 
 
 def make_storage(

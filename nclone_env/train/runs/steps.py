@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import nlargest
 from itertools import chain
 
@@ -18,7 +18,6 @@ from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.runs.curve import Row
 from nclone_env.train.runs.finite import check_finite
-from nclone_env.train.runs.rank_exchange import ended_episodes
 from nclone_env.train.runs.resume import save_run
 from nclone_env.train.runs.run import Run, assigns_levels
 from nclone_env.train.runs.warm_start import evaluate_reference
@@ -79,7 +78,7 @@ def collect_rollout(run: Run) -> None:
 
     run.workers.run(run.job, play, 0, len(run.collectors))
     run.statistics.vector_steps += run.config.num_steps
-    ended = list(ended_episodes(run))
+    ended = list(_ended_episodes(run))
     run.counters.episodes += sum(map(len, ended))
     ended = _on_current_levels(run, ended)
     for episodes in ended:
@@ -87,6 +86,21 @@ def collect_rollout(run: Run) -> None:
     run.selection.update(ended)
     run.counters.timesteps += run.config.batch_size
     run.counters.updates += 1
+
+
+def _ended_episodes(run: Run) -> Iterator[np.ndarray]:
+    """Yield the ``FINISHED`` records of all ranks in the rollout just collected, in an order that all ranks share.
+
+    Those of one process are the arrays of its groups. Those of several are one array, sorted by step and environment.
+    """
+    if run.ranks.count == 1:
+        for collector in run.collectors:
+            yield collector.episodes.episodes
+        return
+    records = np.concatenate([collector.episodes.episodes for collector in run.collectors])
+    places = np.concatenate([each.episodes.places + np.array([0, each.first], np.int32) for each in run.collectors])
+    all_records, all_places = (np.concatenate(column) for column in zip(*run.ranks.exchange((records, places))))
+    yield all_records[np.lexsort(all_places.T[::-1])]
 
 
 def _on_current_levels(run: Run, ended: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -110,27 +124,17 @@ def update_policy(run: Run) -> UpdateStatistics:
     Raises:
         NonFiniteError: if the result is not finite.
     """
-    number = run.counters.updates
-    rate, entropy = learning_rate(run.config, number), entropy_coefficient(run.config, number)
+    number, ppo = run.counters.updates, run.config.ppo
+    rate, entropy = (annealed(run.config, each, number) for each in (ppo.learning_rate, ppo.entropy_coef))
     statistics = run.learner.update(number, rate, entropy, evaluate_reference(run))
     check_finite(run, statistics)
     run.storage.continue_from_end()
     return statistics
 
 
-def learning_rate(config: TrainConfig, update: int) -> float:
-    """Return the learning rate of an update, counted from 1."""
-    return config.ppo.learning_rate * (_remaining(config, update) if config.ppo.anneal else 1.0)
-
-
-def entropy_coefficient(config: TrainConfig, update: int) -> float:
-    """Return the coefficient of the entropy bonus in an update, counted from 1."""
-    return config.ppo.entropy_coef * (_remaining(config, update) if config.ppo.anneal else 1.0)
-
-
-def _remaining(config: TrainConfig, update: int) -> float:
-    """Return the share of the run that is left at an update, 1 at the first."""
-    return max(0.0, 1 - (update - 1) / config.num_updates)
+def annealed(config: TrainConfig, coefficient: float, update: int) -> float:
+    """Return a coefficient of the algorithm in an update, counted from 1."""
+    return coefficient * max(0.0, 1 - (update - 1) / config.num_updates) if config.ppo.anneal else coefficient
 
 
 def evaluate_held_out(run: Run) -> Row:
@@ -160,7 +164,7 @@ def log_update(
             "episodes": run.counters.episodes,
             **run.statistics.summary(),
             **statistics._asdict(),
-            "learning_rate": learning_rate(run.config, run.counters.updates),
+            "learning_rate": annealed(run.config, run.config.ppo.learning_rate, run.counters.updates),
             "steps_per_second": run.config.batch_size / (collecting + learning),
             "collect_seconds": collecting,
             "learn_seconds": learning,

@@ -9,8 +9,7 @@ from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.collect.episodes import FINISHED, EpisodeStatistics
 from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.levels.curriculum import LevelCurriculum
-from nclone_env.train.levels.solutions import Planner
-from nclone_env.train.levels.starts import run_starts
+from nclone_env.train.levels.solutions import Planner, run_starts
 from nclone_env.train.loop import train
 from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.steps import collect_rollout
@@ -48,7 +47,7 @@ def test_without_curriculum_and_starts_nothing_is_touched():
     group = Group()
     selection = EpisodeSelection([group], 3)
     selection.update([ended((0, -1, True))])
-    selection.apply()
+    selection.restore({})
     assert group.calls == []
     assert selection.weights is None
     assert selection.state() == {}

@@ -1,4 +1,4 @@
-"""Level weights follow success and learning progress, and reach a goal sooner than equal weights."""
+"""Level weights follow success and learning progress, and reach a goal sooner than equal weights; starts move back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.errors import ConfigError
-from nclone_env.train.levels.curriculum import LevelCurriculum
+from nclone_env.train.levels.curriculum import BackwardStarts, LevelCurriculum
 
 SOLVED, HOPELESS, RISING, FALLING, EVEN, UNSEEN = range(6)
 
@@ -44,7 +44,7 @@ def test_weights_are_probabilities_above_the_floor(batches, floor):
     assert weights.dtype == np.float64
     assert weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert (weights >= floor / 9 * (1 - 1e-12)).all()
-    unseen = curriculum.episodes == 0
+    unseen = curriculum.state()["episodes"] == 0
     assert (curriculum.scores()[unseen] == 1.0).all()
     assert (weights[unseen] == weights.max()).all()
 
@@ -91,8 +91,8 @@ def test_rates_and_counts():
     curriculum = LevelCurriculum(3)
     assert np.isnan(curriculum.success_rates()).all()
     curriculum.update(np.array([1, 1, 1, 2]), np.array([True, False, True, False]))
-    assert curriculum.episodes.tolist() == [0, 3, 1]
-    assert curriculum.successes.tolist() == [0, 2, 0]
+    assert curriculum.state()["episodes"].tolist() == [0, 3, 1]
+    assert curriculum.state()["successes"].tolist() == [0, 2, 0]
     assert curriculum.success_rates()[1:] == pytest.approx([2 / 3, 0.0])
     assert curriculum.memory().total_bytes == 6 * 3 * 8
 
@@ -207,3 +207,96 @@ def test_a_curriculum_that_is_all_floor_gains_nothing():
         Learner(s).episodes_to_goal(LevelCurriculum(100, floor=1.0)) / Learner(s).episodes_to_goal(None) for s in (0, 1)
     ]
     assert ratio == pytest.approx([1.0, 1.0])
+
+
+# Backward starts: level 0 has four states (0 to 3), level 1 none, level 2 two (4 and 5)
+
+STATE_LEVELS = np.array([0, 0, 0, 0, 2, 2])
+
+
+def backward() -> BackwardStarts:
+    return BackwardStarts(STATE_LEVELS, 3)
+
+
+def play_from(starts: BackwardStarts, start: int, level: int, success: bool, episodes: int = 1) -> bool:
+    changed = [starts.update(np.array([start]), np.array([level]), np.array([success])) for _ in range(episodes)]
+    return any(changed)
+
+
+def test_the_last_states_are_used_first():
+    starts = backward()
+    assert starts.state()["ahead"].tolist() == [4, 0, 2]
+    assert starts.shares() == pytest.approx([0, 0, 0, 0.8, 0, 0.8])
+
+
+def test_the_start_moves_back_as_success_passes_the_threshold():
+    starts = backward()
+    assert not play_from(starts, 3, 0, True, 9)
+    assert play_from(starts, 3, 0, True)
+    assert starts.state()["ahead"].tolist() == [3, 0, 2]
+    assert starts.shares() == pytest.approx([0, 0, 0.4, 0.4, 0, 0.8])
+    assert not play_from(starts, 3, 0, True, 50)  # only the earliest state moves the start
+    assert play_from(starts, 2, 0, True, 10)
+    assert play_from(starts, 1, 0, True, 10)
+    assert starts.shares() == pytest.approx([0.8 / 3] * 3 + [0, 0, 0.8])
+    assert play_from(starts, 0, 0, True, 10)
+    assert starts.state()["ahead"].tolist() == [0, 0, 2]
+    assert starts.shares() == pytest.approx([0, 0, 0, 0, 0, 0.8])
+    assert not play_from(starts, 0, 0, True, 50)
+
+
+@pytest.mark.parametrize(("wins", "moves"), [(7, True), (3, False)])
+def test_the_threshold_decides(wins, moves):
+    starts = backward()
+    for number in range(100):
+        play_from(starts, 3, 0, number % 10 < wins)
+    assert (starts.state()["ahead"][0] < 4) == moves
+
+
+def test_failures_forgotten_over_time_do_not_hold_a_level_back():
+    starts = backward()
+    assert not play_from(starts, 3, 0, False, 500)
+    assert play_from(starts, 3, 0, True, 10)
+
+
+def test_success_from_the_start_of_the_level_ends_it():
+    starts = backward()
+    assert not play_from(starts, -1, 0, False, 20)
+    assert play_from(starts, -1, 0, True, 10)
+    assert starts.state()["ahead"].tolist() == [0, 0, 2]
+    assert not play_from(starts, -1, 1, True, 20)  # without start states nothing changes
+
+
+def test_a_level_moves_by_one_state_an_update_whatever_the_order():
+    rng = np.random.default_rng(0)
+    begun, levels = np.array([3] * 60 + [5] * 40), np.array([0] * 60 + [2] * 40)
+    success = np.arange(100) % 3 > 0
+    results = []
+    for _ in range(5):
+        starts, order = backward(), rng.permutation(100)
+        assert starts.update(begun[order], levels[order], success[order])
+        results.append({name: array.tobytes() for name, array in starts.state().items()})
+        assert starts.state()["ahead"].tolist() == [3, 0, 1]
+    assert results == results[:1] * 5
+
+
+def test_restored_starts_go_on_bit_for_bit():
+    rng = np.random.default_rng(1)
+    starts, fresh, other = backward(), backward(), backward()
+    play_from(starts, 3, 0, True, 14)
+    state = starts.state()
+    fresh.restore(state)
+    for _ in range(30):
+        chosen = rng.integers(0, 6, 4)
+        batch = chosen, STATE_LEVELS[chosen], rng.random(4) < 0.4
+        assert starts.update(*batch) == fresh.update(*batch)
+        other.update(*batch)
+    assert {name: array.tobytes() for name, array in starts.state().items()} == {
+        name: array.tobytes() for name, array in fresh.state().items()
+    }
+    assert starts.state()["earliest"].tobytes() != other.state()["earliest"].tobytes()
+    assert state["ahead"].tolist() == [3, 0, 2]  # a copy
+    with pytest.raises(
+        ConfigError, match=r"state\['ahead'\]: expected int64 of shape \(3,\), got int64 of shape \(4,\)"
+    ):
+        starts.restore(BackwardStarts(STATE_LEVELS, 4).state())

@@ -1,14 +1,17 @@
 """Solutions of the levels of a run: recorded, known, of mirror images, planned."""
 
 import shutil
+from typing import Any
 
 import numpy as np
 import pytest
 
-from nclone_env.config import EnvironmentConfig
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.config import EnvironmentConfig, ObservationConfig
 from nclone_env.constants import CELEBRATING, INPUT_RIGHT
+from nclone_env.env.compiled.records import PLAYING, WON
 from nclone_env.env.levels import playable_levels
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, InputsError, UnknownLevelError
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
@@ -19,8 +22,16 @@ from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.solver import solve
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.simulate import simulate
-from nclone_env.train.levels.solutions import Planner, find, mirrored_solutions, recorded_solutions
-from nclone_env.train.levels.starts import run_starts, start_states
+from nclone_env.train.hooks import Hooks
+from nclone_env.train.levels.curriculum import BackwardStarts
+from nclone_env.train.levels.solutions import (
+    Planner,
+    find,
+    mirrored_solutions,
+    recorded_solutions,
+    run_starts,
+    start_states,
+)
 
 from ..runs import config
 
@@ -183,3 +194,176 @@ def test_levels_of_equal_file_names_have_their_own_solutions(tmp_path):
         zip(levels.names, SOLUTIONS.values(), strict=True)
     )
     assert start_states(settings, found, 2).levels.tolist() == [0, 0, 1, 1]
+
+
+ACTION_OF_INPUT = {0: 0, 4: 1, 2: 2, 1: 3, 5: 4, 3: 5}
+
+
+def single(**fields) -> NPlusPlusEnv:
+    return NPlusPlusEnv(CONFIG.replace(observations="game_state", frame_skip=1, **fields))
+
+
+def outcome_of(env: NPlusPlusEnv, state: bytes, inputs: bytes) -> tuple[str, int]:
+    """Play inputs from a snapshot; return the outcome and the number of inputs played."""
+    env.reset(options={"state": state})
+    played = 0
+    for code in inputs:
+        info = env.step(ACTION_OF_INPUT[code])[4]
+        played += 1
+        if info["outcome"] != "playing":
+            break
+    return info["outcome"], played
+
+
+def along(level: str, inputs: Any, count: int, **fields: Any) -> dict[int, bytes]:
+    """Return the snapshots along a solution of one level by frame."""
+    starts = start_states(CONFIG.replace(**fields), {level: inputs}, count)
+    return dict(zip(starts.frames.tolist(), starts.states, strict=True))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_rest_of_the_solution_wins_from_every_snapshot(level):
+    env, inputs = single(), SOLUTIONS[level]
+    states = along(level, inputs, 5)
+    assert len(states) == 5
+    gaps = np.diff([0, *states, len(inputs)])
+    assert gaps.max() - gaps.min() <= 1
+    for frame, state in states.items():
+        assert outcome_of(env, state, inputs[frame:]) == ("won", len(inputs) - frame)
+        assert outcome_of(env, state, inputs[frame:-1])[0] == "playing"  # the last input is needed
+    assert outcome_of(env, states[min(states)], bytes(len(inputs)))[0] != "won"  # and so are the others
+
+
+def test_short_solutions_and_long_recordings():
+    level = LEVELS[0]
+    inputs = SOLUTIONS[level]
+    every = along(level, inputs, 10_000)
+    assert list(every) == list(range(1, len(inputs)))
+    longer = along(level, [*inputs, 0, 0, 0], 5)
+    assert longer == along(level, inputs, 5)
+    both = bytes(code | 6 if code & 4 else code for code in inputs)  # left and right together mean left
+    assert along(level, both, 5) == longer
+
+
+def test_snapshots_do_not_depend_on_the_solutions_that_are_played_together(monkeypatch):
+    levels = tuple(known_solutions())[:5]
+    solutions = {name: known_solutions()[name] for name in levels}
+    config, played = CONFIG.replace(levels=levels, max_frames=2000), []
+    hooks = Hooks(on_level=lambda what, done, count: played.append((what, done, count)))
+    together = start_states(config, solutions, 3)
+    monkeypatch.setattr("nclone_env.train.levels.solutions._TOGETHER", 2)
+    assert start_states(config, solutions, 3, hooks).states == together.states
+    assert played == [("solutions played", done, 5) for done in (2, 4, 5)]
+    assert len(set(together.states)) == 15
+
+
+def test_episodes_of_a_vector_environment_end_as_the_solution_does():
+    """Start states of two levels, with the frame skip of the configuration; the solutions hold inputs four frames."""
+    starts = start_states(CONFIG, SOLUTIONS, 4)
+    assert starts.levels.tolist() == [0] * 4 + [1] * 4
+    assert (np.diff(starts.frames.reshape(2, 4)) > 0).all()
+    envs = NPlusPlusVectorEnv(CONFIG, 8, autoreset_mode="SameStep")
+    envs.assign_levels(starts.levels)
+    shares = np.zeros(8)
+    finished = np.full(8, PLAYING)
+    control = single()
+    for number in range(8):
+        shares[:] = np.arange(8) == number
+        envs.set_starts(starts.states, shares)
+        own = starts.levels[number]
+        _, info = envs.reset(seed=0)
+        assert set(info["start"][starts.levels == own].tolist()) == {number}
+        env = NPlusPlusEnv(CONFIG)
+        env.reset(options={"state": starts.states[number]})
+        inputs = SOLUTIONS[LEVELS[own]][starts.frames[number] :]
+        assert outcome_of(control, starts.states[number], inputs)[0] == "won"
+        over = False
+        for code in inputs[::4]:
+            step = env.step(ACTION_OF_INPUT[code])
+            _, rewards, ends, stops, info = envs.step(np.full(8, ACTION_OF_INPUT[code]))
+            over = step[2] or step[3]
+            assert rewards[number] == step[1]
+            assert (ends[number], stops[number]) == step[2:4]
+            if over:
+                finished[number] = info["final_info"]["outcome"][number]
+                assert info["final_info"]["episode_return"][number] == step[4]["episode_return"]
+                break
+    assert (finished == WON).any()
+
+
+def test_start_states_are_deterministic():
+    one, two = start_states(CONFIG, SOLUTIONS, 3), start_states(CONFIG, dict(reversed(SOLUTIONS.items())), 3)
+    assert one.states == two.states
+    assert one.states != start_states(CONFIG, SOLUTIONS, 4).states[:6]
+    assert len(set(one.states)) == 6
+
+
+def test_other_settings_of_the_environment_do_not_matter():
+    stacked = CONFIG.replace(
+        observations=("game_state",), observation=ObservationConfig(frame_stack=4), action_space="multi_discrete"
+    )
+    starts = start_states(stacked, {LEVELS[1]: SOLUTIONS[LEVELS[1]]}, 2)
+    assert starts.levels.tolist() == [1, 1]
+    envs = NPlusPlusVectorEnv(stacked, 2)
+    envs.set_starts(starts.states)
+    envs.assign_levels([1, 1])
+    assert (envs.reset(seed=0)[1]["start"] >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("level", "inputs", "count", "error", "message"),
+    [
+        (LEVELS[0], SOLUTIONS[LEVELS[0]][:-1], 3, ConfigError, "reaches the exit of .*06-hop', got playing after 214"),
+        (LEVELS[0], b"", 3, ConfigError, "reaches the exit of .*06-hop', got no input after 0 frames"),
+        (LEVELS[1], bytes([2]) * 900, 3, ConfigError, "reaches the exit of .*02-minefield', got died after"),
+        (LEVELS[0], bytes(900), 3, ConfigError, "got timed_out after 300 frames; max_frames is 300"),
+        (
+            LEVELS[0],
+            bytes([2, 8]),
+            3,
+            InputsError,
+            r"expected bytes 0\.\.7 for .*06-hop', got 8 \(give up\) in frame 1",
+        ),
+        (LEVELS[0], [16], 3, InputsError, "expected bytes from 0 to 15"),
+        (LEVELS[0], SOLUTIONS[LEVELS[0]], 0, ConfigError, "count: expected a whole number from 1"),
+        ("no such level", b"", 3, UnknownLevelError, "expected a name .*, got 'no such level'"),
+    ],
+)
+def test_inputs_that_are_no_solution_are_refused(level, inputs, count, error, message):
+    with pytest.raises(error, match=message):
+        along(level, inputs, count, max_frames=300)
+
+
+def test_unknown_levels_of_solutions_are_refused():
+    with pytest.raises(UnknownLevelError, match="got 'slalom'"):
+        start_states(CONFIG, {"slalom": b""}, 3)
+
+
+def test_backward_starts_drive_an_environment_back_to_the_start():
+    """A player of the solution, who fails in one episode of four, walks the starts back to the start of each level."""
+    config = CONFIG.replace(observations="game_state", frame_skip=1, max_frames=300)
+    states = start_states(config, SOLUTIONS, 3)
+    envs = NPlusPlusVectorEnv(config, 16, autoreset_mode="NextStep")
+    starts = BackwardStarts(states.levels, 2)
+    envs.set_starts(states.states, starts.shares())
+    table = np.zeros((2, 400), int)
+    for row, name in enumerate(LEVELS):
+        table[row, : len(SOLUTIONS[name])] = [ACTION_OF_INPUT[code] for code in SOLUTIONS[name]]
+    rng = np.random.default_rng(0)
+    gives_up, place = np.zeros(16, bool), np.zeros(16, int)
+    seen = [starts.state()["ahead"].tolist()]
+    _, info = envs.reset(seed=4)
+    ends = stops = np.zeros(16, bool)
+    for _ in range(10_000):
+        began, over = info["frames"] == 0, ends | stops
+        place = np.where(began, info["episode_frames"], place + 1)
+        gives_up[began] = rng.random(began.sum()) < 0.25
+        if over.any() and starts.update(info["start"][over], info["level"][over], info["outcome"][over] == WON):
+            envs.set_start_shares(starts.shares())
+            seen.append(starts.state()["ahead"].tolist())
+        if not starts.state()["ahead"].any():
+            break
+        actions = np.where(gives_up, 0, table[info["level"], np.minimum(place, 399)])
+        _, _, ends, stops, info = envs.step(actions)
+    assert seen[-1] == [0, 0]
+    assert seen[0] == [3, 3]

@@ -24,8 +24,8 @@ from nclone_env.level.load import load_level, load_levels
 from nclone_env.sim.simulate import simulate
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.levels import generated, stream
-from nclone_env.train.levels.generated import Collection, evaluated_levels, training_collection
+from nclone_env.train.levels import sources, stream
+from nclone_env.train.levels.sources import Collection, evaluated_levels, training_collection
 from nclone_env.train.loop import train
 from nclone_env.train.runs.checkpoint import load_checkpoint, save_checkpoint
 
@@ -104,9 +104,9 @@ class Early(Here):
 @pytest.fixture
 def rooms(monkeypatch):
     monkeypatch.setattr(stream, "Background", Here)
-    monkeypatch.setattr(generated, "make_variant", shifted)
+    monkeypatch.setattr(sources, "make_variant", shifted)
     monkeypatch.setattr(
-        generated, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
+        sources, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
     )
 
 
@@ -244,7 +244,7 @@ def test_many_exchanges_hold_no_more_levels_than_one(tmp_path, rooms):
 
 def test_levels_that_take_too_long_or_are_known_are_left_out(monkeypatch):
     monkeypatch.setattr(
-        generated, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
+        sources, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
     )
     lengths = [len(room("rooms", 0, number, "train").inputs) for number in range(11)]
     every = Collection(("rooms",), (0, 100), 300, 0, "train")
@@ -293,9 +293,9 @@ def test_refusals(fields, message):
 
 
 def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
-    monkeypatch.setattr(generated, "make_variant", shifted)
+    monkeypatch.setattr(sources, "make_variant", shifted)
     monkeypatch.setattr(
-        generated, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
+        sources, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
     )
     settings = TrainConfig.of(levels=("jumps", "varied"), max_frames=300, seed=4)
     fixed, held_out = load_levels(["jumps/01-stairs", "jumps/02-wide-gap"]), load_levels(["jumps/03-islands"])
@@ -316,7 +316,7 @@ def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
     ]
     with pytest.raises(ConfigError, match="levels: expected levels with an exit beside 'varied', got none"):
         training_collection(settings, [build_room("gold 60 57")], held_out)
-    monkeypatch.setattr(generated, "_MOST_SKETCHES", 40)
+    monkeypatch.setattr(sources, "_MOST_SKETCHES", 40)
     never = settings.replace(max_frames=60)
     with pytest.raises(ConfigError, match="expected variants with a solution of at most 60 frames, got none"):
         training_collection(never, fixed, held_out).take(0, 1)
@@ -342,7 +342,9 @@ class Closed(Here):
         Closed.count += 1
 
 
-@pytest.mark.parametrize("name", ["nclone_env.train.runs.run._assemble", "nclone_env.train.levels.stream.LevelStream"])
+@pytest.mark.parametrize(
+    "name", ["nclone_env.train.runs.run.make_policy", "nclone_env.train.levels.stream.LevelStream"]
+)
 def test_a_run_that_cannot_begin_leaves_no_process(tmp_path, rooms, monkeypatch, name):
     monkeypatch.setattr(stream, "Background", Closed)
     monkeypatch.setattr(Closed, "count", 0)

@@ -10,19 +10,23 @@ import torch
 
 from nclone_env import __version__
 from nclone_env.errors import CheckpointError
-from nclone_env.options import flat
+from nclone_env.options import flat, leaves
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.loop import train
 from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.runs import checkpoint as module
 from nclone_env.train.runs.checkpoint import (
     Checkpoint,
+    check_resumable,
     load_checkpoint,
+    option,
     restore_config,
     restore_policy,
     save_checkpoint,
 )
 
-from ..runs import curve_of
+from ..runs import config, curve_of
+from ..stub import LineWorld
 
 CONFIG = TrainConfig.of(hidden_size=8, levels=("a", "b"))
 
@@ -131,42 +135,6 @@ def test_a_format_with_fewer_fields_is_named_as_one(tmp_path):
         load_checkpoint(tmp_path / "old.pt")
 
 
-def of_format_7(path, checkpoint, **changed):
-    """Write a checkpoint as the version before did; return its options as they were named."""
-    options = {**checkpoint.train_config, "picture_size": 64, "vector_dtype": "float16", "anneal_lr": False}
-    for name in ("anneal", "dtype", "player_frame_size", "player_frame_scale", "global_view_size"):
-        del options[name]
-    options |= {"anneal_entropy": False, "action_heads": "joint", "activation": "relu", "success_window": 100}
-    options |= {"keep_last": 3, **changed}
-    fields = {field.name: getattr(checkpoint, field.name) for field in dataclasses.fields(checkpoint)}
-    torch.save({**fields, "train_config": options, "environment_config": {"levels": ["a"]}, "format": 7}, path)
-
-
-def test_the_format_before_is_read(saved):
-    path, checkpoint = saved
-    of_format_7(path, checkpoint)
-    loaded = load_checkpoint(path)
-    assert loaded.format == module.FORMAT
-    assert restore_config(loaded, path) == CONFIG.replace(dtype="float16", player_frame_size=64, anneal=False)
-    assert restore_policy(loaded, path).state_dict().keys() == checkpoint.policy.keys()
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"activation": "tanh"}, "activation: expected 'relu', the only one that this version has, got 'tanh'"),
-        ({"action_heads": "separate"}, "action_heads: expected 'joint', the only one .* got 'separate'"),
-        ({"success_window": 50}, "success_window: expected 100, the only one .* got 50"),
-        ({"anneal_entropy": True}, "anneal_lr, anneal_entropy: expected equal values"),
-    ],
-)
-def test_options_that_are_gone_are_refused_by_name(saved, changed, message):
-    path, checkpoint = saved
-    of_format_7(path, checkpoint, **changed)
-    with pytest.raises(CheckpointError, match=f"checkpoint.pt: it cannot be restored: {message}"):
-        load_checkpoint(path)
-
-
 def test_unknown_field_of_a_later_version(saved):
     path, checkpoint = saved
     later = dataclasses.replace(checkpoint, train_config={**checkpoint.train_config, "wings": 2})
@@ -256,3 +224,77 @@ def test_damaged_bytes_are_found_or_harmless(saved):
         outcomes.append(outcome(path, checkpoint))
     assert set(outcomes) <= {"refused", "intact"}
     assert outcomes.count("refused") > 30
+
+
+# Options that a resumed run keeps: another value is refused by name, before anything is built
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Return the configuration of a short run, and its checkpoint."""
+    settings = config(tmp_path_factory.mktemp("runs"), name="first", total_timesteps=32 * 16 * 2)
+    return settings, train(settings, make_envs=LineWorld).checkpoint
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"num_steps": 32}, "num_steps: expected 16, as in the run to resume, got 32; leave out --num-steps, or begin"),
+        ({"num_envs": 16}, "num_envs: expected 32, .* got 16; leave out --num-envs"),
+        ({"curriculum": "progress"}, "curriculum: expected even, .* got progress; leave out --curriculum"),
+        ({"starts": ("known", "a/b.replay")}, "starts: expected none, .* got known a/b.replay; leave out --starts"),
+        ({"levels": ("jumps", "hazards")}, "levels: expected first-steps, .* got jumps hazards; leave out --levels"),
+        ({"held_out": 0.3}, "held_out: expected 0.0, .* got 0.3; leave out --held-out"),
+        ({"mirrored": True}, "mirrored: expected False, .* got True; leave out --mirrored"),
+        ({"hidden_size": 8}, "hidden_size: expected 32, .* got 8; leave out --hidden-size"),
+        ({"frame_stack": 2}, "frame_stack: expected 1, .* got 2; leave out --frame-stack"),
+        ({"warm_start": ("jumps",), "clone_kl_coef": 0.0}, "warm_start: expected none, .* got jumps"),
+    ],
+)
+def test_other_values_are_refused_by_name(run, changes, message):
+    settings, checkpoint = run
+    with pytest.raises(CheckpointError, match=f"first/checkpoint.pt: {message}"):
+        train(settings.replace(**changes), resume=checkpoint, make_envs=LineWorld)
+
+
+def test_all_other_options_may_change(run):
+    settings, checkpoint = run
+    others = {
+        "total_timesteps": 32 * 16 * 3,
+        "learning_rate": 1e-4,
+        "num_minibatches": 2,
+        "update_epochs": 1,
+        "max_frames": 100,
+        "clone_kl_coef": 0.1,
+        "levels": ("./elsewhere/first-steps",),  # the same names in another folder
+        "name": "second",
+    }
+    fixed = {each.key for each in leaves(TrainConfig) if each.fixed}
+    assert not {"total_timesteps", "learning_rate", "max_frames", "seed"} & fixed
+    check_resumable(settings.replace(**others), load_checkpoint(checkpoint), checkpoint)
+    ended = train(settings.replace(**others), resume=checkpoint, make_envs=LineWorld)
+    assert ended.counters.timesteps == others["total_timesteps"]
+
+
+def test_the_clone_of_a_warm_start_stays(run, tmp_path):
+    settings, _ = run
+    warm = settings.replace(warm_start=("jumps",), output=tmp_path)
+    saved = saved_with(run, warm, tmp_path)
+    content = load_checkpoint(saved)
+    check_resumable(warm.replace(clone_kl_coef=0.1), content, saved)
+    with pytest.raises(CheckpointError, match=r"clone_kl_coef: expected 0.3, .* got 0.0; leave out --clone-kl-coef"):
+        check_resumable(warm.replace(clone_kl_coef=0.0), content, saved)
+
+
+def test_names_are_those_of_options():
+    assert option("shared_trunk", False) == "--no-shared-trunk"
+    assert option("shared_trunk", True) == "--shared-trunk"
+    assert option("observations", ("game_state", "locals")) == "--observations game_state locals"
+    assert option("locals_size", 21) == "--locals-size 21"
+
+
+def saved_with(run, settings, folder):
+    """Write the checkpoint of a run as if it had these options; return its path."""
+    path = folder / "checkpoint.pt"
+    save_checkpoint(path, dataclasses.replace(load_checkpoint(run[1]), train_config=flat(settings)))
+    return path

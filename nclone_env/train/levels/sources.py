@@ -1,14 +1,14 @@
-"""Levels that are made for a run: the ones that it trains on, batch after batch, and the ones that measure it.
+"""The levels of a run: those that it trains on, those that measure it, and how they are made or split.
 
-They are new levels, those that ``nclone-env levels generate`` makes too, in its order, and variants of levels that the
-run has. Left out are those whose solution takes longer than an episode, and those whose contents or name another level
-of the run has.
+Levels that are made, batch after batch, are new levels, those that ``nclone-env levels generate`` makes too, in its
+order, and variants of levels that the run has. Left out are those whose solution takes longer than an episode, and
+those whose contents or name another level of the run has.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +18,19 @@ from nclone_env.env import NPlusPlusEnv
 from nclone_env.errors import ConfigError
 from nclone_env.generate import ATTEMPTS, HELD_OUT_SPLIT, TRAIN_SPLIT, generate_level, make_variant, read_range
 from nclone_env.kinds import EXIT
-from nclone_env.level import Level, mirrored
+from nclone_env.level import (
+    Level,
+    LevelRef,
+    LevelSource,
+    OpenedPacks,
+    listed_names,
+    load_levels,
+    mirrored,
+    readable,
+    resolve,
+)
 from nclone_env.train.config import VARIED, TrainConfig
-from nclone_env.train.levels.solutions import mirrored_solutions
-from nclone_env.train.levels.starts import STATES_PER_LEVEL, StartStates, start_states
+from nclone_env.train.levels.solutions import STATES_PER_LEVEL, StartStates, mirrored_solutions, start_states
 
 MEASURED = 16
 """Held-out generated levels on which a policy is evaluated that was trained with none."""
@@ -220,3 +229,74 @@ def evaluated_levels(config: TrainConfig) -> tuple[str | Level, ...]:
         return config.fixed_levels
     count = held_out_count(config) or MEASURED
     return (*config.fixed_levels, *(made.level for made in held_out_collection(config).take(0, count)))
+
+
+def run_levels(config: TrainConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return references of the fixed levels that a run trains on, and of those that it holds out.
+
+    Besides generated levels, too few of them to be split are all trained on.
+
+    Raises:
+        ConfigError, UnknownLevelError, LevelFormatError: as :func:`split_levels`.
+    """
+    share = config.evaluation.held_out
+    if share == 0:
+        return config.fixed_levels, ()
+    return split_levels(config.fixed_levels, share, config.evaluation.split_seed, optional=config.generates)
+
+
+def level_digests(levels: Iterable[LevelSource]) -> list[str]:
+    """Return the digest of tiles and entities of each level, in the order of an environment's ``level_names``.
+
+    Raises:
+        UnknownLevelError, LevelFormatError: as :func:`split_levels`.
+    """
+    return [level.raw.digest for level in load_levels(levels)]
+
+
+def split_levels(
+    levels: Sequence[str], held_out: float, seed: int, optional: bool = False
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split levels at random into a training part and a held-out part.
+
+    A level whose tiles and entities equal those of an earlier one is removed, whatever its name: in both parts it would
+    make the held-out success meaningless, and twice in one part it would count twice.
+
+    Args:
+        levels: sets, levels, files, folders, packs and ranges of packs, as ``EnvironmentConfig.levels`` takes them.
+        held_out: share of the levels to hold out, between 0 and 1; rounded to whole levels.
+        seed: seed of the choice, at least 0; the same levels and seed give the same parts.
+        optional: train on all levels where the share leaves a part empty.
+
+    Returns:
+        References of the training levels and of the held-out levels, one for each level, each part in the order of
+        ``levels``; ``EnvironmentConfig.levels`` takes them.
+
+    Raises:
+        ConfigError: if the share leaves a part empty.
+        UnknownLevelError: if a name is neither built in nor a file.
+        LevelFormatError: if a level is malformed.
+    """
+    refs = _distinct_levels(levels)
+    size, count = len(refs), round(held_out * len(refs))
+    if not 0 < count < size:
+        if optional:
+            return tuple(levels), ()
+        empty = "no level to hold out" if count == 0 else "no level to train on"
+        fix = f"choose a share from {1 / size:.2g} to {1 - 1 / size:.2g}" if size > 1 else "name more levels"
+        listed = listed_names(refs, 3) or "no levels"
+        raise ConfigError(f"held_out: {held_out!r} of {size} levels ({listed}) leaves {empty}; {fix}")
+    chosen = np.zeros(size, dtype=np.bool_)
+    chosen[np.random.default_rng(seed).permutation(size)[:count]] = True
+    training, out = (tuple(ref.reference for ref, out in zip(refs, chosen) if out == part) for part in (False, True))
+    return training, out
+
+
+def _distinct_levels(levels: Sequence[str]) -> list[LevelRef]:
+    """Return the levels that names denote, without those whose tiles and entities equal those of an earlier one."""
+    packs: OpenedPacks = {}
+    found: dict[str, LevelRef] = {}
+    for name in levels:
+        for ref, level in readable(resolve(name, packs)):
+            found.setdefault(level.raw.digest, ref)
+    return list(found.values())

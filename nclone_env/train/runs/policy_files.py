@@ -1,0 +1,138 @@
+"""Files of policies: those of runs, those that ship with the package by name, and ``hub:USER/NAME`` on Hugging Face.
+
+A policy that ships with the package is a checkpoint without what only training needs, and a card.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nclone_env._optional import optional_module
+from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, shortened
+
+if TYPE_CHECKING:
+    from nclone_env.train.runs.policy import Policy
+
+LATEST = "checkpoint.pt"
+"""The latest checkpoint in the folder of a run, and that in a repository of the hub."""
+BUNDLED = Path(__file__).parents[2] / "policies"
+_WEIGHTS, _HUB = ".pt", "hub:"
+_CARD = """---
+library_name: nclone_env
+tags: [reinforcement-learning]
+---
+
+# {name}
+
+A policy for [nclone_env](https://github.com/nclone-env/nclone-env), the platformer N++.
+Trained on {levels}; {steps:,} steps, seed {seed}. Observes {observations}.
+`nclone-env watch {name}` shows how it plays.
+"""
+
+
+def checkpoint_file(path: str | Path) -> Path:
+    """Return the checkpoint that is meant by a file or by the folder of a run.
+
+    Raises:
+        CheckpointError: if there is no such file.
+    """
+    path = Path(path)
+    file = path / LATEST if path.is_dir() else path
+    if not file.is_file():
+        hint = f"; to begin a new run with this policy pass --init {path}" if is_named(path) else ""
+        raise CheckpointError(
+            f"{file}: expected a checkpoint file, but the file does not exist; "
+            f"pass the folder of a run or a checkpoint in it{hint}"
+        )
+    return file
+
+
+def bundled_names() -> tuple[str, ...]:
+    """Return the names of the policies that ship with the package, in alphabetical order."""
+    return tuple(sorted(path.stem for path in BUNDLED.glob(f"*{_WEIGHTS}")))
+
+
+def policy_file(path: str | Path) -> Path:
+    """Return the checkpoint that is meant by a file, the folder of a run, or the name of a bundled policy or ``hub:``.
+
+    A checkpoint of the user has precedence over a bundled policy of the same name.
+
+    Raises:
+        CheckpointError: if there is no such file or policy.
+    """
+    if str(path).startswith(_HUB):
+        return _hub_file(str(path))
+    try:
+        return checkpoint_file(path)
+    except CheckpointError as error:
+        name, known = str(path), bundled_names()
+        if name in known:
+            return BUNDLED / f"{name}{_WEIGHTS}"
+        hint = did_you_mean(name, known)
+        raise CheckpointError(f"{error}, or name a bundled policy: {', '.join(known)}{hint}") from error
+
+
+def is_named(path: str | Path) -> bool:
+    """Return whether a policy is named, a bundled one or one on the hub, rather than a file of the user."""
+    return str(path).startswith(_HUB) or (str(path) in bundled_names() and not Path(path).exists())
+
+
+def policy_card(name: str) -> dict[str, Any]:
+    """Return what is known of a bundled policy: how it was made, and its scores.
+
+    Raises:
+        ConfigError: if there is no such policy.
+    """
+    known = bundled_names()
+    if name not in known:
+        raise ConfigError(
+            f"policy: expected one of {', '.join(known)}, got {shortened(name)}{did_you_mean(name, known)}"
+        )
+    return tomllib.loads((BUNDLED / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def _hub_file(name: str) -> Path:
+    """Return the checkpoint of ``hub:USER/NAME``; it is downloaded unless it is there already.
+
+    Raises:
+        CheckpointError: if there is no such policy, or the hub cannot be reached.
+    """
+    hub, repository = _hub(name)
+    try:
+        return Path(hub.hf_hub_download(repository, LATEST)).resolve()  # a link to a file by its digest
+    except (hub.errors.HfHubHTTPError, OSError, ValueError) as error:
+        raise CheckpointError(f"{name}: expected a policy on the hub, got: {shortened(str(error), 200)}") from error
+
+
+def push_policy(file: Path, policy: Policy, name: str) -> str:
+    """Put a policy, and the checkpoint that it was loaded from, on the hub with a card; return its address.
+
+    Raises:
+        ConfigError: if the hub refuses.
+    """
+    hub, repository = _hub(name)
+    environment = policy.config.environment
+    card = _CARD.format(
+        name=name,
+        steps=policy.checkpoint.counters.get("timesteps", 0),
+        seed=policy.config.seed,
+        levels=", ".join(map(str, environment.levels)),
+        observations=", ".join(environment.observations),
+    )
+    try:
+        hub.create_repo(repository, exist_ok=True)
+        hub.upload_file(path_or_fileobj=card.encode(), path_in_repo="README.md", repo_id=repository)
+        hub.upload_file(path_or_fileobj=str(file), path_in_repo=LATEST, repo_id=repository)
+    except (hub.errors.HfHubHTTPError, hub.errors.LocalTokenNotFoundError, ValueError) as error:
+        raise ConfigError(f"name: expected a repository to write to, got: {shortened(str(error), 200)}") from error
+    return f"https://huggingface.co/{repository}"
+
+
+def _hub(name: str) -> tuple[Any, str]:
+    """Return the library, and the repository USER/NAME."""
+    parts = name.removeprefix(_HUB).split("/")
+    if not name.startswith(_HUB) or len(parts) != 2 or not all(parts):
+        raise ConfigError(f"name: expected hub:USER/NAME, got {shortened(name)}")
+    return optional_module("huggingface_hub", "hub"), "/".join(parts)
