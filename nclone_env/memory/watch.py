@@ -9,7 +9,7 @@ import threading
 import time
 import traceback
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,7 +36,7 @@ from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.section import text_of
 from nclone_env.memory.snapshots import SnapshotLog, held_bytes
-from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, grown_lines, growths_of
+from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, growths_of, traced_lines
 from nclone_env.memory.traced import TracedLog, start_tracing
 from nclone_env.memory.workers import WorkerLines
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
@@ -230,13 +230,15 @@ class Watch:
     def _search(self, seconds: float) -> None:
         """Look for the lines and the keepers of what grows, for so many seconds at most."""
         start = time.thread_time()
-        growing = {item.quantity for item in growths_of(self._measurements()) if item.verdict == "growing"}
+        measured = self._measurements()
+        growths = growths_of(measured)
+        growing = {item.quantity for item in growths if item.verdict == "growing"}
         if self._wants_trace and "workers" in growing:
             self._workers.request()
         if growing & {"traced", "native", "process"}:
             before = held_bytes()
             try:
-                self._find_keepers(seconds)
+                self._find_keepers(traced_lines(measured, growths), seconds)
             except Exception:  # noqa: BLE001 - a fault of the profiler, which the code shall survive
                 traceback.print_exc()
             if not self._ended.is_set():
@@ -248,8 +250,8 @@ class Watch:
             self._native.watch()
         self._searched += time.thread_time() - start
 
-    def _find_keepers(self, seconds: float) -> None:
-        lines = {line.place: line.places for line in culprits(self._grown()) if line.place not in self._keepers}
+    def _find_keepers(self, grown: Sequence[GrownLine], seconds: float) -> None:
+        lines = {line.place: line.places for line in culprits(grown) if line.place not in self._keepers}
 
         def include() -> None:
             self._garbage.include()
@@ -257,11 +259,6 @@ class Watch:
 
         found = find_keepers(lines, seconds, include) if lines and tracemalloc.is_tracing() else ()
         self._keepers |= {keeper.line: keeper for keeper in (*found, *find_graphs(seconds, include))}
-
-    def _grown(self) -> tuple[GrownLine, ...]:
-        if not self._wants_trace:
-            return ()
-        return grown_lines(self._traced.lines(), self._traced.line_steps(), *self._judged())
 
     def _judged(self) -> tuple[float, float]:
         """Return the bounds of the longest part without imports and compilation, without its warm-up."""
