@@ -398,16 +398,21 @@ def all_grown_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[
 
 def untraced_lines(measured: Measurements, growths: Sequence[Growth]) -> Iterator[GrownLine]:
     """Yield the lines that share the growth of native memory and of worker processes."""
-    quantities = {NATIVE: "native", WORKER: "workers"}
-    growing = {item.quantity: item for item in growths if item.verdict == "growing"}
-    if "native" in growing and "traced" in growing and growing["traced"].slope > growing["native"].slope / 2:
-        del growing["native"]  # blocks of Python's larger objects
+    quantities, growing = {NATIVE: "native", WORKER: "workers"}, growing_alone(growths)
     for behind, place, share in measured.untraced:
         whole = growing.get(quantities[behind])
         if whole is not None and share >= _LEAST_SHARE:
             file, _, line = place.rpartition(":")
             change = round(share * whole.change)
             yield GrownLine(file, int(line), behind, share * whole.slope, share * whole.error, change, 0, ())
+
+
+def growing_alone(growths: Sequence[Growth]) -> dict[str, Growth]:
+    """Return what grows by its name; without native memory that is blocks of larger objects of Python."""
+    growing = {item.quantity: item for item in growths if item.verdict == "growing"}
+    if "native" in growing and "traced" in growing and growing["traced"].slope > growing["native"].slope / 2:
+        del growing["native"]
+    return growing
 
 
 def _top(functions: Sequence[FunctionTime], field: str, whole: float) -> tuple[FunctionTime, ...]:
