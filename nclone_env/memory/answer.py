@@ -96,6 +96,9 @@ def _doubt(stats: Stats) -> str:
         return f"{(last - first) / 1000:.1f} s to judge, at least 1 s required{loading}; run it longer"
     snapshots = min((item.snapshots for item in stats.growths), default=0)
     longer = "run it longer" if found.unit == TIME_UNIT else "take more steps"
+    rises = (f"{item.quantity} {format_bytes(item.change, sign=True)}" for item in stats.growths if item.is_unsteady)
+    if listed := ", ".join(rises):
+        return f"{listed} in a few jumps, or ever more slowly: caches and compiled code, or a rare leak; {longer}"
     return f"{snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; {longer}"
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from nclone_env.memory.growth import (
     ARENA,
+    FLOORS,
     MIN_SNAPSHOTS,
     STANDARD_ERRORS,
     Growth,
@@ -46,6 +47,7 @@ _LEAST_SHARE = 0.1
 """Of the native memory, or that of workers, that grew: lines with less are noise."""
 _CULPRITS, _CULPRIT_SHARE = 3, 0.02
 """Lines that are named first, and the share of the fastest one's rate that they have at least."""
+_EXPLAINED = 0.5  # of the growth of traced memory
 TOP_FUNCTIONS = 30
 MIN_TIME_SHARE = 0.001  # of the profiled time; functions below it are not listed
 Points = list[tuple[float, int]]
@@ -192,24 +194,27 @@ def compute_stats(measured: Measurements) -> Stats:
 
 def growths_of(measured: Measurements) -> tuple[Growth, ...]:
     """Return the growth of every quantity that was measured."""
-    found = series(measured)
-    floors = {"traced": measured.traced_floor, "native": measured.native_floor}
+    found, floors = series(measured), _floors(measured)
     if "owners" in found:
         floors["owners"] = int(_OWNED_SHARE * found["owners"][-1][1])
-    if measured.judged is not None:  # code of the user
-        floors["process"] = ARENA
     first, last = judged_steps(measured)
     if measured.unit == TIME_UNIT and last - first < _SHORTEST:
         found = {name: [] for name in found}
     judged = {name: [point for point in points if point[0] <= last] for name, points in found.items()}
-    return tuple(growth(name, points, first, floors.get(name)) for name, points in judged.items())
+    return tuple(growth(name, points, first, floors[name]) for name, points in judged.items())
+
+
+def _floors(measured: Measurements) -> dict[str, int]:
+    """Return the bytes by which each quantity but that of owners may vary without anything growing."""
+    process = FLOORS["process"] if measured.judged is None else ARENA  # beside code of the user
+    return {**FLOORS, "traced": measured.traced_floor, "native": measured.native_floor, "process": process}
 
 
 def judged_steps(measured: Measurements) -> tuple[float, float]:
-    """Return the first and the last step whose snapshots are judged."""
-    if measured.judged is not None:
-        return measured.judged
-    return measured.settings.warm_up_steps, measured.settings.steps
+    """Return the first and the last step whose snapshots, of memory and of lines, are judged."""
+    settings = measured.settings
+    first, last = measured.judged or (settings.warm_up_steps, settings.steps)
+    return first, min([last, *(points[-1][0] for points in series(measured).values())])
 
 
 def series(measured: Measurements) -> dict[str, Points]:
@@ -228,15 +233,19 @@ def series(measured: Measurements) -> dict[str, Points]:
     known = {name: points for name, points in found.items() if any(size > 0 for _, size in points)}
     traced = [(item.step, item.traced_bytes) for item in measured.traced]
     found = {"traced": traced, **known} if traced else known
-    return {name: _before_the_end(points) for name, points in found.items()} if measured.unit == TIME_UNIT else found
+    if measured.unit != TIME_UNIT or not found:
+        return found
+    floors = _floors(measured)
+    end = min(_end(points, floors.get(name, ARENA)) for name, points in found.items())
+    return {name: [point for point in points if point[0] <= end] for name, points in found.items()}
 
 
-def _before_the_end(points: Points) -> Points:
-    """Return the memory of a program without the last snapshots if most of what it took is freed there."""
+def _end(points: Points, floor: int) -> float:
+    """Return the last snapshot of a program before those at its end where most of what it took is freed."""
     first, most = points[0][1], max(size for _, size in points)
-    freed = takewhile(lambda point: most - point[1] > max(ARENA, point[1] - first), reversed(points[-_ENDING:]))
+    freed = takewhile(lambda point: most - point[1] > max(floor, point[1] - first), reversed(points[-_ENDING:]))
     count = sum(1 for _ in freed)
-    return points[: -count - 1] if count else points  # the one before may be of the same moment
+    return points[-count - 2 if count else -1][0]  # the one before may be of the same moment
 
 
 def per_environment(sizes: Sequence[SizePoint]) -> PerEnvironment | None:
@@ -301,35 +310,47 @@ def largest_lines(lines: Sequence[SourceLine]) -> tuple[LiveLine, ...]:
     return tuple(sorted(found.values(), key=lambda line: (-line.live_bytes, line.file, line.line))[:TOP_LINES])
 
 
+def traced_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[GrownLine, ...]:
+    """Return the lines that grew by tracemalloc, fastest first.
+
+    If those that rose steadily explain too little of traced memory that grows, all that rose are returned: something
+    of them leaks, though their few snapshots are too noisy to tell.
+    """
+    found = grown_lines(measured.lines, measured.line_steps, *judged_steps(measured))
+    whole = sum(item.slope for item in growths if (item.quantity, item.verdict) == ("traced", "growing"))
+    if sum(line.rate for line in found) >= _EXPLAINED * whole:
+        return found
+    return grown_lines(measured.lines, measured.line_steps, *judged_steps(measured), steady=False)
+
+
 def grown_lines(
-    lines: Sequence[SourceLine], steps: Sequence[float], first: float, last: float
+    lines: Sequence[SourceLine], steps: Sequence[float], first: float, last: float, steady: bool = True
 ) -> tuple[GrownLine, ...]:
     """Return the lines whose live memory grew between two steps, fastest first.
 
     Args:
         lines: with their memory at each of ``steps``.
-        first: step from which on they are judged; the last one before it counts if there are fewer than two.
+        first: step from which on they are judged; earlier ones count if there are fewer than two.
         last: step until which they are judged; later ones count if there are fewer than two before it.
+        steady: leave out noise and single jumps.
     """
-    until = [number for number, step in enumerate(steps) if step <= last]
-    kept = [number for number in until if steps[number] >= first]
+    until = sum(step <= last for step in steps)
+    kept = [number for number in range(until) if steps[number] >= first]
     if len(kept) < 2:
-        kept = until[-2:]
-    if len(kept) < 2:
-        kept = list(range(len(steps)))[-2:]
+        kept = list(range(until if until >= 2 else len(steps)))[-2:]
     if len(kept) < 2:
         return ()
     groups: dict[str, list[SourceLine]] = {}
     for line in lines:
         groups.setdefault(line.own or f"{line.file}:{line.line}", []).append(line)
     places = [steps[number] for number in kept]
-    found = (_grown_line(name, group, kept, places) for name, group in groups.items())
+    found = (_grown_line(name, group, kept, places, steady) for name, group in groups.items())
     grown = [line for line in found if line is not None]
     return tuple(sorted(grown, key=lambda line: (-line.rate, line.file, line.line))[:TOP_LINES])
 
 
 def _grown_line(
-    name: str, group: Sequence[SourceLine], kept: Sequence[int], steps: Sequence[float]
+    name: str, group: Sequence[SourceLine], kept: Sequence[int], steps: Sequence[float], steady: bool
 ) -> GrownLine | None:
     """Fit the memory of all places behind a line; None if it did not grow."""
     sizes = [sum(line.live_bytes[number] for line in group) for number in kept]
@@ -337,7 +358,7 @@ def _grown_line(
     if by <= 0:
         return None
     rate, error = by / (steps[-1] - steps[0]) * 1000, 0.0
-    if len(steps) >= MIN_SNAPSHOTS:
+    if len(steps) >= MIN_SNAPSHOTS and steady:
         middle = sizes[len(sizes) // 2]
         slope, deviation = least_squares(np.array(steps) / 1000, np.array(sizes, dtype=np.float64))
         rate, error = slope, STANDARD_ERRORS * deviation
@@ -366,7 +387,7 @@ def culprits(lines: Sequence[GrownLine]) -> tuple[GrownLine, ...]:
 
 def all_grown_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[GrownLine, ...]:
     """Return the lines that grew by tracemalloc and by the allocator, fastest first, with their keepers."""
-    traced = grown_lines(measured.lines, measured.line_steps, *judged_steps(measured))
+    traced = traced_lines(measured, growths)
     known = {line.place for line in traced}
     others = [line for line in untraced_lines(measured, growths) if line.place not in known]
     keepers = {keeper.line: f"{keeper.name} ({keeper.kind})" for keeper in measured.keepers}
@@ -377,16 +398,21 @@ def all_grown_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[
 
 def untraced_lines(measured: Measurements, growths: Sequence[Growth]) -> Iterator[GrownLine]:
     """Yield the lines that share the growth of native memory and of worker processes."""
-    quantities = {NATIVE: "native", WORKER: "workers"}
-    growing = {item.quantity: item for item in growths if item.verdict == "growing"}
-    if "native" in growing and "traced" in growing and growing["traced"].slope > growing["native"].slope / 2:
-        del growing["native"]  # blocks of Python's larger objects
+    quantities, growing = {NATIVE: "native", WORKER: "workers"}, growing_alone(growths)
     for behind, place, share in measured.untraced:
         whole = growing.get(quantities[behind])
         if whole is not None and share >= _LEAST_SHARE:
             file, _, line = place.rpartition(":")
             change = round(share * whole.change)
             yield GrownLine(file, int(line), behind, share * whole.slope, share * whole.error, change, 0, ())
+
+
+def growing_alone(growths: Sequence[Growth]) -> dict[str, Growth]:
+    """Return what grows by its name; without native memory that is blocks of larger objects of Python."""
+    growing = {item.quantity: item for item in growths if item.verdict == "growing"}
+    if "native" in growing and "traced" in growing and growing["traced"].slope > growing["native"].slope / 2:
+        del growing["native"]
+    return growing
 
 
 def _top(functions: Sequence[FunctionTime], field: str, whole: float) -> tuple[FunctionTime, ...]:

@@ -9,7 +9,7 @@ import threading
 import time
 import traceback
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,7 +36,7 @@ from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.section import text_of
 from nclone_env.memory.snapshots import SnapshotLog, held_bytes
-from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, grown_lines, growths_of
+from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, growing_alone, growths_of, traced_lines
 from nclone_env.memory.traced import TracedLog, start_tracing
 from nclone_env.memory.workers import WorkerLines
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
@@ -52,8 +52,8 @@ _COST = 10
 """Snapshots by time take at most a tenth of the time."""
 _FEW = 0.08  # of the run so far is the longest time between two snapshots by time
 _PROMPT = 1e-6  # seconds
-_SEARCH_AFTER = 1.0  # seconds, and whenever it has taken less than a tenth of the time
-_SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0
+_LEAST_SEARCH, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.1, 1.0, 3.0
+"""Searches take at most a tenth of the time, the last one aside."""
 _TRACED_FLOOR = 6 * 1024
 """Bytes by which traced memory may vary: the user's lines are added up, once Python's free lists are emptied."""
 _NATIVE_FLOOR = 128 * 1024
@@ -121,8 +121,7 @@ class Watch:
             if self._steps % self._every == 0:
                 self._garbage.collect()
                 self._take(self._steps)
-                if self._may_search():
-                    self._search(_SEARCH_SECONDS)
+                self._search_now_and_then()
                 self._native.skip()
 
     def __exit__(
@@ -184,8 +183,7 @@ class Watch:
             took = time.thread_time() - start
             rest = min(_COST * took, max(2 * took, _FEW * now / 1000))  # a short run needs some snapshots, too
             self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
-            if self._may_search():
-                self._search(_SEARCH_SECONDS)
+            self._search_now_and_then()
 
     def _settle(self, name: str, how: str) -> None:
         """Begin what is judged: start to trace, forget the snapshots before."""
@@ -224,19 +222,24 @@ class Watch:
         if self._wants_trace:
             self._traced.take(place, lines=True, always=last)
 
-    def _may_search(self) -> bool:
-        return self._searched * _COST < (self._milliseconds() - self._settled) / 1000 - _SEARCH_AFTER
+    def _search_now_and_then(self) -> None:
+        """Search while the code waits or runs at half its speed, so that growth by time stays what it is."""
+        share = (self._milliseconds() - self._settled) / 1000 / _COST - self._searched
+        if share > _LEAST_SEARCH:
+            self._search(min(share, _SEARCH_SECONDS))
 
     def _search(self, seconds: float) -> None:
         """Look for the lines and the keepers of what grows, for so many seconds at most."""
         start = time.thread_time()
-        growing = {item.quantity for item in growths_of(self._measurements()) if item.verdict == "growing"}
+        measured = self._measurements()
+        growths = growths_of(measured)
+        growing = growing_alone(growths).keys()
         if self._wants_trace and "workers" in growing:
             self._workers.request()
         if growing & {"traced", "native", "process"}:
             before = held_bytes()
             try:
-                self._find_keepers(seconds)
+                self._find_keepers(traced_lines(measured, growths), seconds)
             except Exception:  # noqa: BLE001 - a fault of the profiler, which the code shall survive
                 traceback.print_exc()
             if not self._ended.is_set():
@@ -248,8 +251,8 @@ class Watch:
             self._native.watch()
         self._searched += time.thread_time() - start
 
-    def _find_keepers(self, seconds: float) -> None:
-        lines = {line.place: line.places for line in culprits(self._grown()) if line.place not in self._keepers}
+    def _find_keepers(self, grown: Sequence[GrownLine], seconds: float) -> None:
+        lines = [line for line in culprits(grown) if line.place not in self._keepers]
 
         def include() -> None:
             self._garbage.include()
@@ -257,11 +260,6 @@ class Watch:
 
         found = find_keepers(lines, seconds, include) if lines and tracemalloc.is_tracing() else ()
         self._keepers |= {keeper.line: keeper for keeper in (*found, *find_graphs(seconds, include))}
-
-    def _grown(self) -> tuple[GrownLine, ...]:
-        if not self._wants_trace:
-            return ()
-        return grown_lines(self._traced.lines(), self._traced.line_steps(), *self._judged())
 
     def _judged(self) -> tuple[float, float]:
         """Return the bounds of the longest part without imports and compilation, without its warm-up."""

@@ -134,8 +134,8 @@ def trace(folder: Path) -> None:
         log.take(1000 * (time.perf_counter() - began), lines=True)
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
-        places = {line.place: line.places for line in grown if line.place not in keepers}
-        found = find_keepers(places, _SEARCH_SECONDS) if places else ()
+        unknown = [line for line in grown if line.place not in keepers]
+        found = find_keepers(unknown, _SEARCH_SECONDS) if unknown else ()
         keepers |= {keeper.line: _in_this_process(keeper) for keeper in found}
         if grown:  # nothing does at its end, when it frees all
             rates = {_with_file(line.place): line.rate for line in grown}

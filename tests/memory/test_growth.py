@@ -9,7 +9,7 @@ STEPS = list(range(0, 1001, 50))
 
 
 def fit(values, quantity="traced") -> Growth:
-    return growth(quantity, list(zip(STEPS, map(int, values))), warm_up=200)
+    return growth(quantity, list(zip(STEPS, map(int, values))), 200, FLOORS[quantity])
 
 
 def test_the_fit_of_a_straight_line_is_exact():
@@ -57,7 +57,7 @@ def test_a_leak_at_every_end_of_an_episode_is_growing():
 def test_the_warm_up_is_not_fitted():
     values = [1000 * min(step, 200) for step in STEPS]
     assert fit(values).verdict == "flat"
-    assert growth("traced", list(zip(STEPS, values)), warm_up=0).change > 0
+    assert growth("traced", list(zip(STEPS, values)), 0, FLOORS["traced"]).change > 0
 
 
 def test_caches_that_fill_ever_more_slowly_are_flat():
@@ -86,19 +86,61 @@ def test_the_verdict_follows_from_the_printed_numbers():
         values = generator.normal(scale=3000, size=len(STEPS)) + generator.uniform(-20, 20) * np.array(STEPS)
         found = fit(values)
         assert found.margin == max(found.error, found.floor)
-        assert (found.verdict == "growing") == (found.slope > found.margin)
+        assert (found.verdict == "flat") == (found.slope <= found.margin)
 
 
 def test_few_snapshots_are_undecided():
-    assert growth("traced", [(200 * n, n) for n in range(5)], warm_up=200).verdict == "undecided"
-    assert growth("traced", [(200 * n + 200, n) for n in range(5)], warm_up=200).verdict == "flat"
-    assert growth("traced", [], warm_up=200).verdict == "undecided"
+    assert growth("traced", [(200 * n, n) for n in range(5)], 200, FLOORS["traced"]).verdict == "undecided"
+    assert growth("traced", [(200 * n + 200, n) for n in range(5)], 200, FLOORS["traced"]).verdict == "flat"
+    assert growth("traced", [], 200, FLOORS["traced"]).verdict == "undecided"
 
 
 def test_the_worst_quantity_decides():
     growing, flat = fit([5 * step for step in STEPS]), fit([0] * 21)
-    undecided = growth("traced", [], warm_up=200)
+    undecided = growth("traced", [], 200, FLOORS["traced"])
     assert combined_verdict([flat, growing, undecided]) == "growing"
     assert combined_verdict([flat, undecided]) == "undecided"
     assert combined_verdict([flat, flat]) == "flat"
     assert combined_verdict([]) == "undecided"
+
+
+RUN = np.linspace(6, 30, 48)
+"""Seconds of the snapshots of a run of 30 seconds, after its warm-up."""
+
+
+def judge(values, noise=300) -> str:
+    noisy = values + np.random.default_rng(0).normal(scale=noise, size=len(RUN))
+    return growth("traced", [(1000 * at, int(size)) for at, size in zip(RUN, noisy)], 0, FLOORS["traced"]).verdict
+
+
+def rise(*places, seconds, size=20e6):
+    """Return memory that rises at shares of the run, each time for some seconds."""
+    return sum(size * np.clip((RUN - 30 * place) / seconds, 0, 1) for place in places)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 1, 3])
+@pytest.mark.parametrize("place", [0.3, 0.5, 0.55, 0.58, 0.6, 0.8])
+def test_memory_taken_once_is_flat_however_slowly_it_comes(place, seconds):
+    assert judge(rise(place, seconds=seconds)) == "flat"
+
+
+@pytest.mark.parametrize("seconds", [0.1, 1, 2])
+@pytest.mark.parametrize("places", [(0.3, 0.8), (0.3, 0.5, 0.8), (0.45, 0.7, 0.95)])
+def test_memory_taken_a_few_times_is_undecided(places, seconds):
+    assert judge(rise(*places, seconds=seconds)) == "undecided"
+
+
+def test_growth_that_ends_or_slows_down_is_no_leak():
+    assert judge(rise(0, seconds=21)) == "flat"
+    assert judge(rise(0, seconds=25.5)) == "undecided"
+    assert judge(20e6 * (1 - np.exp(-RUN / 8))) == "undecided"
+
+
+@pytest.mark.parametrize("bursts", [4, 5, 8, 20])
+def test_a_leak_in_bursts_is_growing(bursts):
+    assert judge(1e5 * np.floor(bursts * (RUN - 6) / 24 + 0.5)) == "growing"
+
+
+@pytest.mark.parametrize("rate", [1e3, 1e5, 1e7])
+def test_a_leak_is_growing_whatever_else_is_taken(rate):
+    assert judge(rate * RUN + rise(0.3, 0.8, seconds=1)) == "growing"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
+import contextvars
 import gc
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
 
-from nclone_env.memory import keepers
+from nclone_env.memory import survivors
 from nclone_env.memory.keepers import find_keepers
 from nclone_env.memory.measurements import Place
-from nclone_env.memory.traced import tracing
+from nclone_env.memory.stats import GrownLine
+from nclone_env.memory.traced import start_tracing, tracing
 
 
 class Plain:
@@ -24,9 +28,13 @@ def line_after() -> int:
     return sys._getframe(1).f_lineno + 1
 
 
+def grown(place: Place, size: int = 10**9) -> GrownLine:
+    return GrownLine(place.file, place.line, "", 1.0, 0.0, size, 1, (), (place,))
+
+
 def keeper_of(line: int) -> tuple[str, str]:
     place = Place(__file__, line, f"{__file__}:{line}")
-    (found,) = find_keepers({"line": [place]}, 5.0)
+    (found,) = find_keepers([grown(place)], 5.0)
     return found.name, found.kind
 
 
@@ -76,7 +84,7 @@ def test_the_list_of_a_user_comes_before_a_pool_that_knows_its_arrays():
 
 def test_a_tuple_can_be_made_during_a_search():
     held = []
-    assert tuple(held.append(keepers._objects()) for _ in range(3)) == (None, None, None)
+    assert tuple(held.append(survivors.objects()) for _ in range(3)) == (None, None, None)
     assert any(thing is held for thing in held[0])
 
 
@@ -94,7 +102,7 @@ def test_what_a_line_makes_now_has_no_keeper():
         last = float(number)
     assert last == 99.0
     place = Place(__file__, line, f"{__file__}:{line}")
-    assert find_keepers({"line": [place]}, 5.0) == ()
+    assert find_keepers([grown(place)], 5.0) == ()
 
 
 class Unasked:
@@ -124,3 +132,76 @@ def test_objects_that_raise_what_they_are_asked_are_found():
     name, kind = keeper_of(line)
     assert name == "test_objects_that_raise_what_they_are_asked_are_found.kept"
     assert kind == "Unasked"
+
+
+def test_a_variable_that_is_set_anew_each_time_is_found():
+    rewards = np.zeros(0)
+    for number in range(51):
+        line = line_after()
+        rewards = np.arange(20.0 * number)
+    assert len(rewards) == 1000
+    assert keeper_of(line) == ("test_a_variable_that_is_set_anew_each_time_is_found.rewards", "ndarray (1000,) float64")
+
+
+@pytest.mark.parametrize("make", [list, bytearray])
+def test_an_object_that_grows_in_place_is_found_by_its_size(make):
+    tracemalloc.stop()
+    older = make()
+    start_tracing()
+    for _ in range(10_000):
+        line = line_after()
+        older.extend(b"0123456789" * 3)  # nothing is allocated but its own memory
+    place = Place(__file__, line, f"{__file__}:{line}")
+    (found,) = find_keepers([grown(place, 290_000)], 5.0)
+    assert found.name.endswith(".older")
+    assert found.kind == make.__name__
+
+
+def test_the_end_of_a_chain_of_objects_is_found():
+    chain = []
+    newest = chain
+    for _ in range(5000):
+        line = line_after()
+        newest.append([])
+        newest = newest[-1]
+    newest = None
+    assert len(chain) == 1
+    assert keeper_of(line) == ("test_the_end_of_a_chain_of_objects_is_found.chain", "list ... list")
+
+
+def test_what_a_context_keeps_is_found():
+    variable = contextvars.ContextVar("history", default=())
+
+    def work():
+        for number in range(5000):
+            line = line_after()
+            variable.set((number, variable.get()))
+        return keeper_of(line)
+
+    assert contextvars.copy_context().run(work)[0] == "context variable history"
+
+
+def test_what_only_native_code_knows_has_no_keeper():
+    def save(data):
+        pass
+
+    for number in range(50):
+        line = line_after()
+        atexit.register(save, bytes(200 + number))
+    try:
+        assert find_keepers([grown(Place(__file__, line, f"{__file__}:{line}"))], 5.0) == ()
+    finally:
+        atexit.unregister(save)
+
+
+def test_garbage_whose_collection_is_off_is_told():
+    gc.disable()
+    try:
+        for _ in range(50):
+            line = line_after()
+            one = [1, 2, 3]
+            one.append(one)
+        del one
+        assert keeper_of(line)[0] == "garbage, not collected"
+    finally:
+        gc.enable()

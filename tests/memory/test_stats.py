@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from nclone_env.memory.measurements import SourceLine
+from nclone_env.memory.measurements import SourceLine, Traced
 from nclone_env.memory.stats import compute_stats, grown_lines, largest_lines, per_environment
 
 from .by_hand import measurements
@@ -52,13 +52,46 @@ def test_a_program_is_judged_until_it_ends(each, verdict):
     made = measurements()
     last = len(made.snapshots) - 1
     snapshots = tuple(
-        dataclasses.replace(item, worker_bytes=20_000_000 + each * int(item.step) if number < last - 1 else 5_000)
+        dataclasses.replace(
+            item,
+            step=2 * item.step,
+            worker_bytes=20_000_000 + each * int(item.step) if number < last - 1 else 5_000,
+        )
         for number, item in enumerate(made.snapshots)
     )
-    found = compute_stats(dataclasses.replace(made, snapshots=snapshots, unit="millisecond", judged=(0.0, 1000.0)))
+    found = compute_stats(
+        dataclasses.replace(made, snapshots=snapshots, traced=(), unit="millisecond", judged=(0.0, 2000.0))
+    )
     (workers,) = (item for item in found.growths if item.quantity == "workers")
     assert workers.verdict == verdict
-    assert workers.last == made.snapshots[last - 3].step
+    assert workers.last == snapshots[last - 3].step
+
+
+def test_lines_of_a_program_are_judged_until_it_ends():
+    """A snapshot may come when the program has freed all that it held."""
+    made, steps = measurements(traced_per_step=50_000), range(0, 10_001, 1000)
+    held = [100_000 * (step < 10_000) * step for step in steps]
+    changed = dataclasses.replace(
+        made,
+        snapshots=(),
+        traced=tuple(map(Traced, steps, held)),
+        line_steps=tuple(steps),
+        lines=(SourceLine("leak.py", 1, tuple(held), tuple(held)),),
+        unit="millisecond",
+        judged=(2000.0, 10_000.0),
+    )
+    found = compute_stats(changed)
+    assert found.verdict == "growing"
+    assert [line.file for line in found.grown_lines] == ["leak.py"]
+
+
+def test_growth_names_lines_that_are_too_noisy_to_tell():
+    made, steps = measurements(traced_per_step=50_000), tuple(range(200, 1001, 100))
+    noisy = tuple(10_000_000 + 9_000_000 * (step % 200 == 0) + 5_000 * step for step in steps)
+    changed = dataclasses.replace(made, line_steps=steps, lines=(SourceLine("noisy.py", 1, noisy, noisy),))
+    assert [line.file for line in compute_stats(changed).grown_lines] == ["noisy.py"]
+    calm = dataclasses.replace(changed, traced=measurements().traced)
+    assert compute_stats(calm).grown_lines == ()
 
 
 @pytest.mark.parametrize(
