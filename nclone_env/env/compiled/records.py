@@ -10,60 +10,35 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig, RewardConfig
 from nclone_env.sim import RANDOM_BITS
 
-EPISODE = np.dtype(
-    [
-        ("seed", "u8"),
-        ("episode_return", "f8"),
-        ("potential", "f8"),
-        ("number", "i4"),
-        ("steps", "i4"),
-        ("next_level", "i4"),
-        ("own_level", "i4"),
-        ("start", "i4"),
-        ("over", "u1"),
-    ],
-    align=True,
+
+def _record(*fields: tuple[str, str]) -> np.dtype:
+    """Return the dtype of a record, by types and the names of the fields that have them."""
+    return np.dtype([(name, kind) for kind, names in fields for name in names.split()], align=True)
+
+
+EPISODE = _record(
+    ("u8", "seed"),
+    ("f8", "episode_return potential"),
+    ("i4", "number steps next_level own_level start"),
+    ("u1", "over"),
 )
 """State of an environment's episode: seed of the random levels, return and steps so far, potential of the current
 state, number of episodes begun, level requested for the next episode and level assigned to every episode (-1: none),
 number of the start state in which the episode began (-1: none), and 1 once the episode is over."""
 
-RESULT = np.dtype(
-    [
-        ("reward", "f8"),
-        ("episode_return", "f8"),
-        ("frames", "i4"),
-        ("episode_frames", "i4"),
-        ("episode_steps", "i4"),
-        ("level", "i4"),
-        ("start", "i4"),
-        ("gold", "i2"),
-        ("outcome", "i1"),
-        ("terminated", "?"),
-        ("truncated", "?"),
-    ],
-    align=True,
+RESULT = _record(
+    ("f8", "reward episode_return"),
+    ("i4", "frames episode_frames episode_steps level start"),
+    ("i2", "gold"),
+    ("i1", "outcome"),
+    ("?", "terminated truncated"),
 )
 """Result of an environment's last step, about the episode that the step belongs to; ``frames`` counts the frames of
 the step."""
 
-EVENT = np.dtype(
-    [
-        ("x_before", "f8"),
-        ("y_before", "f8"),
-        ("x", "f8"),
-        ("y", "f8"),
-        ("vx", "f8"),
-        ("vy", "f8"),
-        ("potential_before", "f8"),
-        ("potential", "f8"),
-        ("return_before", "f8"),
-        ("frames", "i4"),
-        ("gold", "i4"),
-        ("switches", "i4"),
-        ("outcome", "i4"),
-    ],
-    align=True,
+EVENT = _record(
+    ("f8", "x_before y_before x y vx vy potential_before potential return_before"),
+    ("i4", "frames gold switches outcome"),
 )
 """A step as custom reward functions see it: ninja position before and after (pixels) and velocity after (pixels per
 frame), potential before and after (minus the path length to the exit, in multiples of the initial one; 0 once the
@@ -78,7 +53,7 @@ NEXT_STEP, SAME_STEP, DISABLED = range(3)
 
 _REWARD_FIELDS = tuple(field.name for field in dataclasses.fields(RewardConfig))
 _RULES = ("frame_skip", "max_frames", "autoreset", "local_position")
-SETTINGS = np.dtype([(name, "f8") for name in _REWARD_FIELDS] + [(name, "i4") for name in _RULES], align=True)
+SETTINGS = _record(("f8", " ".join(_REWARD_FIELDS)), ("i4", " ".join(_RULES)))
 """The fields of ``RewardConfig``, and the rules of a step and of ``game_state``, as kernels need them."""
 
 
