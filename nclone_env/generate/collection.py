@@ -47,15 +47,7 @@ class CollectionFiles:
 
 @dataclass(frozen=True)
 class Order:
-    """Which levels to make.
-
-    Attributes:
-        families: they take turns.
-        seed: of the collection.
-        split: ``train`` or ``held-out``.
-        difficulty: least and greatest.
-        first: number of the first level.
-    """
+    """Which levels to make: families take turns from number ``first`` on; ``difficulty`` is the least and greatest."""
 
     families: tuple[str, ...]
     seed: int

@@ -28,12 +28,6 @@ def play_out(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
     return Session(levels, max_frames=len(inputs)).record(inputs, entities=False).ninjas
 
 
-def wins_at_end(ninjas: np.ndarray) -> bool:
-    """Return whether a run wins in its last frame, and not before."""
-    won = ninjas["state"] == CELEBRATING
-    return bool(won[-1] and not won[:-1].any())
-
-
 def same_course(one: np.ndarray, other: np.ndarray) -> bool:
     """Return whether the ninja is at the same places, in the same states, in all frames of two runs."""
     return all(np.array_equal(one[name], other[name]) for name in ("x", "y", "state"))

@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nclone_env import kinds
-from nclone_env.generate.course import play_out, same_course, wins_at_end
+from nclone_env.generate.course import play_out, same_course
 from nclone_env.generate.search import Edits, Found, first_solution, shorter_solution, with_levels
 from nclone_env.generate.sketch import Proposal, Sketch
 from nclone_env.level import Level, LevelSet, pack
-from nclone_env.plan import Task, make_task
+from nclone_env.plan import Task, make_task, wins_at_end
 
 _UNCHECKED = (
     *(kinds.NINJA, kinds.GOLD, kinds.EXIT, kinds.EXIT_SWITCH, kinds.MINE, kinds.TOGGLE_MINE),

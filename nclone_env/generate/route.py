@@ -22,14 +22,7 @@ class Unusable(Exception):
 
 @dataclass(frozen=True)
 class Route:
-    """The way through a level, by cells.
-
-    Attributes:
-        start: cell of the ninja.
-        switch: cell of the exit switch.
-        exit: cell of the exit.
-        cells: the cells from the start by the switch to the exit, each next to the one before.
-    """
+    """The way through a level: start, exit switch, exit, and all cells on it, each next to the one before."""
 
     start: Cell
     switch: Cell

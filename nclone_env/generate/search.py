@@ -45,12 +45,7 @@ def with_levels(task: Task, levels: LevelSet) -> Task:
 
 
 class Found(NamedTuple):
-    """What a search found.
-
-    Attributes:
-        inputs: (T,) uint8, one input byte a frame; empty without a solution.
-        simulated: frames simulated.
-    """
+    """A solution, (T,) uint8, one input byte a frame, empty if none was found; and the frames simulated."""
 
     inputs: np.ndarray
     simulated: int

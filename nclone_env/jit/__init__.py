@@ -5,25 +5,18 @@ compilation and the faster one of ``inner``, which compiles for ``target``; ``ca
 under the digests of ``sources``; ``shipped`` is the code that wheels bring.
 """
 
-from nclone_env.jit.decorators import called_kernel, kernel, numeric_kernel, specialised
-from nclone_env.jit.folder import cache_folder, cache_root, distrust, make_private
-from nclone_env.jit.scratch import copy_bytes, each, local_f64, next_number, stream_bytes
-from nclone_env.jit.sources import compiler_digest, module_digest
-
-__all__ = [
-    "cache_folder",
-    "cache_root",
-    "called_kernel",
-    "compiler_digest",
-    "copy_bytes",
-    "distrust",
-    "each",
-    "kernel",
-    "local_f64",
-    "make_private",
-    "module_digest",
-    "next_number",
-    "numeric_kernel",
-    "specialised",
-    "stream_bytes",
-]
+from nclone_env.jit.decorators import called_kernel as called_kernel
+from nclone_env.jit.decorators import kernel as kernel
+from nclone_env.jit.decorators import numeric_kernel as numeric_kernel
+from nclone_env.jit.decorators import specialised as specialised
+from nclone_env.jit.folder import cache_folder as cache_folder
+from nclone_env.jit.folder import cache_root as cache_root
+from nclone_env.jit.folder import distrust as distrust
+from nclone_env.jit.folder import make_private as make_private
+from nclone_env.jit.scratch import copy_bytes as copy_bytes
+from nclone_env.jit.scratch import each as each
+from nclone_env.jit.scratch import local_f64 as local_f64
+from nclone_env.jit.scratch import next_number as next_number
+from nclone_env.jit.scratch import stream_bytes as stream_bytes
+from nclone_env.jit.sources import compiler_digest as compiler_digest
+from nclone_env.jit.sources import module_digest as module_digest

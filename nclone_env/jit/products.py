@@ -28,11 +28,11 @@ def _product(*, a_transposed: bool = False, b_transposed: bool = False, add: boo
     """Return an intrinsic of (a, b, out) that writes the product of two matrices to ``out``, or adds it."""
     if config.DISABLE_JIT:
 
-        def product(a, b, out):
+        def by_numpy(a, b, out):
             result = np.matmul(a.T if a_transposed else a, b.T if b_transposed else b)
             out[:] = out + result if add else result
 
-        return product
+        return by_numpy
 
     @intrinsic
     def product(typing_context, a, b, out):

@@ -17,8 +17,7 @@ from nclone_env.level.routes.distance import objective_fields
 from nclone_env.level.tiles import CURVE_KIND, CURVE_SHAPE, EDGE_SIGNS, GRID_EDGES, STRAIGHT
 
 SEGMENT = np.dtype(
-    [("x1", "i2"), ("y1", "i2"), ("x2", "i2"), ("y2", "i2"), ("kind", "i2"), ("owner", "i2")],
-    align=True,
+    [("x1", "i2"), ("y1", "i2"), ("x2", "i2"), ("y2", "i2"), ("kind", "i2"), ("owner", "i2")], align=True
 )
 """A straight segment from (x1, y1) to (x2, y2), or an arc: centre (x1, y1), quadrant signs (x2, y2). Pixels.
 

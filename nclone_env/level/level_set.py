@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class LevelArrays(NamedTuple):
     grid: np.ndarray
 
 
-_DTYPES = (LEVEL_HEADER, "u1", "i4", SEGMENT, "i4", "i2", ENTITY, "i2", DOOR, RUN, "u1", "f4")
+_DTYPES: tuple[Any, ...] = (LEVEL_HEADER, "u1", "i4", SEGMENT, "i4", "i2", ENTITY, "i2", DOOR, RUN, "u1", "f4")
 ARRAYS_LAYOUT = dict(zip((*LevelArrays._fields, "fields"), map(np.dtype, _DTYPES), strict=True))
 """The dtypes of the ``LevelArrays`` and of the distance fields."""
 

@@ -11,7 +11,7 @@ from nclone_env.obs.entity_states import matters
 from nclone_env.sim import is_closed
 
 PRESENT, CLOSED = 1, 2
-NO_LATTICE = np.zeros((0, 0, 0), np.int16)
+NO_LATTICE: np.ndarray = np.zeros((0, 0, 0), np.int16)
 NO_LATTICE.flags.writeable = False
 
 

@@ -152,8 +152,5 @@ _VALUES: Mapping[str, Callable[[Any], bool]] = {
 
 def _conditions(level: Level, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return what must be the same when a search goes on; ``code`` changes with the sources of the search."""
-    return {
-        "format": _FORMAT,
-        "code": module_digest("nclone_env.plan.solver"),
-        "level": level.raw.digest,
-    } | dict(arguments)
+    code = module_digest("nclone_env.plan.solver")
+    return {"format": _FORMAT, "code": code, "level": level.raw.digest, **arguments}

@@ -169,7 +169,7 @@ def solve(
 
 
 def _report(search: _Solver, budget: _Budget, on_solution: Callable[[Solution], None] | None, *, is_kept: bool) -> None:
-    """Replayed a search; Ctrl-C ends it, unless there is no solution yet and the search is not kept either."""
+    """Report the solutions of a search; Ctrl-C ends it, and is raised if there is none and the search is not kept."""
     try:
         for best in search.solutions():
             if on_solution is not None:
@@ -235,15 +235,7 @@ class _Solver:
         rounds: the searches that are running.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        seed: int,
-        memory: int,
-        threads: int,
-        budget: _Budget,
-        saved: SavedSearch | None,
-    ):
+    def __init__(self, task: Task, seed: int, memory: int, threads: int, budget: _Budget, saved: SavedSearch | None):
         self._task, self._seed, self._threads, self._budget = task, seed, threads, budget
         cells = min(cells_that_fit(task.level_set, memory // len(_FIRST_RULES)), _MOST_CELLS)
         if cells < 1:

@@ -57,11 +57,17 @@ def replay(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray, price: int
         RuntimeError: if they do not win in their last frame.
     """
     played = play_from(Session(levels), origin, inputs)
-    if not len(played) or played["state"][-1] != CELEBRATING or (played["state"][:-1] == CELEBRATING).any():
+    if not wins_at_end(played):
         name = levels.levels[0].name
         raise RuntimeError(f"solve: a replay of {len(inputs)} frames on {name!r} does not win at the end")
     gold = int(played["gold"][-1])
     return Replayed(inputs, gold, len(inputs) + price * (int(levels.arrays.header[0]["gold_count"]) - gold))
+
+
+def wins_at_end(ninjas: np.ndarray) -> bool:
+    """Return whether a run, (T,) ``NINJA_RECORD``, wins in its last frame, and not before."""
+    won = ninjas["state"] == CELEBRATING
+    return bool(won[-1:].any() and not won[:-1].any())
 
 
 def play_from(session: Session, origin: WorldArrays, inputs: np.ndarray) -> np.ndarray:
@@ -76,12 +82,10 @@ class LevelWorlds(Protocol):
     @property
     def worlds(self) -> WorldArrays:
         """The worlds."""
-        ...
 
     @property
     def level_set(self) -> LevelSet:
         """Their levels."""
-        ...
 
 
 AnyWorlds = WorldArrays | LevelWorlds

@@ -30,6 +30,7 @@ from nclone_env.sim.ninja import is_targetable
 _HAS_MOVER = bits(kind for kind in KINDS if kind.has_mover)
 _FAR = 9999999.0
 _FRONT_BONUS = 0.1  # subtracted from the squared distance of front faces (physics 01, section 3.5)
+
 RAY_LENGTH = 2000.0
 NOTHING = -1.0
 """The length of a ray that leaves the cells and meets nothing."""

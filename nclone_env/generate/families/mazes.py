@@ -67,7 +67,9 @@ def sketch(draws: Draws, aim: int) -> Sketch:
         min(scaled(3, 5, aim + draws.below(40)), 21 // (height + 1)),
     )
     places = _Places(draws, maze, width, height)
-    start, end = _ends(draws, maze)
+    start = draws.pick([cell for cell, around in maze.neighbours.items() if len(around) == 1])
+    far = sorted(maze.neighbours, key=lambda cell: (-len(maze.way(start, cell)), cell))
+    end = draws.pick(far[:2])
     doors = _doors(draws, maze, maze.way(start, end), scaled(1, 3, aim + draws.below(30)))
     for cell in maze.neighbours:
         made.carve(*places.inside(cell))
@@ -127,13 +129,6 @@ class _Places:
 
 def _edge(cell: Cell, other: Cell) -> Edge:
     return (min(cell, other), max(cell, other))
-
-
-def _ends(draws: Draws, maze: _Maze) -> tuple[Cell, Cell]:
-    """Return two chambers far apart."""
-    start = draws.pick([cell for cell, around in maze.neighbours.items() if len(around) == 1])
-    others = sorted(maze.neighbours, key=lambda cell: (-len(maze.way(start, cell)), cell))
-    return start, draws.pick(others[:2])
 
 
 def _doors(draws: Draws, maze: _Maze, way: list[Cell], count: int) -> list[tuple[Edge, Cell]]:

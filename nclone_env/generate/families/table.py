@@ -3,18 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.families import (
-    caves,
-    mazes,
-    minefields,
-    motifs,
-    pads,
-    patrols,
-    rooms,
-    shafts,
-    slopes,
-    turrets,
-)
+from nclone_env.generate.families import caves, mazes, minefields, motifs, pads, patrols, rooms, shafts, slopes, turrets
 from nclone_env.generate.sketch import Sketch
 
 FAMILIES: Mapping[str, Callable[[Draws, int], Sketch]] = {

@@ -31,7 +31,8 @@ SPINNER, CLOCKWISE, COUNTERCLOCKWISE = KINDS[LASER_TURRET].states.values()
 NORMAL_ANGLE, BEAM_ANGLE = "a", "b"
 """Angles of the outward normal of the surface and of the beam, radians from -pi up to below pi, clockwise."""
 FRAMES_LEFT, MOTION = "timer", "order"
-"""Of a surface laser: remaining frames whose motion is known in closed form, and that motion (``surface_skip``)."""
+"""Of a surface laser: remaining frames whose motion is known in closed form, and that motion."""
+
 HEIGHT = 5.9  # above the surface
 STEPS, STEP = 10, 0.1  # per frame, pixels (rule L3)
 CORNER_TURN = 0.005524805665672641  # per step, radians
