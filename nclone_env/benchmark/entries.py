@@ -3,8 +3,6 @@
 A baseline plays a track with one seed, and trains for it if it learns.
 """
 
-from __future__ import annotations
-
 import csv
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence

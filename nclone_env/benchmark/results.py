@@ -1,7 +1,5 @@
 """Tables and plots of verified submissions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

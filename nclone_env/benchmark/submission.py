@@ -6,8 +6,6 @@ the members ``n-sampled-steps.npy`` (uint32), ``n-sampled-actions.npy`` (uint8) 
 curve. Readers refuse members that are missing, unknown, too large for the track or of another digest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Jobs: tasks on levels, and how their results become files."""
 
-from __future__ import annotations
-
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence

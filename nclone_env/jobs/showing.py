@@ -1,7 +1,5 @@
 """Galleries of many levels: a web site."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ folders hold their parts, in the order of the data flow: ``levels`` and ``networ
 → ``reports``.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 from types import ModuleType

@@ -1,7 +1,5 @@
 """The vector environment interface of the trainer, its default implementation, and the episodes that it plays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 

@@ -9,8 +9,6 @@ beam search keeps those whose ninja stays closest to the recorded one at the end
 than the most frequent one of the recording in that step.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain

@@ -4,8 +4,6 @@ A buffer holds the steps of all episodes one after another. Its memory is alloca
 for an intake with more steps than fit. Episodes are checked before anything is written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import NoneType
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ order, and variants of levels that the run has. Left out are those whose solutio
 those whose contents or name another level of the run has.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

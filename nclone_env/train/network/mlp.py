@@ -5,8 +5,6 @@ pass over a part is one call of compiled code (``train.network.mlp_kernels``), m
 do not wait for each other's interpreter lock. What it does not cover is computed through torch.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 Its parameters can be moved into one vector, which the module and NumPy share (:class:`FlatParameters`).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The beginning of a run, so that its first update is as fast as the others: nothing is left to compile or to touch."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from functools import partial

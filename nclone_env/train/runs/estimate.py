@@ -1,7 +1,5 @@
 """Bytes that a training run will own, counted on parts of it before the run is built."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What is saved of a run: a checkpoint, with which it ends as it would have without an interruption, and its levels."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import zlib

@@ -1,7 +1,5 @@
 """A training run: everything it owns, how it is set up, and what a checkpoint keeps of it."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
