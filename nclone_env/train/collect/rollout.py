@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.collect.environments import stacked_shape
 from nclone_env.train.network.arrays import LearningFields
 from nclone_env.train.network.device import host_zeros
 
@@ -115,10 +116,9 @@ class RolloutStorage:
 
     def observation_buffers(self, count: int) -> dict[str, Tensor]:
         """Allocate room for ``count`` observations, or stacks of them, by name."""
-        stack = (self.frame_stack,) if self.frame_stack > 1 else ()
-        depths = {name: () if name in NOT_STACKED else stack for name in self._tensors}
+        shapes = {name: stacked_shape(name, rows.shape[1:], self.frame_stack) for name, rows in self._tensors.items()}
         return {
-            name: torch.zeros(count, *depths[name], *rows.shape[1:], dtype=rows.dtype, pin_memory=self.pinned)
+            name: torch.zeros(count, *shapes[name], dtype=rows.dtype, pin_memory=self.pinned)
             for name, rows in self._tensors.items()
         }
 

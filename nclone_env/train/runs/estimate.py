@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import torch
 
-from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import MemoryLimitError
 from nclone_env.level import LevelSource, everything
 from nclone_env.memory_limit import check_fits
@@ -149,12 +148,11 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
         rows = most_rows(config, ranks, device)
         parts.append(Reference(policy, storage, workers.count, rows, device).memory())
 
-    def make_begun(environment: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
-        return _begun(make_envs(environment, num_envs))
-
     num_envs = len(ranks.share(config.num_envs))
     measured_levels: tuple[LevelSource, ...] = (*held_out, *[everything()] * held_out_count(config))
-    measured = make_held_out(config, num_envs, measured_levels, make_begun, network, workers)
+    measured = make_held_out(
+        config, num_envs, measured_levels, lambda *given: _begun(make_envs(*given)), network, workers
+    )
     if measured is not None:
         with closing(measured):
             parts.append(measured.memory())

@@ -284,6 +284,6 @@ def _held_out_rows(held_out: HeldOutLevels) -> Iterator[dict[str, Any]]:
 
 
 def _cell(value: Any) -> Any:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else value
+    if not isinstance(value, float):
+        return "" if value is None else value
+    return "" if math.isnan(value) else f"{value:.6g}"
