@@ -252,10 +252,7 @@ class Entered:
 
 
 def of_recordings(
-    files: Sequence[Path],
-    track: Track,
-    claimed: Mapping[str, Any],
-    packs: Mapping[str, Path] | None = None,
+    files: Sequence[Path], track: Track, claimed: Mapping[str, Any], packs: Mapping[str, Path] | None = None
 ) -> Run:
     """Return recordings of a planner or a person as a run; levels without one that wins in time count as lost.
 

@@ -119,7 +119,10 @@ class MLP:
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
         """Compute the gradient over a part of a minibatch, as ``train.network.protocols.Network`` describes."""
         scratch, stacks, observations, sources, sets = self._seats[seat]
-        seen = self._gather(stacks, rows) if stacks else rows
+        seen = rows
+        if stacks:  # of which the observations are gathered first
+            seen = self._identity[: len(rows)]
+            self._storage.gather(torch.from_numpy(rows), {name: stack[: len(rows)] for name, stack in stacks.items()})
         inputs = scratch.inputs[: len(rows)]
         for source, width, offset in sources:
             kernels.gather_rows(source, width, seen, _flat_bytes(inputs), offset, inputs.strides[0])
@@ -167,12 +170,6 @@ class MLP:
         """Return what the loss reads of the stored steps, whose observations are these."""
         storage = self._storage
         return Steps(storage.learning_fields, observations.get("action_mask", _NO_MASKS), storage.reference)
-
-    def _gather(self, stacks: Mapping[str, Tensor], rows: np.ndarray) -> np.ndarray:
-        """Gather the stacks of n steps; return their places."""
-        count = len(rows)
-        self._storage.gather(torch.from_numpy(rows), {name: stack[:count] for name, stack in stacks.items()})
-        return self._identity[:count]
 
 
 def _layout(policy: ActorCritic, parameters: FlatParameters, columns: Mapping[str, int]) -> NetworkLayout:

@@ -1,7 +1,7 @@
 """The beginning of a run, so that its first update is as fast as the others: nothing is left to compile or to touch."""
 
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -125,10 +125,6 @@ def _take_over_folder(run: Run, source: Path | None, job: Collection[str]) -> No
 
 
 def _best_score(folder: RunFolder) -> Score | None:
-    try:
-        if not folder.best.exists():
-            return None
-        with translated(folder.best):
-            return score(load_checkpoint(folder.best))
-    except CheckpointError:
-        return None  # to be replaced by the next one
+    with suppress(CheckpointError), translated(folder.best):  # a damaged one is replaced by the next
+        return score(load_checkpoint(folder.best)) if folder.best.exists() else None
+    return None

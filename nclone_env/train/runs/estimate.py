@@ -27,14 +27,7 @@ from nclone_env.train.network.device import learning_device
 from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.run import (
-    group_sizes,
-    learner_parts,
-    make_held_out,
-    make_storage,
-    make_workers,
-    most_rows,
-)
+from nclone_env.train.runs.run import group_sizes, learner_parts, make_held_out, make_storage, make_workers, most_rows
 
 _NOWHERE = torch.device("meta")
 _OF_ENVIRONMENTS = ("rollout storage", "update")

@@ -19,12 +19,7 @@ from nclone_env.train.collect.held_out import HeldOutLevels
 from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.levels.stream import read_levels
 from nclone_env.train.ranks import RankError
-from nclone_env.train.runs.checkpoint import (
-    Checkpoint,
-    check_observations,
-    save_checkpoint,
-    translated,
-)
+from nclone_env.train.runs.checkpoint import Checkpoint, check_observations, save_checkpoint, translated
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.run import Counters, Run, Score
 from nclone_env.train.runs.warm_start import reference_state, restore_reference
@@ -180,16 +175,17 @@ def _restore_held_out(run: Run, state: dict[str, Any]) -> None:
 
 
 def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
-    rows = {name: tensor.numpy() for name, tensor in checkpoint.observations.items()}
     sizes, snapshots = checkpoint.environments["sizes"].tolist(), checkpoint.environments["snapshots"].numpy().tobytes()
+    if len(sizes) != run.config.num_envs:
+        raise ValueError(f"num_envs: expected {len(sizes)}, as when it was saved, got {run.config.num_envs}")
+    share = run.ranks.share(run.config.num_envs)
     edges = itertools.pairwise(itertools.accumulate(sizes, initial=0))
-    own = _own_part(run, Worlds(rows, [snapshots[first:last] for first, last in edges]))
-    states = iter(own.states)
+    states = itertools.islice((snapshots[first:last] for first, last in edges), share.start, share.stop)
     for collector in run.collectors:
         for index in range(collector.envs.num_envs):
             collector.envs.set_state(index, next(states))
     for name, array in _first_rows(run).items():
-        _copy(array[: run.storage.frame_stack], torch.from_numpy(own.rows[name]))
+        _copy(array[: run.storage.frame_stack], checkpoint.observations[name][:, share.start : share.stop])
 
 
 def _gather_worlds(run: Run) -> Worlds | None:
@@ -211,19 +207,6 @@ def _gather_worlds(run: Run) -> Worlds | None:
         )
     joined = {name: np.concatenate([part[name] for part in all_rows], axis=1) for name in rows}
     return Worlds(joined, [state for part in all_states for state in part])
-
-
-def _own_part(run: Run, worlds: Worlds) -> Worlds:
-    """Return the environments of this rank.
-
-    Raises:
-        ValueError: if there are not as many environments as in the run.
-    """
-    if len(worlds.states) != run.config.num_envs:
-        raise ValueError(f"num_envs: expected {len(worlds.states)}, as when it was saved, got {run.config.num_envs}")
-    share = run.ranks.share(run.config.num_envs)
-    rows = {name: array[:, share.start : share.stop] for name, array in worlds.rows.items()}
-    return Worlds(rows, worlds.states[share.start : share.stop])
 
 
 def _first_rows(run: Run) -> Mapping[str, np.ndarray]:
