@@ -93,7 +93,18 @@ class RolloutStorage:
         rows = num_steps * num_envs if reference_actions else 0
         self.reference = host_zeros((rows, reference_actions), np.float32, pinned)
         self.num_steps, self.num_envs, self.frame_stack, self.pinned = num_steps, num_envs, frame_stack, pinned
-        self.arrays = _allocate_step_fields(num_steps, num_envs, pinned)
+        shape = (num_steps, num_envs)
+        self.arrays = StepFields(  # those that the loss reads are pinned if asked for
+            actions=host_zeros(shape, np.int64, pinned),
+            log_probs=host_zeros(shape, np.float32, pinned),
+            values=np.zeros((num_steps + 1, num_envs), np.float32),
+            rewards=np.zeros(shape, np.float32),
+            terminated=np.zeros(shape, np.bool_),
+            truncated=np.zeros(shape, np.bool_),
+            final_values=np.zeros(shape, np.float32),
+            advantages=host_zeros(shape, np.float32, pinned),
+            returns=host_zeros(shape, np.float32, pinned),
+        )
         boxes = observation_space.spaces
         self.observation_arrays: dict[str, np.ndarray] = {
             name: host_zeros((num_steps + frame_stack, num_envs, *box.shape), box.dtype, pinned)
@@ -249,19 +260,3 @@ class RolloutColumns:
     def _steps(self) -> Tensor:
         start = self.cursor * self.storage.num_envs
         return torch.arange(start + self.first, start + self.last)
-
-
-def _allocate_step_fields(num_steps: int, num_envs: int, pinned: bool) -> StepFields:
-    """Return zeroed fields for a rollout of T steps of N environments, the loss's pinned if asked for."""
-    shape = (num_steps, num_envs)
-    return StepFields(
-        actions=host_zeros(shape, np.int64, pinned),
-        log_probs=host_zeros(shape, np.float32, pinned),
-        values=np.zeros((num_steps + 1, num_envs), np.float32),
-        rewards=np.zeros(shape, np.float32),
-        terminated=np.zeros(shape, np.bool_),
-        truncated=np.zeros(shape, np.bool_),
-        final_values=np.zeros(shape, np.float32),
-        advantages=host_zeros(shape, np.float32, pinned),
-        returns=host_zeros(shape, np.float32, pinned),
-    )

@@ -67,11 +67,6 @@ def covers(dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
     return not stacked_sets and all(dtype in (np.float32, np.uint8, np.int8) for dtype in dtypes.values())
 
 
-def block_rows(policy: ActorCritic, most_rows: int) -> int:
-    """Return the rows that are computed together, so that their activations stay in the second level of the cache."""
-    return min(64 if len(policy.encoders) else 128, most_rows)
-
-
 class MLP:
     """An MLP policy with its encoders, for use by several threads.
 
@@ -137,7 +132,8 @@ class MLP:
         """Return the bytes of the scratch."""
         children = []
         for number, seat in enumerate(self._seats):
-            arrays = [*_flat(seat.scratch), *(stack.numpy() for stack in seat.stacks.values())]
+            arrays = [*seat.scratch.entities, *(array for array in seat.scratch if isinstance(array, np.ndarray))]
+            arrays += (stack.numpy() for stack in seat.stacks.values())
             for layers in self._pictures.values():
                 arrays += layers.scratch[number]
             children.append(arrays_node(f"seat {number}", arrays, shared=True))
@@ -207,7 +203,8 @@ def _sets(observations: Mapping[str, np.ndarray]) -> StoredSets:
 
 def _make_scratch(policy: ActorCritic, most_rows: int) -> Scratch:
     """Return zeroed scratch for calls of up to so many rows."""
-    shapes, rows, units = policy.observation_shapes, block_rows(policy, most_rows), policy.hidden_size
+    shapes, units = policy.observation_shapes, policy.hidden_size
+    rows = min(64 if len(policy.encoders) else 128, most_rows)  # their activations fit the second level of the cache
     inputs, towers = sum(policy.input_widths.values()), 1 if policy.shared_trunk else 2
     cells = math.prod(shapes.get("locals", (0,)))
     entities, elements = shapes.get("entity_states", (0, 1))[-2:]
@@ -234,11 +231,6 @@ def _make_scratch(policy: ActorCritic, most_rows: int) -> Scratch:
         delta_inputs=zeros(most_rows if len(policy.encoders) else 0, inputs),  # only encoders need them
         transposed=zeros(towers, units * (inputs + (HIDDEN_LAYERS - 1) * units)),
     )
-
-
-def _flat(scratch: Scratch) -> list[np.ndarray]:
-    """Return all arrays."""
-    return [*scratch.entities, *(array for array in scratch if isinstance(array, np.ndarray))]
 
 
 def _flat_bytes(array: np.ndarray) -> np.ndarray:

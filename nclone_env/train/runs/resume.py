@@ -64,19 +64,15 @@ def save_run(run: Run, replaces: bool = False) -> None:
         checkpoint = _checkpoint_of(run, worlds)
         if replaces:
             run.folder.replace_run(lambda path: save_checkpoint(path, checkpoint))
-        _write(run, checkpoint)
+        run.curve.flush()
+        reached = score(checkpoint)
+        if reached is not None and (run.best is None or reached > run.best):
+            save_checkpoint(run.folder.best, checkpoint)
+            run.best = reached
+        save_checkpoint(run.folder.checkpoint, checkpoint)
+        run.curve.write_csv()
+        write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
     run.saved = run.counters.updates
-
-
-def _write(run: Run, checkpoint: Checkpoint) -> None:
-    run.curve.flush()
-    reached = score(checkpoint)
-    if reached is not None and (run.best is None or reached > run.best):
-        save_checkpoint(run.folder.best, checkpoint)
-        run.best = reached
-    save_checkpoint(run.folder.checkpoint, checkpoint)
-    run.curve.write_csv()
-    write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
 
 
 def score(checkpoint: Checkpoint) -> Score | None:
