@@ -1,7 +1,5 @@
 """Benchmark tracks: results that anyone can prove again from the inputs of every episode."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

@@ -4,8 +4,6 @@ An episode is stored with ``options``, the number of its level: the environment 
 returns the same observations and rewards for the same actions, bit for bit.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 import warnings

@@ -3,8 +3,6 @@
 A baseline plays a track with one seed, and trains for it if it learns.
 """
 
-from __future__ import annotations
-
 import csv
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,12 +18,12 @@ from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.evaluation import Episodes, evaluate, run_of
 from nclone_env.benchmark.track import MODES, Track, track_levels, training_levels
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.constants import DEAD
 from nclone_env.errors import ConfigError
 from nclone_env.level import Level, pack
 from nclone_env.obs import GAME_STATE, columns
 from nclone_env.plan import solve
-from nclone_env.replay import Recording, load_any_recording
+from nclone_env.replay import load_any_recording
 from nclone_env.sim.simulate import simulate
 from nclone_env.train import (
     SILENT,
@@ -34,6 +32,7 @@ from nclone_env.train import (
     level_digests,
     load_policy,
     policy_file,
+    recorded_solutions,
     train,
     training_seconds,
 )
@@ -253,10 +252,7 @@ class Entered:
 
 
 def of_recordings(
-    files: Sequence[Path],
-    track: Track,
-    claimed: Mapping[str, Any],
-    packs: Mapping[str, Path] | None = None,
+    files: Sequence[Path], track: Track, claimed: Mapping[str, Any], packs: Mapping[str, Path] | None = None
 ) -> Run:
     """Return recordings of a planner or a person as a run; levels without one that wins in time count as lost.
 
@@ -273,14 +269,12 @@ def of_recordings(
     if (track.attempts, track.frame_skip) != (1, 1):
         raise ConfigError(f"track: expected one for recordings, Planning-v1, got {track.name}; submit folders of runs")
     levels = track_levels(track, packs)
-    best: dict[str, np.ndarray] = {}
-    for recording in (load_any_recording(file) for file in files):
-        inputs, digest = _winning(recording), recording.level.digest
-        if 0 < len(inputs) <= track.max_frames and (digest not in best or len(inputs) < len(best[digest])):
-            best[digest] = inputs
-    found = [best.get(level.raw.digest, np.zeros(0, np.uint8)) for level in levels]
-    if not any(map(len, found)):
+    best = recorded_solutions(levels, map(load_any_recording, files))
+    gives_up = len(ACTION_OF_INPUT)  # the least such input
+    usable = {name for name, codes in best.items() if 0 < len(codes) <= track.max_frames and codes.max() < gives_up}
+    if not usable:
         raise ConfigError(f"runs: expected recordings that complete a level of {track.name}, got none in {len(files)}")
+    found = [best[level.name] if level.name in usable else np.zeros(0, np.uint8) for level in levels]
     return _of_inputs(track, levels, 0, found).claiming(claimed)
 
 
@@ -298,11 +292,3 @@ def _waiting(level: Level, frames: int) -> np.ndarray:
     idle = np.zeros(frames, np.uint8)
     deaths = np.flatnonzero(simulate(level.raw, idle).state == DEAD)
     return idle[: deaths[0] + 1] if len(deaths) else idle
-
-
-def _winning(recording: Recording) -> np.ndarray:
-    """Return the inputs of a recording until it wins; none if it does not, or if the player gives up."""
-    verdict = recording.verify()
-    inputs = recording.inputs[: verdict.end]
-    is_won = verdict.agrees and verdict.state == CELEBRATING and not (inputs >= len(ACTION_OF_INPUT)).any()
-    return inputs if is_won else inputs[:0]

@@ -104,14 +104,12 @@ class Episodes:
             parts[probable].append(batch)
             what = f"episodes played, {'most probable' if probable else 'sampled'} actions"
             hooks.on_level(what, min(first + size, len(which)), len(which))
-        sampled, most_probable = (
+        joined = [
             (np.concatenate([steps for steps, _ in part]), np.concatenate([actions for _, actions in part]))
-            if part
-            else None
             for part in parts.values()
-        )
-        assert sampled is not None
-        return run_of(self._track, pack(self._levels), self._seed, sampled, most_probable)
+            if part
+        ]
+        return run_of(self._track, pack(self._levels), self._seed, *joined)
 
 
 def _batches(which: np.ndarray, most_probable: bool) -> list[tuple[bool, np.ndarray, int, int]]:

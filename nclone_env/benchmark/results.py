@@ -1,7 +1,5 @@
 """Tables and plots of verified submissions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,16 +14,8 @@ from nclone_env.benchmark.track import Track, load_track
 from nclone_env.benchmark.verification import Verification
 
 TITLES = (
-    "policy",
-    "success",
-    "most probable",
-    "any",
-    "speed",
-    "normalised speed",
-    "mode",
-    "budget and claimed use of it",
-    "seeds",
-    "proof",
+    *("policy", "success", "most probable", "any", "speed", "normalised speed"),
+    *("mode", "budget and claimed use of it", "seeds", "proof"),
 )
 _HEAD = """---
 hide: [toc]

@@ -6,8 +6,6 @@ the members ``n-sampled-steps.npy`` (uint32), ``n-sampled-actions.npy`` (uint8) 
 curve. Readers refuse members that are missing, unknown, too large for the track or of another digest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -31,17 +29,8 @@ from nclone_env.errors import FormatError, plain, shortened
 FORMAT = 1
 _INDEX = "submission.json"
 _KEYS = (
-    "format",
-    "track",
-    "track_digest",
-    "mode",
-    "budget",
-    "title",
-    "command",
-    "versions",
-    "runs",
-    "members",
-    "scores",
+    *("format", "track", "track_digest", "mode", "budget", "title"),
+    *("command", "versions", "runs", "members", "scores"),
 )
 _MOST_BYTES, _MOST_TEXT, _MOST_RUNS = 1 << 30, 1 << 20, 64
 _MOST_POLICY = 1 << 28

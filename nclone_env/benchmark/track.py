@@ -4,8 +4,6 @@ A track is a file that never changes: a change is a track of another version. ``
 has the digest of each level.
 """
 
-from __future__ import annotations
-
 import hashlib
 import tomllib
 from collections.abc import Mapping

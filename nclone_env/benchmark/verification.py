@@ -1,7 +1,5 @@
 """Verification: a submission is played again, and what that proves is told apart from what it claims."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

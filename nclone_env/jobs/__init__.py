@@ -1,7 +1,5 @@
 """Work on many levels: by any executor, or in shards that are killed, restarted and merged."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

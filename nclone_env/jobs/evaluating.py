@@ -1,7 +1,5 @@
 """Evaluations of policies on a track of the benchmark: a submission."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Levels by seed: a pack with its table and recordings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

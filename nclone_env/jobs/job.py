@@ -1,7 +1,5 @@
 """Jobs: tasks on levels, and how their results become files."""
 
-from __future__ import annotations
-
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,13 +17,13 @@ from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
 from nclone_env.level import LevelRef, OpenedPacks, resolve
 
 KINDS: Mapping[str, str] = {
-    "solve": "solving:Solving",
-    "generate": "generating:Generating",
-    "validate": "validating:Validating",
-    "gallery": "showing:Showing",
-    "evaluate": "evaluating:Evaluating",
+    "solve": "Solving",
+    "generate": "Generating",
+    "validate": "Validating",
+    "gallery": "Showing",
+    "evaluate": "Evaluating",
 }
-"""Module and class of each job."""
+"""Class of each job in ``nclone_env.jobs``."""
 
 
 def ignore(result: Any) -> None:
@@ -192,11 +190,10 @@ def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
         ConfigError: if a shard is missing, incomplete or of another job, or levels have changed.
     """
     results = Merged.of(folders)
-    place = KINDS.get(results.header["job"])
-    if place is None:
+    name = KINDS.get(results.header["job"])
+    if name is None:
         raise ConfigError(f"folders: expected a job of {', '.join(KINDS)}, got {shortened(results.header['job'])}")
-    module, _, name = place.partition(":")
-    job = getattr(import_module(f"nclone_env.jobs.{module}"), name).from_arguments(results.header["arguments"])
+    job = getattr(import_module("nclone_env.jobs"), name).from_arguments(results.header["arguments"])
     if as_json(_header(job)) != results.header:
         expected = "the levels and the version of the package that its shards had"
         raise ConfigError(f"folders: expected {expected}, got others; start the shards again in another folder")

@@ -1,7 +1,5 @@
 """Galleries of many levels: a web site."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -77,10 +75,7 @@ class Showing(LevelJob):
         return partial(_files, self.title, self.entries[number], before, after)
 
     def write(
-        self,
-        output: Path,
-        results: Iterable[Mapping[str, Any]],
-        on_result: Callable[[LevelFiles], None] = ignore,
+        self, output: Path, results: Iterable[Mapping[str, Any]], on_result: Callable[[LevelFiles], None] = ignore
     ) -> None:
         """Write the site, all of it or nothing."""
 

@@ -1,7 +1,5 @@
 """Searches for the best inputs on many levels: a table and a folder of recordings."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

@@ -1,7 +1,5 @@
 """Checks of many levels: a table of findings."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

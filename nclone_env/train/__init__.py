@@ -5,8 +5,6 @@ folders hold their parts, in the order of the data flow: ``levels`` and ``networ
 → ``reports``.
 """
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 from types import ModuleType
@@ -57,7 +55,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.collect.evaluate import Mode, best_episode, compare
     from nclone_env.train.hooks import SILENT
     from nclone_env.train.learn.demonstrations import Demonstration, held_actions, read_demonstrations
-    from nclone_env.train.levels.solutions import winning_inputs
+    from nclone_env.train.levels.solutions import recorded_solutions, winning_inputs
     from nclone_env.train.levels.sources import evaluated_levels, level_digests
     from nclone_env.train.loop import advance
     from nclone_env.train.reports.comparison import (

@@ -1,7 +1,5 @@
 """What a training run tells while it goes on, and how it is asked to stop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The training loop: collection, advantage estimation, update, logging and saving in their order."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Native environment for PufferLib; the only module that imports it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

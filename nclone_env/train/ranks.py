@@ -4,8 +4,6 @@
 what ``DistributedDataParallel`` would do for a module.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Callable, Iterator

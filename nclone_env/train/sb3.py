@@ -1,7 +1,5 @@
 """Adapter to Stable-Baselines3; the only module that imports it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any

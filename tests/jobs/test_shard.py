@@ -39,7 +39,7 @@ class Counting(Job):
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch):
-    monkeypatch.setattr(job_module, "KINDS", {"count": "counting:Counting"})
+    monkeypatch.setattr(job_module, "KINDS", {"count": "Counting"})
     monkeypatch.setattr(job_module, "import_module", lambda name: __import__("tests.jobs.test_shard", fromlist="x"))
 
 

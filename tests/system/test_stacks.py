@@ -100,12 +100,12 @@ def test_policy_sees_every_observation_of_a_stack():
         "player_frame": torch.randint(0, 256, (2, 3, 40, 40, 1), dtype=torch.uint8, generator=generator),
     }
     assert policy.encoders["player_frame"].patches.in_features == 3 * 8 * 8
-    values = policy.value(seen)
+    values = policy(seen)[1]
     for name in shapes:
         for place in range(3):
             other = {**seen, name: seen[name].clone()}
             other[name][:, place] = 0
-            assert (policy.value(other) != values).all()
+            assert (policy(other)[1] != values).all()
 
 
 def test_a_policy_with_stacks_is_saved_evaluated_and_resumed(tmp_path):

@@ -1,7 +1,5 @@
 """The actions of a policy for a batch of observations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Collection: a group of environments plays its part of the rollout, on one thread and without waiting for others."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any

@@ -1,12 +1,9 @@
 """The vector environment interface of the trainer, its default implementation, and the episodes that it plays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
@@ -81,11 +78,13 @@ def make_resting_environments(config: EnvironmentConfig, num_envs: int) -> Vecto
 
 def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[str, tuple[int, ...]]:
     """Return the shape of each observation of one environment by name, with stacks of ``frame_stack`` except masks."""
-    space = envs.single_observation_space
-    assert isinstance(space, spaces.Dict)
-    stack = (frame_stack,) if frame_stack > 1 else ()
-    depths = {name: () if name == "action_mask" else stack for name in space.spaces}
-    return {name: (*depths[name], *(box.shape or ())) for name, box in space.spaces.items()}
+    boxes = envs.single_observation_space.spaces
+    return {name: stacked_shape(name, box.shape, frame_stack) for name, box in boxes.items()}
+
+
+def stacked_shape(name: str, shape: tuple[int, ...], depth: int) -> tuple[int, ...]:
+    """Return the shape of a stack of an observation as the policy sees it; of masks it sees only the newest."""
+    return (depth, *shape) if depth > 1 and name != "action_mask" else tuple(shape)
 
 
 def observation_arrays(envs: VectorEnvironment) -> dict[str, np.ndarray]:

@@ -1,7 +1,5 @@
 """Episodes that ended: logged while a rollout is collected, then averaged per level."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Evaluation of a policy over a fixed number of episodes per level, next to a uniform random baseline."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from contextlib import closing

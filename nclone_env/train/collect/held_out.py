@@ -4,8 +4,6 @@ Every held-out level is played k times with sampled actions, by the threads and 
 training reads is changed, so a run has the same parameters with and without it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

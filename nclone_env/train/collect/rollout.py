@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.train.collect.environments import stacked_shape
 from nclone_env.train.network.arrays import LearningFields
 from nclone_env.train.network.device import host_zeros
 
@@ -92,7 +93,18 @@ class RolloutStorage:
         rows = num_steps * num_envs if reference_actions else 0
         self.reference = host_zeros((rows, reference_actions), np.float32, pinned)
         self.num_steps, self.num_envs, self.frame_stack, self.pinned = num_steps, num_envs, frame_stack, pinned
-        self.arrays = _allocate_step_fields(num_steps, num_envs, pinned)
+        shape = (num_steps, num_envs)
+        self.arrays = StepFields(  # those that the loss reads are pinned if asked for
+            actions=host_zeros(shape, np.int64, pinned),
+            log_probs=host_zeros(shape, np.float32, pinned),
+            values=np.zeros((num_steps + 1, num_envs), np.float32),
+            rewards=np.zeros(shape, np.float32),
+            terminated=np.zeros(shape, np.bool_),
+            truncated=np.zeros(shape, np.bool_),
+            final_values=np.zeros(shape, np.float32),
+            advantages=host_zeros(shape, np.float32, pinned),
+            returns=host_zeros(shape, np.float32, pinned),
+        )
         boxes = observation_space.spaces
         self.observation_arrays: dict[str, np.ndarray] = {
             name: host_zeros((num_steps + frame_stack, num_envs, *box.shape), box.dtype, pinned)
@@ -115,10 +127,9 @@ class RolloutStorage:
 
     def observation_buffers(self, count: int) -> dict[str, Tensor]:
         """Allocate room for ``count`` observations, or stacks of them, by name."""
-        stack = (self.frame_stack,) if self.frame_stack > 1 else ()
-        depths = {name: () if name in NOT_STACKED else stack for name in self._tensors}
+        shapes = {name: stacked_shape(name, rows.shape[1:], self.frame_stack) for name, rows in self._tensors.items()}
         return {
-            name: torch.zeros(count, *depths[name], *rows.shape[1:], dtype=rows.dtype, pin_memory=self.pinned)
+            name: torch.zeros(count, *shapes[name], dtype=rows.dtype, pin_memory=self.pinned)
             for name, rows in self._tensors.items()
         }
 
@@ -249,19 +260,3 @@ class RolloutColumns:
     def _steps(self) -> Tensor:
         start = self.cursor * self.storage.num_envs
         return torch.arange(start + self.first, start + self.last)
-
-
-def _allocate_step_fields(num_steps: int, num_envs: int, pinned: bool) -> StepFields:
-    """Return zeroed fields for a rollout of T steps of N environments, the loss's pinned if asked for."""
-    shape = (num_steps, num_envs)
-    return StepFields(
-        actions=host_zeros(shape, np.int64, pinned),
-        log_probs=host_zeros(shape, np.float32, pinned),
-        values=np.zeros((num_steps + 1, num_envs), np.float32),
-        rewards=np.zeros(shape, np.float32),
-        terminated=np.zeros(shape, np.bool_),
-        truncated=np.zeros(shape, np.bool_),
-        final_values=np.zeros(shape, np.float32),
-        advantages=host_zeros(shape, np.float32, pinned),
-        returns=host_zeros(shape, np.float32, pinned),
-    )

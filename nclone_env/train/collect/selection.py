@@ -1,7 +1,5 @@
 """Which levels and start states the episodes of a run begin with, adapted to success after each rollout."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

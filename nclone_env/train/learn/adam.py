@@ -1,7 +1,5 @@
 """The Adam optimiser (Kingma and Ba, 2015) over one vector of parameters, with clipping of the gradient's norm."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ The loss is the cross-entropy of the recorded actions: the KL divergence from a 
 the action taken, so it is computed by the loss of PPO with every other coefficient at 0.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable
 from dataclasses import dataclass

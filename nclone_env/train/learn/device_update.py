@@ -9,8 +9,6 @@ An update begins from parameters and moments in host memory, and ends by copying
 that is its only synchronisation. Minibatches are those of ``train.learn.ppo``.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -216,11 +216,14 @@ class TrajectoryChecks:
             ):
                 raise _wrong_field(number, name, f"floats of shape ({count},)", array)
         if set(observations) != set(self._specs):
-            raise self._wrong_names(number, observations)
+            got, expected = str(sorted(observations)), f"the names {sorted(self._specs)}"
+            raise _error(number, "observations", expected, got, "record exactly these observations")
         for name, (shape, dtype) in self._specs.items():
-            array, expected = observations[name], ((count, *shape), (count + 1, *shape))
-            if not isinstance(array, np.ndarray) or array.shape not in expected or array.dtype != dtype:
-                raise _wrong_rows(number, name, array, dtype, *expected)
+            array, shapes = observations[name], ((count, *shape), (count + 1, *shape))
+            if not isinstance(array, np.ndarray) or array.shape not in shapes or array.dtype != dtype:
+                wanted = f"{dtype} of shape {shapes[0]} or, with the final observation, {shapes[1]}"
+                fix = "record it with the environment of the policy"
+                raise _error(number, f"observations[{name!r}]", wanted, _described(array), fix)
         return count
 
     def _fault(self, number: int, columns: Columns) -> TrajectoryError | None:
@@ -256,10 +259,6 @@ class TrajectoryChecks:
         got = f"action {actions[step]} at step {step}, which its mask excludes"
         return _error(number, "actions", "actions that the mask allows", got, "store the mask the action was chosen by")
 
-    def _wrong_names(self, number: int, observations: Mapping[str, Any]) -> TrajectoryError:
-        got, expected = sorted(observations), sorted(self._specs)
-        return _error(number, "observations", f"the names {expected}", str(got), "record exactly these observations")
-
 
 def _entries(rows: list[Mapping[str, Any]], name: str) -> list[Any]:
     """Return the entries of a name, None where there is none."""
@@ -287,12 +286,6 @@ def _enough(rows: list[np.ndarray], counts: list[int]) -> bool:
 
 def _wrong_field(number: int, name: str, expected: str, array: Any) -> TrajectoryError:
     return _error(number, name, expected, _described(array), "pass one entry for each step, as a NumPy array")
-
-
-def _wrong_rows(number: int, name: str, array: Any, dtype: np.dtype, *shapes: tuple[int, ...]) -> TrajectoryError:
-    expected = f"{dtype} of shape {shapes[0]} or, with the final observation, {shapes[1]}"
-    fix = "record it with the environment of the policy"
-    return _error(number, f"observations[{name!r}]", expected, _described(array), fix)
 
 
 def _described(value: Any) -> str:

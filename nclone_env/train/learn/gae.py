@@ -1,7 +1,5 @@
 """Generalised advantage estimation (Schulman et al., 2016), in place over a rollout."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.jit import kernel

@@ -1,7 +1,5 @@
 """What a run asks of an algorithm, and what an algorithm is made from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 

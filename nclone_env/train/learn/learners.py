@@ -1,7 +1,5 @@
 """The learners by name. To add one, put a function that makes it into ``LEARNERS`` and name it by ``learner``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nclone_env.errors import ConfigError, shortened

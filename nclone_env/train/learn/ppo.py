@@ -1,7 +1,5 @@
 """Proximal policy optimisation (Schulman et al., 2017): the update on a rollout."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.env import Job, Workers

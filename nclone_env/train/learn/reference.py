@@ -1,7 +1,5 @@
 """A fixed policy that the trained one is kept close to: its probabilities in the steps of each rollout."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

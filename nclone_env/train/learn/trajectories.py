@@ -4,8 +4,6 @@ A buffer holds the steps of all episodes one after another. Its memory is alloca
 for an intake with more steps than fit. Episodes are checked before anything is written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import NoneType
 from typing import Any, NamedTuple
@@ -15,8 +13,8 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory_tree import MemoryNode
+from nclone_env.train.collect.environments import stacked_shape
 from nclone_env.train.learn.episode_data import (
-    MASK,
     OPTIONAL,
     Block,
     Columns,
@@ -130,10 +128,9 @@ class TrajectoryBuffer:
 
     def observation_buffers(self, count: int) -> dict[str, Tensor]:
         """Allocate room for ``count`` observations, or stacks of them, by name."""
-        stack = (self.frame_stack,) if self.frame_stack > 1 else ()
-        depths = {name: () if name == MASK else stack for name in self._observations}
+        shapes = {name: stacked_shape(name, shape, self.frame_stack) for name, (shape, _) in self._specs.items()}
         return {
-            name: torch.zeros(count, *depths[name], *rows.shape[1:], dtype=rows.dtype, device=rows.device)
+            name: torch.zeros(count, *shapes[name], dtype=rows.dtype, device=rows.device)
             for name, rows in self._observations.items()
         }
 

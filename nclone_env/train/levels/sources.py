@@ -5,8 +5,6 @@ order, and variants of levels that the run has. Left out are those whose solutio
 those whose contents or name another level of the run has.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +15,12 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env import NPlusPlusEnv
 from nclone_env.errors import ConfigError
 from nclone_env.generate import ATTEMPTS, HELD_OUT_SPLIT, TRAIN_SPLIT, generate_level, make_variant, read_range
-from nclone_env.kinds import EXIT
 from nclone_env.level import (
     Level,
     LevelRef,
     LevelSource,
     OpenedPacks,
+    count_exits,
     listed_names,
     load_levels,
     mirrored,
@@ -208,7 +206,7 @@ def training_collection(config: TrainConfig, fixed: Sequence[Level], held_out: S
     bounds = read_range("generated_difficulty", config.generated.difficulty)
     marks = frozenset(mark for level in (*fixed, *held_out) for mark in (level.raw.digest, level.name))
     families = config.generated.families if config.generates else ()
-    varied = tuple(level for level in fixed if (level.raw.records[:, 0] == EXIT).any()) if config.varies else ()
+    varied = tuple(level for level in fixed if count_exits(level.raw.records)) if config.varies else ()
     if config.varies and not varied:
         raise ConfigError(f"levels: expected levels with an exit beside {VARIED!r}, got none")
     return Collection(families, bounds, config.environment.max_frames, config.seed, TRAIN_SPLIT, marks, varied)

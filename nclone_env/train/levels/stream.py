@@ -1,7 +1,5 @@
 """Levels that take turns while a run goes on: the next ones are made while it trains on the current ones."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Callable, Mapping

@@ -6,8 +6,6 @@ of a set with d elements and u units each. All arrays are float32 unless stated,
 specialised for such arrays.
 """
 
-from __future__ import annotations
-
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where a run computes its policy, and the transfers between host and device."""
 
-from __future__ import annotations
-
 from threading import Lock
 
 import numpy as np

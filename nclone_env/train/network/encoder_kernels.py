@@ -6,8 +6,6 @@ after the other in the order of the module. All arrays are float32 unless stated
 nothing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.jit import numeric_kernel

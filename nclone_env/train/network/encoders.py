@@ -11,8 +11,6 @@
 | ``graph`` | refused | |
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

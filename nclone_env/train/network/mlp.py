@@ -5,8 +5,6 @@ pass over a part is one call of compiled code (``train.network.mlp_kernels``), m
 do not wait for each other's interpreter lock. What it does not cover is computed through torch.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Mapping
@@ -69,11 +67,6 @@ def covers(dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
     return not stacked_sets and all(dtype in (np.float32, np.uint8, np.int8) for dtype in dtypes.values())
 
 
-def block_rows(policy: ActorCritic, most_rows: int) -> int:
-    """Return the rows that are computed together, so that their activations stay in the second level of the cache."""
-    return min(64 if len(policy.encoders) else 128, most_rows)
-
-
 class MLP:
     """An MLP policy with its encoders, for use by several threads.
 
@@ -121,7 +114,10 @@ class MLP:
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
         """Compute the gradient over a part of a minibatch, as ``train.network.protocols.Network`` describes."""
         scratch, stacks, observations, sources, sets = self._seats[seat]
-        seen = self._gather(stacks, rows) if stacks else rows
+        seen = rows
+        if stacks:  # of which the observations are gathered first
+            seen = self._identity[: len(rows)]
+            self._storage.gather(torch.from_numpy(rows), {name: stack[: len(rows)] for name, stack in stacks.items()})
         inputs = scratch.inputs[: len(rows)]
         for source, width, offset in sources:
             kernels.gather_rows(source, width, seen, _flat_bytes(inputs), offset, inputs.strides[0])
@@ -136,7 +132,8 @@ class MLP:
         """Return the bytes of the scratch."""
         children = []
         for number, seat in enumerate(self._seats):
-            arrays = [*_flat(seat.scratch), *(stack.numpy() for stack in seat.stacks.values())]
+            arrays = [*seat.scratch.entities, *(array for array in seat.scratch if isinstance(array, np.ndarray))]
+            arrays += (stack.numpy() for stack in seat.stacks.values())
             for layers in self._pictures.values():
                 arrays += layers.scratch[number]
             children.append(arrays_node(f"seat {number}", arrays, shared=True))
@@ -169,12 +166,6 @@ class MLP:
         """Return what the loss reads of the stored steps, whose observations are these."""
         storage = self._storage
         return Steps(storage.learning_fields, observations.get("action_mask", _NO_MASKS), storage.reference)
-
-    def _gather(self, stacks: Mapping[str, Tensor], rows: np.ndarray) -> np.ndarray:
-        """Gather the stacks of n steps; return their places."""
-        count = len(rows)
-        self._storage.gather(torch.from_numpy(rows), {name: stack[:count] for name, stack in stacks.items()})
-        return self._identity[:count]
 
 
 def _layout(policy: ActorCritic, parameters: FlatParameters, columns: Mapping[str, int]) -> NetworkLayout:
@@ -212,7 +203,8 @@ def _sets(observations: Mapping[str, np.ndarray]) -> StoredSets:
 
 def _make_scratch(policy: ActorCritic, most_rows: int) -> Scratch:
     """Return zeroed scratch for calls of up to so many rows."""
-    shapes, rows, units = policy.observation_shapes, block_rows(policy, most_rows), policy.hidden_size
+    shapes, units = policy.observation_shapes, policy.hidden_size
+    rows = min(64 if len(policy.encoders) else 128, most_rows)  # their activations fit the second level of the cache
     inputs, towers = sum(policy.input_widths.values()), 1 if policy.shared_trunk else 2
     cells = math.prod(shapes.get("locals", (0,)))
     entities, elements = shapes.get("entity_states", (0, 1))[-2:]
@@ -239,11 +231,6 @@ def _make_scratch(policy: ActorCritic, most_rows: int) -> Scratch:
         delta_inputs=zeros(most_rows if len(policy.encoders) else 0, inputs),  # only encoders need them
         transposed=zeros(towers, units * (inputs + (HIDDEN_LAYERS - 1) * units)),
     )
-
-
-def _flat(scratch: Scratch) -> list[np.ndarray]:
-    """Return all arrays."""
-    return [*scratch.entities, *(array for array in scratch if isinstance(array, np.ndarray))]
 
 
 def _flat_bytes(array: np.ndarray) -> np.ndarray:

@@ -5,8 +5,6 @@ All parameters, and all gradients, are one vector, in which a layer is its weigh
 are float32 unless stated. Kernels write in place and allocate nothing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.jit import copy_bytes, numeric_kernel

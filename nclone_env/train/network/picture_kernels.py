@@ -14,8 +14,6 @@ width); weight and bias begin there in ``parameters``, (p,); and the layers belo
 All arrays are float32 unless stated. Kernels write in place and allocate nothing.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.jit import copy_bytes, numeric_kernel

@@ -3,8 +3,6 @@
 Its parameters can be moved into one vector, which the module and NumPy share (:class:`FlatParameters`).
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -67,19 +65,11 @@ class ActorCritic(nn.Module):
 
     def forward(self, observations: Observations) -> tuple[Tensor, Tensor]:
         """Return the logits (n, 6) and the values (n,) of n observations."""
-        features = self._features(observations)
-        return self.actor(features), self.critic(features).squeeze(1)
-
-    def value(self, observations: Observations) -> Tensor:
-        """Return the values (n,) float32 of n observations without gradients."""
-        with torch.inference_mode():
-            return self.critic(self._features(observations)).squeeze(1)
-
-    def _features(self, observations: Observations) -> Tensor:
-        """Return what actor and critic see, (n, width) float32."""
         parts = [self._encoded(name, observations) for name in self.input_widths]
         features = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
-        return features if self.trunk is None else self.trunk(features)
+        if self.trunk is not None:
+            features = self.trunk(features)
+        return self.actor(features), self.critic(features).squeeze(1)
 
     def _encoded(self, name: str, observations: Observations) -> Tensor:
         if name not in self.encoders:

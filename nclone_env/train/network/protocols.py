@@ -6,8 +6,6 @@ A network computes outputs for observations, and the gradient of the loss over a
 time; each thread has a seat, a number from 0, which owns scratch memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 

@@ -8,8 +8,6 @@ The distribution of actions is a softmax over the logits (n, a), restricted by a
 bool: 0 for each action that is not allowed. Every row must leave one.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """Runs side by side. Runs that differ only in their seed are one group, and its values are means over seeds."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Plots of runs: the learning curve of one, the mean and the range over seeds of several."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Human-readable reports of a run: a table of success rates, the same as a file."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Episodes of a policy, frame by frame, to be watched."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from contextlib import closing

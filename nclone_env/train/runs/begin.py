@@ -1,9 +1,7 @@
 """The beginning of a run, so that its first update is as fast as the others: nothing is left to compile or to touch."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -22,10 +20,10 @@ from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.checkpoint import check_resumable, initialise_policy, load_checkpoint, translated
-from nclone_env.train.runs.folder import RunFolder, config_in, launchers, lock_folder_for_all, name_job
+from nclone_env.train.runs.folder import config_in, launchers, lock_folder_for_all, name_job
 from nclone_env.train.runs.policy_files import policy_file
 from nclone_env.train.runs.resume import Source, restore_run, save_run, saved_levels, score
-from nclone_env.train.runs.run import Run, Score, learner_parts, make_workers, set_up
+from nclone_env.train.runs.run import Run, learner_parts, make_workers, set_up
 from nclone_env.train.runs.steps import compute_returns
 from nclone_env.train.runs.warm_start import warm_start
 
@@ -119,18 +117,9 @@ def _take_over_folder(run: Run, source: Path | None, job: Collection[str]) -> No
     continued = source is not None and source.parent.resolve() == folder.path.resolve()
     if source is not None and continued and source.name == folder.checkpoint.name:
         run.saved = run.counters.updates
-    if run.ranks.first and continued:
-        run.best = _best_score(folder)
+    if run.ranks.first and continued and folder.best.exists():
+        with suppress(CheckpointError), translated(folder.best):  # a damaged one is replaced by the next
+            run.best = score(load_checkpoint(folder.best))
     save_run(run, replaces=not continued)
     if run.ranks.first:
         name_job(folder, job)
-
-
-def _best_score(folder: RunFolder) -> Score | None:
-    try:
-        if not folder.best.exists():
-            return None
-        with translated(folder.best):
-            return score(load_checkpoint(folder.best))
-    except CheckpointError:
-        return None  # to be replaced by the next one

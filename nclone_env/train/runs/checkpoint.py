@@ -3,8 +3,6 @@
 A checkpoint fixes options: the inputs and the architecture of its policy, and those that its run keeps.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import errno
 import pickletools

@@ -1,14 +1,11 @@
 """Bytes that a training run will own, counted on parts of it before the run is built."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 
-from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import MemoryLimitError
 from nclone_env.level import LevelSource, everything
 from nclone_env.memory_limit import check_fits
@@ -30,14 +27,7 @@ from nclone_env.train.network.device import learning_device
 from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.run import (
-    group_sizes,
-    learner_parts,
-    make_held_out,
-    make_storage,
-    make_workers,
-    most_rows,
-)
+from nclone_env.train.runs.run import group_sizes, learner_parts, make_held_out, make_storage, make_workers, most_rows
 
 _NOWHERE = torch.device("meta")
 _OF_ENVIRONMENTS = ("rollout storage", "update")
@@ -151,12 +141,11 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
         rows = most_rows(config, ranks, device)
         parts.append(Reference(policy, storage, workers.count, rows, device).memory())
 
-    def make_begun(environment: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
-        return _begun(make_envs(environment, num_envs))
-
     num_envs = len(ranks.share(config.num_envs))
     measured_levels: tuple[LevelSource, ...] = (*held_out, *[everything()] * held_out_count(config))
-    measured = make_held_out(config, num_envs, measured_levels, make_begun, network, workers)
+    measured = make_held_out(
+        config, num_envs, measured_levels, lambda *given: _begun(make_envs(*given)), network, workers
+    )
     if measured is not None:
         with closing(measured):
             parts.append(measured.memory())

@@ -1,7 +1,5 @@
 """Detection of nan and infinity: from numbers that an update computes anyway; the search begins only when one fails."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ the ``torchrun`` processes of its job. A restarted job looks for a folder that n
 run of another job, not even if its first attempt failed because the folder held that run.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil

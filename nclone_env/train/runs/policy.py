@@ -1,7 +1,5 @@
 """A trained policy that is called with observations."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial

@@ -1,7 +1,5 @@
 """What is saved of a run: a checkpoint, with which it ends as it would have without an interruption, and its levels."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import zlib
@@ -21,12 +19,7 @@ from nclone_env.train.collect.held_out import HeldOutLevels
 from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.levels.stream import read_levels
 from nclone_env.train.ranks import RankError
-from nclone_env.train.runs.checkpoint import (
-    Checkpoint,
-    check_observations,
-    save_checkpoint,
-    translated,
-)
+from nclone_env.train.runs.checkpoint import Checkpoint, check_observations, save_checkpoint, translated
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.run import Counters, Run, Score
 from nclone_env.train.runs.warm_start import reference_state, restore_reference
@@ -71,19 +64,15 @@ def save_run(run: Run, replaces: bool = False) -> None:
         checkpoint = _checkpoint_of(run, worlds)
         if replaces:
             run.folder.replace_run(lambda path: save_checkpoint(path, checkpoint))
-        _write(run, checkpoint)
+        run.curve.flush()
+        reached = score(checkpoint)
+        if reached is not None and (run.best is None or reached > run.best):
+            save_checkpoint(run.folder.best, checkpoint)
+            run.best = reached
+        save_checkpoint(run.folder.checkpoint, checkpoint)
+        run.curve.write_csv()
+        write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
     run.saved = run.counters.updates
-
-
-def _write(run: Run, checkpoint: Checkpoint) -> None:
-    run.curve.flush()
-    reached = score(checkpoint)
-    if reached is not None and (run.best is None or reached > run.best):
-        save_checkpoint(run.folder.best, checkpoint)
-        run.best = reached
-    save_checkpoint(run.folder.checkpoint, checkpoint)
-    run.curve.write_csv()
-    write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
 
 
 def score(checkpoint: Checkpoint) -> Score | None:
@@ -182,16 +171,17 @@ def _restore_held_out(run: Run, state: dict[str, Any]) -> None:
 
 
 def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
-    rows = {name: tensor.numpy() for name, tensor in checkpoint.observations.items()}
     sizes, snapshots = checkpoint.environments["sizes"].tolist(), checkpoint.environments["snapshots"].numpy().tobytes()
+    if len(sizes) != run.config.num_envs:
+        raise ValueError(f"num_envs: expected {len(sizes)}, as when it was saved, got {run.config.num_envs}")
+    share = run.ranks.share(run.config.num_envs)
     edges = itertools.pairwise(itertools.accumulate(sizes, initial=0))
-    own = _own_part(run, Worlds(rows, [snapshots[first:last] for first, last in edges]))
-    states = iter(own.states)
+    states = itertools.islice((snapshots[first:last] for first, last in edges), share.start, share.stop)
     for collector in run.collectors:
         for index in range(collector.envs.num_envs):
             collector.envs.set_state(index, next(states))
     for name, array in _first_rows(run).items():
-        _copy(array[: run.storage.frame_stack], torch.from_numpy(own.rows[name]))
+        _copy(array[: run.storage.frame_stack], checkpoint.observations[name][:, share.start : share.stop])
 
 
 def _gather_worlds(run: Run) -> Worlds | None:
@@ -213,19 +203,6 @@ def _gather_worlds(run: Run) -> Worlds | None:
         )
     joined = {name: np.concatenate([part[name] for part in all_rows], axis=1) for name in rows}
     return Worlds(joined, [state for part in all_states for state in part])
-
-
-def _own_part(run: Run, worlds: Worlds) -> Worlds:
-    """Return the environments of this rank.
-
-    Raises:
-        ValueError: if there are not as many environments as in the run.
-    """
-    if len(worlds.states) != run.config.num_envs:
-        raise ValueError(f"num_envs: expected {len(worlds.states)}, as when it was saved, got {run.config.num_envs}")
-    share = run.ranks.share(run.config.num_envs)
-    rows = {name: array[:, share.start : share.stop] for name, array in worlds.rows.items()}
-    return Worlds(rows, worlds.states[share.start : share.stop])
 
 
 def _first_rows(run: Run) -> Mapping[str, np.ndarray]:
@@ -286,6 +263,6 @@ def _held_out_rows(held_out: HeldOutLevels) -> Iterator[dict[str, Any]]:
 
 
 def _cell(value: Any) -> Any:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else value
+    if not isinstance(value, float):
+        return "" if value is None else value
+    return "" if math.isnan(value) else f"{value:.6g}"

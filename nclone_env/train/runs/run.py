@@ -1,7 +1,5 @@
 """A training run: everything it owns, how it is set up, and what a checkpoint keeps of it."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -119,29 +117,16 @@ class Run:
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes; what all environments share counts once, also parameters and optimiser."""
         parameters = MemoryNode("parameters", self.parameters.vector.nbytes, shared=True)
-        own = [
-            parameters,
-            self.storage.memory(),
-            self.network.memory(),
-            self.learner.memory(),
-            self.curve.rows.memory(),
-        ]
-        if self.reference is not None:
-            own.append(self.reference.memory())
+        parts = self.storage, self.network, self.learner, self.curve.rows, self.reference, self.held_out, self.selection
         groups = replace(merged([collector.memory() for collector in self.collectors]), name="groups")
-        held_out = () if self.held_out is None else (self.held_out.memory(),)
-        return MemoryNode("training run", children=(*own, *held_out, self.selection.memory(), groups))
+        own = (part.memory() for part in parts if part is not None)
+        return MemoryNode("training run", children=(parameters, *own, groups))
 
     def close(self) -> None:
         """End the threads, close the environments and the files."""
-        self.workers.close()
-        for group in self.groups:
-            group.close()
-        if self.stream is not None:
-            self.stream.close()
-        if self.held_out is not None:
-            self.held_out.close()
-        self.curve.close()
+        for part in (self.workers, *self.groups, self.stream, self.held_out, self.curve):
+            if part is not None:
+                part.close()
 
 
 def group_sizes(num_envs: int, device: torch.device | None = None) -> list[int]:

@@ -1,7 +1,5 @@
 """The steps of an iteration of the training loop, in their order."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Warm start: the policy begins as a clone of demonstrations, and PPO keeps it close to the clone for a while."""
 
-from __future__ import annotations
-
 import copy
 from typing import NamedTuple
 

@@ -65,6 +65,12 @@ def test_most_frequent_actions():
     assert most_frequent_actions(inputs, 4).tolist() == [2, 1, 3]
 
 
+def test_a_run_on_mirror_images_demonstrates_the_level_itself():
+    (trajectory,) = demonstrate((LEVELS[0],), CONFIG.replace(mirrored=True)).trajectories
+    (expected,) = demonstrate((LEVELS[0],), CONFIG).trajectories
+    np.testing.assert_array_equal(trajectory.observations["game_state"], expected.observations["game_state"])
+
+
 def test_trajectories_are_those_of_the_environment():
     (trajectory,) = demonstrate((LEVELS[0],), CONFIG).trajectories
     steps = len(trajectory.actions)

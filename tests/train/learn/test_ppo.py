@@ -87,10 +87,9 @@ def test_update_raises_the_probability_of_praised_actions(network):
     ppo, storage, policy = trainer(network, config)
     praise(storage, 4)
     seen = {"game_state": torch.zeros(1, 4)}
-    (before, _), value_before = policy(seen), policy.value(seen).clone()
-    before = before.detach().clone()
+    before, value_before = (each.detach().clone() for each in policy(seen))
     statistics = ppo.update(1, config.ppo.learning_rate, config.ppo.entropy_coef, 0.0)
-    (after, _), value_after = policy(seen), policy.value(seen)
+    after, value_after = policy(seen)
     assert (after - before)[0].argmax().item() == 4
     assert abs(value_after - 2) < abs(value_before - 2)
     assert all(isinstance(value, float) and math.isfinite(value) for value in statistics)
