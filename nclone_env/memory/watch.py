@@ -49,7 +49,9 @@ _QUIET, _QUIET_SHARE = 0.5, 0.2
 """Seconds, and share of the run so far, without imports and compilation after which tracing starts."""
 _EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
 _COST = 10
-"""Snapshots by time take at most a tenth of the time."""
+"""Snapshots take at most a tenth of the time, where there are enough of them."""
+_MOST_APART = 1.12
+"""Steps of a snapshot over those of the one before at most: twelve of them follow the warm-up."""
 _FEW = 0.08  # of the run so far is the longest time between two snapshots by time
 _PROMPT = 1e-6  # seconds
 _LEAST_SEARCH, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.1, 1.0, 3.0
@@ -85,7 +87,8 @@ class Watch:
         self._settled = 0.0  # milliseconds at which the part began that is judged
         self._steps = 0
         self._every = 1  # step of the code, or of the clock, has a snapshot
-        self._next = 0.0  # snapshot by time
+        self._next = 0.0  # milliseconds from which on there is time for a snapshot
+        self._due = 0.0  # step that has one in any case
         self._stages: list[Stage] = []
         self._keepers: dict[str, Keeper] = {}
         self._native, self._workers = NativeLines(), WorkerLines()
@@ -118,9 +121,13 @@ class Watch:
             if not self._steps:
                 self._settle("first step", "before the first step was counted")
             self._steps += 1
-            if self._steps % self._every == 0:
+            has_time = self._steps % self._every == 0 and self._milliseconds() >= self._next
+            if has_time or self._steps >= self._due:
+                start = time.thread_time()
                 self._garbage.collect()
                 self._take(self._steps)
+                self._due = self._steps * _MOST_APART
+                self._next = self._milliseconds() + 1000 * _COST * (time.thread_time() - start)
                 self._search_now_and_then()
                 self._native.skip()
 
