@@ -52,7 +52,7 @@ _COST = 10
 """Snapshots take at most a tenth of the time, where there are enough of them."""
 _MOST_APART = 1.12
 """Steps of a snapshot over those of the one before at most: twelve of them follow the warm-up."""
-_FEW = 0.08  # of the run so far is the longest time between two snapshots by time
+_FEW = 0.08  # of what is judged so far is the longest time between two snapshots by time
 _PROMPT = 1e-6  # seconds
 _LEAST_SEARCH, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.1, 1.0, 3.0
 """Searches take at most a tenth of the time, the last one aside."""
@@ -188,7 +188,7 @@ class Watch:
                 self._garbage.collect()
                 self._take(now)
             took = time.thread_time() - start
-            rest = min(_COST * took, max(2 * took, _FEW * now / 1000))  # a short run needs some snapshots, too
+            rest = min(_COST * took, max(2 * took, _FEW * (now - self._settled) / 1000))  # a short run needs some snapshots, too
             self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
             self._search_now_and_then()
 
