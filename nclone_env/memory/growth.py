@@ -74,9 +74,9 @@ class Growth:
         return max(self.error, self.floor)
 
     @property
-    def is_unsteady(self) -> bool:
-        """Whether it grew, but may not go on."""
-        return self.verdict == "undecided" and self.snapshots >= MIN_SNAPSHOTS
+    def rises(self) -> bool:
+        """Whether it grew, be it only in a few jumps."""
+        return self.verdict != "flat" and self.snapshots >= MIN_SNAPSHOTS
 
 
 def growth(

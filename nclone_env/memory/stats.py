@@ -317,7 +317,7 @@ def traced_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[Gro
     of them leaks, though their few snapshots are too noisy to tell.
     """
     found = grown_lines(measured.lines, measured.line_steps, *judged_steps(measured))
-    whole = sum(item.slope for item in growths if (item.quantity, item.verdict) == ("traced", "growing"))
+    whole = sum(item.slope for item in growths if item.quantity == "traced" and item.rises)
     if sum(line.rate for line in found) >= _EXPLAINED * whole:
         return found
     return grown_lines(measured.lines, measured.line_steps, *judged_steps(measured), steady=False)

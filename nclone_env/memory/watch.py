@@ -54,8 +54,8 @@ _MOST_APART = 1.12
 """Steps of a snapshot over those of the one before at most: twelve of them follow the warm-up."""
 _FEW = 0.08  # of what is judged so far is the longest time between two snapshots by time
 _PROMPT = 1e-6  # seconds
-_LEAST_SEARCH, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.1, 1.0, 3.0
-"""Searches take at most a tenth of the time, the last one aside."""
+_SEARCH_AFTER, _SEARCH_COST = 1.0, 5  # seconds, and whenever searches have taken less than a fifth of the time
+_LEAST_SEARCH, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.25, 1.0, 3.0
 _TRACED_FLOOR = 6 * 1024
 """Bytes by which traced memory may vary: the user's lines are added up, once Python's free lists are emptied."""
 _NATIVE_FLOOR = 128 * 1024
@@ -188,7 +188,9 @@ class Watch:
                 self._garbage.collect()
                 self._take(now)
             took = time.thread_time() - start
-            rest = min(_COST * took, max(2 * took, _FEW * (now - self._settled) / 1000))  # a short run needs some snapshots, too
+            rest = min(
+                _COST * took, max(2 * took, _FEW * (now - self._settled) / 1000)
+            )  # a short run needs some snapshots, too
             self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
             self._search_now_and_then()
 
@@ -230,10 +232,10 @@ class Watch:
             self._traced.take(place, lines=True, always=last)
 
     def _search_now_and_then(self) -> None:
-        """Search while the code waits or runs at half its speed, so that growth by time stays what it is."""
-        share = (self._milliseconds() - self._settled) / 1000 / _COST - self._searched
-        if share > _LEAST_SEARCH:
-            self._search(min(share, _SEARCH_SECONDS))
+        """Search if there is time: the code runs at half its speed meanwhile, and leaks less by time."""
+        elapsed = (self._milliseconds() - self._settled) / 1000 - _SEARCH_AFTER
+        if self._searched * _SEARCH_COST < elapsed:
+            self._search(min(max(_LEAST_SEARCH, elapsed / _COST), _SEARCH_SECONDS))
 
     def _search(self, seconds: float) -> None:
         """Look for the lines and the keepers of what grows, for so many seconds at most."""
