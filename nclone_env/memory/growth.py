@@ -106,7 +106,8 @@ def growth(
     x, y, middle = kept[:, 0] / 1000.0, kept[:, 1], count // 2
     earlier, later = least_squares(x[: middle + 1], y[: middle + 1]), least_squares(x[middle:], y[middle:])
     slope, error = min(earlier, later)
-    floor, verdict = floor_bytes / float(x[-1] - x[0]), "flat"
+    floor = floor_bytes / float(x[-1] - x[0])
+    verdict: Verdict = "flat"
     if slope > max(STANDARD_ERRORS * error, floor):
         if later[0] < PLATEAU * earlier[0] and count - middle >= MIN_SNAPSHOTS:
             return growth(quantity, points, kept[middle, 0], floor_bytes, slowed=True)

@@ -170,7 +170,7 @@ def grown_object(places: Collection[Place], size: int, deadline: float) -> Any:
 
 def _has_memory_of(thing: Any, places: Collection[Place]) -> bool:
     """Return whether one of the words of an object is the address of a block that was taken at one of some places."""
-    words = memoryview(ctypes.string_at(id(thing), type(thing).__basicsize__ // 8 * 8)).cast("N")
+    words = memoryview(ctypes.string_at(id(thing), type(thing).__basicsize__ // 8 * 8)).cast("Q")
     stacks = (_traceback_at()(0, word) for word in words if word)
     return any(place_of(stack) in places for stack in stacks if stack is not None)
 
