@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nclone_env.memory.growth import MIN_SNAPSHOTS
+from nclone_env.memory.judged import judged_steps
 from nclone_env.memory.measurements import NATIVE, TIME_UNIT, WORKER
 from nclone_env.memory.section import Row, Section, format_bytes, format_seconds, location
-from nclone_env.memory.stats import Stats, culprits, judged_steps
+from nclone_env.memory.stats import Stats, culprits
 
 
 def summary(stats: Stats) -> Section:
@@ -18,7 +19,7 @@ def summary(stats: Stats) -> Section:
 def _answers(stats: Stats) -> Iterator[Row]:
     found, owners = stats.per_environment, stats.measurements.owners
     yield "growth", f"{stats.verdict.upper()}{_blame(stats)}"
-    if stats.verdict == "growing":
+    if any(item.rises for item in stats.growths):
         yield from _culprits(stats)
     if found is not None:
         yield (
@@ -96,7 +97,7 @@ def _doubt(stats: Stats) -> str:
         return f"{(last - first) / 1000:.1f} s to judge, at least 1 s required{loading}; run it longer"
     snapshots = min((item.snapshots for item in stats.growths), default=0)
     longer = "run it longer" if found.unit == TIME_UNIT else "take more steps"
-    rises = (f"{item.quantity} {format_bytes(item.change, sign=True)}" for item in stats.growths if item.is_unsteady)
+    rises = (f"{item.quantity} {format_bytes(item.change, sign=True)}" for item in stats.growths if item.rises)
     if listed := ", ".join(rises):
         return f"{listed} in a few jumps, or ever more slowly: caches and compiled code, or a rare leak; {longer}"
     return f"{snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; {longer}"

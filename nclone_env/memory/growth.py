@@ -23,6 +23,8 @@ SUDDEN = 6.0
 """A rise between two snapshots is a jump if it exceeds the median rise by this many of their median deviations."""
 FEW_JUMPS = 3
 """Jumps of the same order that may be memory taken once, such as caches or compiled code; more are a leak."""
+STEADY = 0.25
+"""Share of growth outside of jumps that is a leak in any case: busy machines let a program run in bursts."""
 STANDARD_ERRORS = 3.0
 """A slope within this many standard errors of zero is noise."""
 MIN_SNAPSHOTS = 5
@@ -72,9 +74,9 @@ class Growth:
         return max(self.error, self.floor)
 
     @property
-    def is_unsteady(self) -> bool:
-        """Whether it grew, but may not go on."""
-        return self.verdict == "undecided" and self.snapshots >= MIN_SNAPSHOTS
+    def rises(self) -> bool:
+        """Whether it grew, be it only in a few jumps."""
+        return self.verdict != "flat" and self.snapshots >= MIN_SNAPSHOTS
 
 
 def growth(
@@ -104,13 +106,15 @@ def growth(
     x, y, middle = kept[:, 0] / 1000.0, kept[:, 1], count // 2
     earlier, later = least_squares(x[: middle + 1], y[: middle + 1]), least_squares(x[middle:], y[middle:])
     slope, error = min(earlier, later)
-    floor, verdict = floor_bytes / float(x[-1] - x[0]), "flat"
+    floor = floor_bytes / float(x[-1] - x[0])
+    verdict: Verdict = "flat"
     if slope > max(STANDARD_ERRORS * error, floor):
         if later[0] < PLATEAU * earlier[0] and count - middle >= MIN_SNAPSHOTS:
             return growth(quantity, points, kept[middle, 0], floor_bytes, slowed=True)
         level, jumps = without_jumps(x, y)
         left = min(least_squares(x[: middle + 1], level[: middle + 1]), least_squares(x[middle:], level[middle:]))
-        is_steady = left[0] > max(STANDARD_ERRORS * left[1], floor)
+        goes_on = level[-1] - level[0] > STEADY * (y[-1] - y[0])
+        is_steady = goes_on or left[0] > max(STANDARD_ERRORS * left[1], floor)
         fills = slowed and later[0] + STANDARD_ERRORS * later[1] < SLOWING * earlier[0]
         if jumps == 1 and not is_steady:
             slope, error = left

@@ -77,7 +77,7 @@ def find_keepers(
         for line, things in found.items()
         if len(things) >= SAMPLES or asked(sys.getsizeof, next(iter(things), 0), 0) > _LARGE  # others are made just now
     }
-    walk = _Walk(names, deadline + seconds, {id(held), *map(id, found.values()), *map(id, samples.values())})
+    walk = _Walk(names, time.thread_time() + seconds, {id(held), *map(id, found.values()), *map(id, samples.values())})
     chains: dict[str, list[tuple[str, str]]] = {line.place: [] for line in lines}
     for number in range(SAMPLES):  # of all lines first: in a large heap there is time for a few
         for line, things in samples.items():
@@ -85,7 +85,7 @@ def find_keepers(
             if chain is not None:
                 chains[line].append(chain)
     for grown in lines:
-        if not chains[grown.place]:
+        if not chains[grown.place] and time.thread_time() < walk.deadline:
             things = samples.get(grown.place, [])
             chain = walk.holder(things)
             if chain is None:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from nclone_env.memory.answer import article, per, rate, step_times, subject, summary
 from nclone_env.memory.growth import STANDARD_ERRORS, WARM_UP_SHARE, Growth
+from nclone_env.memory.judged import judged_steps, series
 from nclone_env.memory.measurements import FIRST_STEPS, MADE, STEPS, AllocatingLine, FunctionTime, OwnedNode
 from nclone_env.memory.owners import folded, or_dash, owner_rows
 from nclone_env.memory.section import Chart, Line, Row, Section, chart, format_bytes, format_seconds, location
-from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, judged_steps, series
+from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats
 
 _CALLERS = 4  # of a line, in the report
 _QUANTITIES = {

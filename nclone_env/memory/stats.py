@@ -7,27 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 import numpy as np
 
 from nclone_env.memory.growth import (
-    ARENA,
-    FLOORS,
     MIN_SNAPSHOTS,
     STANDARD_ERRORS,
     Growth,
     Verdict,
     combined_verdict,
-    growth,
     least_squares,
 )
+from nclone_env.memory.judged import growing_alone, growths_of, judged_steps
 from nclone_env.memory.measurements import (
     COMPILED_CODE,
     INTERPRETER,
     LIBRARIES,
     NATIVE,
-    TIME_UNIT,
     WORKER,
     AllocatingLine,
     FunctionTime,
@@ -37,11 +33,6 @@ from nclone_env.memory.measurements import (
     SourceLine,
 )
 
-_OWNED_SHARE = 0.01
-"""Share of the reported bytes by which they may vary: memory for final observations follows the episodes that end."""
-_ENDING = 3  # snapshots
-_SHORTEST = 1000.0
-"""Milliseconds of a run without counted steps below which there is no verdict."""
 TOP_LINES = 15
 _LEAST_SHARE = 0.1
 """Of the native memory, or that of workers, that grew: lines with less are noise."""
@@ -50,8 +41,6 @@ _CULPRITS, _CULPRIT_SHARE = 3, 0.02
 _EXPLAINED = 0.5  # of the growth of traced memory
 TOP_FUNCTIONS = 30
 MIN_TIME_SHARE = 0.001  # of the profiled time; functions below it are not listed
-Points = list[tuple[float, int]]
-"""Step, or milliseconds, and bytes of each snapshot."""
 
 
 @dataclass(frozen=True)
@@ -192,62 +181,6 @@ def compute_stats(measured: Measurements) -> Stats:
     )
 
 
-def growths_of(measured: Measurements) -> tuple[Growth, ...]:
-    """Return the growth of every quantity that was measured."""
-    found, floors = series(measured), _floors(measured)
-    if "owners" in found:
-        floors["owners"] = int(_OWNED_SHARE * found["owners"][-1][1])
-    first, last = judged_steps(measured)
-    if measured.unit == TIME_UNIT and last - first < _SHORTEST:
-        found = {name: [] for name in found}
-    judged = {name: [point for point in points if point[0] <= last] for name, points in found.items()}
-    return tuple(growth(name, points, first, floors[name]) for name, points in judged.items())
-
-
-def _floors(measured: Measurements) -> dict[str, int]:
-    """Return the bytes by which each quantity but that of owners may vary without anything growing."""
-    process = FLOORS["process"] if measured.judged is None else ARENA  # beside code of the user
-    return {**FLOORS, "traced": measured.traced_floor, "native": measured.native_floor, "process": process}
-
-
-def judged_steps(measured: Measurements) -> tuple[float, float]:
-    """Return the first and the last step whose snapshots, of memory and of lines, are judged."""
-    settings = measured.settings
-    first, last = measured.judged or (settings.warm_up_steps, settings.steps)
-    return first, min([last, *(points[-1][0] for points in series(measured).values())])
-
-
-def series(measured: Measurements) -> dict[str, Points]:
-    """Return the quantities that were measured: (step, bytes) of each snapshot by name.
-
-    Resident memory is judged without the arrays of owners: that their pages are committed one by one is no growth, and
-    that they become larger shows in what the owners report.
-    """
-    snapshots = measured.snapshots
-    found = {
-        "native": [(item.step, item.native_bytes) for item in snapshots],
-        "process": [(item.step, item.data_bytes - item.committed_bytes) for item in snapshots],
-        "workers": [(item.step, item.worker_bytes) for item in snapshots],
-        "owners": [(item.step, item.owned_bytes) for item in snapshots],
-    }
-    known = {name: points for name, points in found.items() if any(size > 0 for _, size in points)}
-    traced = [(item.step, item.traced_bytes) for item in measured.traced]
-    found = {"traced": traced, **known} if traced else known
-    if measured.unit != TIME_UNIT or not found:
-        return found
-    floors = _floors(measured)
-    end = min(_end(points, floors.get(name, ARENA)) for name, points in found.items())
-    return {name: [point for point in points if point[0] <= end] for name, points in found.items()}
-
-
-def _end(points: Points, floor: int) -> float:
-    """Return the last snapshot of a program before those at its end where most of what it took is freed."""
-    first, most = points[0][1], max(size for _, size in points)
-    freed = takewhile(lambda point: most - point[1] > max(floor, point[1] - first), reversed(points[-_ENDING:]))
-    count = sum(1 for _ in freed)
-    return points[-count - 2 if count else -1][0]  # the one before may be of the same moment
-
-
 def per_environment(sizes: Sequence[SizePoint]) -> PerEnvironment | None:
     """Fit the bytes of each further environment; None without measurements of several sizes."""
     plain = [point for point in sizes if point.python_bytes is None]
@@ -317,7 +250,7 @@ def traced_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[Gro
     of them leaks, though their few snapshots are too noisy to tell.
     """
     found = grown_lines(measured.lines, measured.line_steps, *judged_steps(measured))
-    whole = sum(item.slope for item in growths if (item.quantity, item.verdict) == ("traced", "growing"))
+    whole = sum(item.slope for item in growths if item.quantity == "traced" and item.rises)
     if sum(line.rate for line in found) >= _EXPLAINED * whole:
         return found
     return grown_lines(measured.lines, measured.line_steps, *judged_steps(measured), steady=False)
@@ -405,14 +338,6 @@ def untraced_lines(measured: Measurements, growths: Sequence[Growth]) -> Iterato
             file, _, line = place.rpartition(":")
             change = round(share * whole.change)
             yield GrownLine(file, int(line), behind, share * whole.slope, share * whole.error, change, 0, ())
-
-
-def growing_alone(growths: Sequence[Growth]) -> dict[str, Growth]:
-    """Return what grows by its name; without native memory that is blocks of larger objects of Python."""
-    growing = {item.quantity: item for item in growths if item.verdict == "growing"}
-    if "native" in growing and "traced" in growing and growing["traced"].slope > growing["native"].slope / 2:
-        del growing["native"]
-    return growing
 
 
 def _top(functions: Sequence[FunctionTime], field: str, whole: float) -> tuple[FunctionTime, ...]:

@@ -23,7 +23,7 @@ from nclone_env.memory.measurements import Place
 from nclone_env.memory.traced import is_own, place_of
 
 SAMPLES = 3  # survivors of a line that are followed
-LOOK = 16384  # objects between two looks at the clock
+LOOK = 4096  # objects between two looks at the clock
 FOLDER = str(Path(__file__).parent) + os.sep
 UNTRACKED = (dict, tuple)  # those of numbers and texts; a tuple made for each object would be traced
 NO_HOLDERS = {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type}
@@ -34,7 +34,7 @@ _HAS_ATTRIBUTES, _HEADER = 1 << 4, 4 * tuple.__itemsize__
 _CONTAINERS = (list, dict, set, deque)
 _BUFFERS = frozenset((*_CONTAINERS, bytearray, array, BytesIO))
 """Types of objects that grow in place."""
-_NEAR = 300  # objects near running variables
+_NEAR = 100  # objects near running variables
 _FIXED = {*NO_HOLDERS, int, float, str, bytes, bool, tuple, type(None)}
 """Types of objects that take no further memory."""
 _LARGEST, _ENOUGH = 200, 60  # containers that are searched first, as what grows is among them, and parts of each
@@ -170,7 +170,7 @@ def grown_object(places: Collection[Place], size: int, deadline: float) -> Any:
 
 def _has_memory_of(thing: Any, places: Collection[Place]) -> bool:
     """Return whether one of the words of an object is the address of a block that was taken at one of some places."""
-    words = memoryview(ctypes.string_at(id(thing), type(thing).__basicsize__ // 8 * 8)).cast("N")
+    words = memoryview(ctypes.string_at(id(thing), type(thing).__basicsize__ // 8 * 8)).cast("Q")
     stacks = (_traceback_at()(0, word) for word in words if word)
     return any(place_of(stack) in places for stack in stacks if stack is not None)
 

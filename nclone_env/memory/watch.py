@@ -18,6 +18,7 @@ from types import TracebackType
 from nclone_env.memory.answer import summary
 from nclone_env.memory.garbage import Garbage
 from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
+from nclone_env.memory.judged import growing_alone, growths_of
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
 from nclone_env.memory.measurements import (
@@ -36,7 +37,7 @@ from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.section import text_of
 from nclone_env.memory.snapshots import SnapshotLog, held_bytes
-from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, growing_alone, growths_of, traced_lines
+from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, traced_lines
 from nclone_env.memory.traced import TracedLog, start_tracing
 from nclone_env.memory.workers import WorkerLines
 from nclone_env.memory_tree import MemoryNode, MemoryOwner
@@ -49,11 +50,13 @@ _QUIET, _QUIET_SHARE = 0.5, 0.2
 """Seconds, and share of the run so far, without imports and compilation after which tracing starts."""
 _EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
 _COST = 10
-"""Snapshots by time take at most a tenth of the time."""
-_FEW = 0.08  # of the run so far is the longest time between two snapshots by time
+"""Snapshots take at most a tenth of the time, where there are enough of them."""
+_MOST_APART = 1.12
+"""Steps of a snapshot over those of the one before at most: twelve of them follow the warm-up."""
+_FEW = 0.08  # of what is judged so far is the longest time between two snapshots by time
 _PROMPT = 1e-6  # seconds
-_LEAST_SEARCH, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.1, 1.0, 3.0
-"""Searches take at most a tenth of the time, the last one aside."""
+_SEARCH_AFTER, _SEARCH_COST = 1.0, 5  # seconds, and whenever searches have taken less than a fifth of the time
+_LEAST_SEARCH, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.25, 1.0, 3.0
 _TRACED_FLOOR = 6 * 1024
 """Bytes by which traced memory may vary: the user's lines are added up, once Python's free lists are emptied."""
 _NATIVE_FLOOR = 128 * 1024
@@ -85,7 +88,8 @@ class Watch:
         self._settled = 0.0  # milliseconds at which the part began that is judged
         self._steps = 0
         self._every = 1  # step of the code, or of the clock, has a snapshot
-        self._next = 0.0  # snapshot by time
+        self._next = 0.0  # milliseconds from which on there is time for a snapshot
+        self._due = 0.0  # step that has one in any case
         self._stages: list[Stage] = []
         self._keepers: dict[str, Keeper] = {}
         self._native, self._workers = NativeLines(), WorkerLines()
@@ -118,9 +122,13 @@ class Watch:
             if not self._steps:
                 self._settle("first step", "before the first step was counted")
             self._steps += 1
-            if self._steps % self._every == 0:
+            has_time = self._steps % self._every == 0 and self._milliseconds() >= self._next
+            if has_time or self._steps >= self._due:
+                start = time.thread_time()
                 self._garbage.collect()
                 self._take(self._steps)
+                self._due = self._steps * _MOST_APART
+                self._next = self._milliseconds() + 1000 * _COST * (time.thread_time() - start)
                 self._search_now_and_then()
                 self._native.skip()
 
@@ -181,7 +189,9 @@ class Watch:
                 self._garbage.collect()
                 self._take(now)
             took = time.thread_time() - start
-            rest = min(_COST * took, max(2 * took, _FEW * now / 1000))  # a short run needs some snapshots, too
+            rest = min(
+                _COST * took, max(2 * took, _FEW * (now - self._settled) / 1000)
+            )  # a short run needs some snapshots, too
             self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
             self._search_now_and_then()
 
@@ -223,10 +233,10 @@ class Watch:
             self._traced.take(place, lines=True, always=last)
 
     def _search_now_and_then(self) -> None:
-        """Search while the code waits or runs at half its speed, so that growth by time stays what it is."""
-        share = (self._milliseconds() - self._settled) / 1000 / _COST - self._searched
-        if share > _LEAST_SEARCH:
-            self._search(min(share, _SEARCH_SECONDS))
+        """Search if there is time: the code runs at half its speed meanwhile, and leaks less by time."""
+        elapsed = (self._milliseconds() - self._settled) / 1000 - _SEARCH_AFTER
+        if self._searched * _SEARCH_COST < elapsed:
+            self._search(min(max(_LEAST_SEARCH, elapsed / _COST), _SEARCH_SECONDS))
 
     def _search(self, seconds: float) -> None:
         """Look for the lines and the keepers of what grows, for so many seconds at most."""

@@ -18,10 +18,10 @@ from typing import NamedTuple
 import tyro
 
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
+from nclone_env.memory.judged import growths_of
 from nclone_env.memory.measurements import Advice, Measurements, OwnedNode, PhaseTime, ProfileSettings
 from nclone_env.memory.passes import plain_pass, traced_pass
 from nclone_env.memory.process import machine
-from nclone_env.memory.stats import growths_of
 from nclone_env.memory.subject import Subject, Target
 from nclone_env.memory_tree import MemoryNode
 from nclone_env.profiler.environments import AsyncTarget, EnvironmentTarget, Mode, VectorTarget
