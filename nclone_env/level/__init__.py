@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.level.array_cache import Arrays, Layout, cached_arrays
     from nclone_env.level.build import everything
+    from nclone_env.level.catalog import level_sets
     from nclone_env.level.compile import DOOR_CLOSED_AT_0, EDGE_DOOR, EDGE_VALUE, HORIZONTAL, VERTICAL, compile_level
     from nclone_env.level.level import UNPUBLISHED, Level, RawLevel
     from nclone_env.level.level_set import LevelArrays, LevelSet, content_digest
@@ -24,7 +25,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.level.load import LevelSource, levels_as_text, load_level, load_levels, readable
     from nclone_env.level.mirror import mirrored_inputs, mirrored_tiles
     from nclone_env.level.records import MAX_RECORDS, count_exits, played_records
-    from nclone_env.level.reference import LevelRef, OpenedPacks, level_sets, listed_names, resolve
+    from nclone_env.level.reference import LevelRef, OpenedPacks, listed_names, resolve
     from nclone_env.level.solutions import known_solutions_of
     from nclone_env.level.tiles import CONVEX, SOLID_SAMPLES, STRAIGHT
     from nclone_env.level.validation import Finding, validate

@@ -1,4 +1,4 @@
-"""References to levels: the built-in ones, and the meaning of a level name or path."""
+"""References to levels: the meaning of a level name or path."""
 
 import difflib
 import os
@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
+from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, LevelFile
 from nclone_env.level.level import Level
 
-_PACKAGE = Path(__file__).parents[1]
-BASIC_SETS = ("first-steps", "hazards", "jumps")
-"""The sets of one idea a level, 16 levels in all, that most measurements and tests are about."""
 _LEVEL_SUFFIXES = (TEXT_SUFFIX, MAP_SUFFIX, "")  # the game's own files have no suffix
 _NUMBERS = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
 
@@ -21,26 +19,6 @@ _NOT_INSTALLED = "none, as the package is in a zip file or not complete; install
 
 OpenedPacks = dict[Path, LevelFile | None]
 """Opened files by path that may be packs; None for unreadable ones."""
-
-
-def levels_folder() -> Path:
-    """Return the folder of the built-in levels: inside an installed package, beside it in a checkout."""
-    installed = _PACKAGE / "_levels"
-    return installed if installed.is_dir() else _PACKAGE.parent / "levels"
-
-
-def level_sets() -> dict[str, tuple[str, ...]]:
-    """Return the level names of each built-in set, ``set/level``; sets and levels in alphabetical order."""
-    folder = levels_folder()
-    folders = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-    stems = {path.name: sorted(file.stem for file in path.glob(f"*{TEXT_SUFFIX}")) for path in folders}
-    return {name: tuple(f"{name}/{stem}" for stem in found) for name, found in stems.items() if found}
-
-
-def basic_sets() -> dict[str, tuple[str, ...]]:
-    """Return the level names of each of ``BASIC_SETS``."""
-    sets = level_sets()
-    return {name: sets[name] for name in BASIC_SETS}
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.errors import ConfigError, LevelFormatError, shortened
+from nclone_env.level.catalog import levels_folder
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
-from nclone_env.level.reference import levels_folder
 
 MAX_INPUTS = 1 << 20
 """Frames; as many as a recording can hold."""

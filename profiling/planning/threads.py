@@ -12,7 +12,8 @@ import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.level.reference import basic_sets, resolve
+from nclone_env.level.catalog import basic_sets
+from nclone_env.level.reference import resolve
 from nclone_env.plan import solve
 from profiling.measure import describe
 

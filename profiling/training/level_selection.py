@@ -26,9 +26,9 @@ _GOLD = 2
 
 def write_levels(folder: Path, count: int) -> Path:
     """Write ``count`` different levels to a new folder and return it."""
+    from nclone_env.level.catalog import basic_sets
     from nclone_env.level.formats.map_bytes import write_map
     from nclone_env.level.load import load_level
-    from nclone_env.level.reference import basic_sets
 
     folder.mkdir()
     names = [name for names in basic_sets().values() for name in names]

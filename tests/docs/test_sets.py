@@ -2,8 +2,8 @@
 
 import re
 
+from nclone_env.level.catalog import level_sets
 from nclone_env.level.load import load_level
-from nclone_env.level.reference import level_sets
 from nclone_env.level.solutions import known_solutions
 
 from .pages import ROOT

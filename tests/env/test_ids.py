@@ -18,7 +18,7 @@ from gymnasium.wrappers.vector import NormalizeObservation as NormalizeVectorObs
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv, errors
 from nclone_env.env.ids import REGISTERED
-from nclone_env.level.reference import level_sets
+from nclone_env.level.catalog import level_sets
 
 from .bases import ENVIRONMENT_ID, QUICK_DEATH, QUICK_WIN, assert_same, choices
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.kinds import kind_name
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.formats.lines import TILE_CHARACTERS
 from nclone_env.level.formats.map_bytes import read_map, write_map
@@ -20,7 +21,6 @@ from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text, parse_text
 from nclone_env.level.level import RawLevel
 from nclone_env.level.load import load_level, load_levels
-from nclone_env.level.reference import basic_sets
 from nclone_env.level.validation import validate
 from tests.level.level_bases import make_level, make_pack, swapped_hex
 

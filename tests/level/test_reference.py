@@ -1,4 +1,4 @@
-"""The built-in levels; what a level name or path denotes, and that no file is opened twice to load it."""
+"""References: what a level name or path denotes, and that no file is opened twice to load it."""
 
 from collections import Counter
 from pathlib import Path
@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
-from nclone_env.level import reference
+from nclone_env.level import catalog
+from nclone_env.level.catalog import level_sets
 from nclone_env.level.formats import reader
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level, load_levels
-from nclone_env.level.reference import LevelRef, level_sets, levels_folder, listed_names, resolve
+from nclone_env.level.reference import LevelRef, listed_names, resolve
 
 from .level_bases import make_attract, make_level, make_pack
 
@@ -22,11 +23,11 @@ LEVELS = tuple(make_level([(0, 10, 82 + n, 0, 0)], title=title) for n, title in 
 @pytest.fixture
 def builtin(tmp_path, monkeypatch):
     """A package folder with two built-in sets, in a checkout."""
-    for name in ("walks/b.toml", "walks/a.toml", "walks/README.md", "jumps/gap.toml", "empty/note.txt"):
+    for name in ("walks/b.toml", "walks/a.toml", "walks/README.md", "jumps/gap.toml"):
         path = tmp_path / "levels" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    monkeypatch.setattr(reference, "_PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "package")
     return tmp_path / "levels"
 
 
@@ -49,7 +50,7 @@ def files_in(folder, *names):
 
 
 def test_no_levels_at_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(reference, "_PACKAGE", tmp_path / "nowhere")
+    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "nowhere")
     with pytest.raises(UnknownLevelError, match="levels: none"):
         resolve("walks")
 
@@ -229,30 +230,3 @@ def test_references_of_built_in_levels_are_their_names(builtin, tmp_path, monkey
     (ref,) = resolve(Path("walks/a"))
     assert ref.reference == str(tmp_path / "walks" / "a")  # the relative path is the name of a built-in level
     assert resolve(ref.reference)[0].path == tmp_path / "walks" / "a"
-
-
-def test_sets_and_files_are_sorted(builtin):
-    assert level_sets() == {
-        "jumps": ("jumps/gap",),
-        "walks": ("walks/a", "walks/b"),
-    }
-
-
-def test_installed_package_brings_its_levels(builtin, tmp_path):
-    assert levels_folder() == builtin
-    (tmp_path / "package/_levels/only").mkdir(parents=True)
-    (tmp_path / "package/_levels/only/one.toml").touch()
-    assert levels_folder() == tmp_path / "package/_levels"
-    assert list(level_sets()) == ["only"]
-
-
-def test_a_folder_that_does_not_exist_has_no_sets(tmp_path, monkeypatch):
-    monkeypatch.setattr(reference, "_PACKAGE", tmp_path / "nowhere")
-    assert level_sets() == {}
-
-
-def test_every_built_in_level_loads_under_its_name():
-    for name, levels in level_sets().items():
-        for level in map(load_level, levels):
-            assert level.name.startswith(f"{name}/")
-            assert level.raw.title

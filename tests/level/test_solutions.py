@@ -8,9 +8,9 @@ from nclone_env import simulate
 from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError, LevelFormatError
 from nclone_env.level.build import build_room
+from nclone_env.level.catalog import level_sets
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
-from nclone_env.level.reference import level_sets
 from nclone_env.level.solutions import (
     SOLUTIONS_FILE,
     format_inputs,

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env import Level, NPlusPlusVectorEnv
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import CompiledLevel, compile_level
-from nclone_env.level.reference import basic_sets
 
 from ..env.bases import choices
 

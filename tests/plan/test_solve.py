@@ -5,7 +5,7 @@ import pytest
 
 from nclone_env.errors import ConfigError, UnsupportedLevelError
 from nclone_env.level.build import build_level, build_room, hall_tiles
-from nclone_env.level.reference import basic_sets
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan import searches
 from nclone_env.plan.solver import solve

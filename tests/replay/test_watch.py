@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.load import load_level
-from nclone_env.level.reference import basic_sets
 from nclone_env.render.colour import LOOKS
 from nclone_env.render.text import bar_height, fitting
 from nclone_env.replay.view import view_size

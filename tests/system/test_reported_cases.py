@@ -23,9 +23,9 @@ import nclone_env
 from nclone_env import NPlusPlusVectorEnv, errors
 from nclone_env.cli.app import main
 from nclone_env.errors import ConfigError
+from nclone_env.level.catalog import levels_folder
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level
-from nclone_env.level.reference import levels_folder
 
 STATE = "nclone/NPlusPlus-State-v0"
 

@@ -16,8 +16,8 @@ from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
 from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD
 from nclone_env.level.build import build_level
+from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import compile_level
-from nclone_env.level.reference import basic_sets
 from nclone_env.level.routes.distance import distance_at
 
 from ..bases import PLAIN_REWARD, QUICK_DEATH, QUICK_WIN, RIGHT, RIGHT_INPUT, WALK, corridor

@@ -11,8 +11,8 @@ from nclone_env.cli.progress import TrainingProgress
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.threads import Job, Workers
 from nclone_env.errors import CheckpointError, ConfigError
+from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.load import load_levels
-from nclone_env.level.reference import level_sets, levels_folder
 from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.collect.held_out import HeldOutLevels

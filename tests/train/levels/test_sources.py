@@ -7,9 +7,9 @@ import pytest
 
 from nclone_env import EnvironmentConfig
 from nclone_env.errors import ConfigError, LevelFormatError, UnknownLevelError
+from nclone_env.level.catalog import level_sets
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level, load_levels
-from nclone_env.level.reference import level_sets
 from nclone_env.train.levels.sources import split_levels
 
 from ...level.level_bases import make_level, make_pack

@@ -1,0 +1,29 @@
+"""The built-in levels: sets of text files that ship with the package."""
+
+from pathlib import Path
+
+from nclone_env.level.formats.reader import TEXT_SUFFIX
+
+_PACKAGE = Path(__file__).parents[1]
+BASIC_SETS = ("first-steps", "hazards", "jumps")
+"""The sets of one idea a level, 16 levels in all, that most measurements and tests are about."""
+
+
+def levels_folder() -> Path:
+    """Return the folder of the built-in levels: inside an installed package, beside it in a checkout."""
+    installed = _PACKAGE / "_levels"
+    return installed if installed.is_dir() else _PACKAGE.parent / "levels"
+
+
+def level_sets() -> dict[str, tuple[str, ...]]:
+    """Return the level names of each built-in set, ``set/level``; sets and levels in alphabetical order."""
+    folder = levels_folder()
+    folders = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    stems = {path.name: sorted(file.stem for file in path.glob(f"*{TEXT_SUFFIX}")) for path in folders}
+    return {name: tuple(f"{name}/{stem}" for stem in found) for name, found in stems.items() if found}
+
+
+def basic_sets() -> dict[str, tuple[str, ...]]:
+    """Return the level names of each of ``BASIC_SETS``."""
+    sets = level_sets()
+    return {name: sets[name] for name in BASIC_SETS}

@@ -1,0 +1,45 @@
+"""The built-in levels: where they are and what they are called."""
+
+import pytest
+
+from nclone_env.level import catalog
+from nclone_env.level.catalog import level_sets, levels_folder
+from nclone_env.level.load import load_level
+
+
+@pytest.fixture
+def builtin(tmp_path, monkeypatch):
+    """A package folder with two built-in sets, in a checkout."""
+    for name in ("walks/b.toml", "walks/a.toml", "walks/README.md", "jumps/gap.toml", "empty/note.txt"):
+        path = tmp_path / "levels" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "package")
+    return tmp_path / "levels"
+
+
+def test_sets_and_files_are_sorted(builtin):
+    assert level_sets() == {
+        "jumps": ("jumps/gap",),
+        "walks": ("walks/a", "walks/b"),
+    }
+
+
+def test_installed_package_brings_its_levels(builtin, tmp_path):
+    assert levels_folder() == builtin
+    (tmp_path / "package/_levels/only").mkdir(parents=True)
+    (tmp_path / "package/_levels/only/one.toml").touch()
+    assert levels_folder() == tmp_path / "package/_levels"
+    assert list(level_sets()) == ["only"]
+
+
+def test_a_folder_that_does_not_exist_has_no_sets(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "nowhere")
+    assert level_sets() == {}
+
+
+def test_every_built_in_level_loads_under_its_name():
+    for name, levels in level_sets().items():
+        for level in map(load_level, levels):
+            assert level.name.startswith(f"{name}/")
+            assert level.raw.title
