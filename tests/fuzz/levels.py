@@ -16,7 +16,7 @@ from nclone_env.level.catalog import basic_sets
 from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.formats.lines import TILE_CHARACTERS
 from nclone_env.level.formats.map_bytes import read_map, write_map
-from nclone_env.level.formats.pack_text import LAYOUTS
+from nclone_env.level.formats.pack_text import LAYOUTS, read_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text, parse_text
 from nclone_env.level.level import RawLevel
@@ -24,7 +24,6 @@ from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.validation import validate
 from tests.level.level_bases import make_level, make_pack, swapped_hex
 
-from ..level.level_bases import read_pack
 from .accidents import EDGES, damaged
 from .playing import play_inputs, play_level
 from .target import SOURCE, Mutate, Target

@@ -19,12 +19,11 @@ from nclone_env.generate.families.table import BY_KIND, FAMILIES, NEEDED
 from nclone_env.generate.levels import generate_level, generated_levels
 from nclone_env.generate.matters import groups_of, shows
 from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, kind_name
-from nclone_env.level.formats.pack_text import write_pack
+from nclone_env.level.formats.pack_text import read_pack, write_pack
 from nclone_env.level.level_set import pack
 from nclone_env.level.validation import validate
 from nclone_env.sim.simulate import simulate
 
-from ..level.level_bases import read_pack
 from .bases import CASES, made
 
 GOLDEN = {

@@ -8,7 +8,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.formats.pack_text import Pack
 from nclone_env.level.level import RawLevel
 
 LATIN_1 = st.characters(min_codepoint=32, max_codepoint=255, exclude_categories=["Cc"])
@@ -111,9 +110,3 @@ def levels(draw):
         level_id=draw(st.integers(0, 2**32 - 1)),
         game_mode=draw(st.sampled_from([0, 1, 2, 4])),
     )
-
-
-def read_pack(data, source="<bytes>"):
-    """Return all levels of a pack."""
-    pack = Pack(data, source)
-    return tuple(pack.level(number) for number in range(len(pack)))

@@ -8,13 +8,13 @@ from nclone_env.cli.levels import list_levels, show_level, validate_levels
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level.formats.map_bytes import read_map, write_map
-from nclone_env.level.formats.pack_text import LAYOUTS, Pack, is_pack, write_pack
+from nclone_env.level.formats.pack_text import LAYOUTS, Pack, is_pack, read_pack, write_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.reference import LevelRef, resolve
 
 from ...shared import SHARED, needs_shared
-from ..level_bases import RECORDS, make_level, make_pack, pack_digits, read_pack, same, swapped_hex
+from ..level_bases import RECORDS, make_level, make_pack, pack_digits, same, swapped_hex
 
 # Every type that a pack can hold, in the order of map bytes; 39 is none of them.
 IN_ORDER = [record for record in RECORDS if record[0] != 39]
@@ -211,17 +211,18 @@ def test_malformed_lines_are_named(line, message):
         read_pack(make_pack(FULL) + b"\n" + line + b"\n", "my pack")
 
 
-def test_a_level_that_a_pack_does_not_have():
-    for data, levels in ((PACK, 2), (b"\n\n", 0)):
-        with pytest.raises(LevelFormatError, match=f"level 2: expected a pack with a line for it, got {levels} levels"):
-            Pack(data).level(2)
+def test_other_malformed_packs():
+    with pytest.raises(LevelFormatError, match=r"<bytes>: line 1: expected a level, .* got the end"):
+        read_pack(b"\n\n")
+    with pytest.raises(LevelFormatError, match="level 2: expected a pack with a line for it, got 2 levels"):
+        Pack(PACK).level(2)
 
 
 def test_every_truncated_prefix_is_refused():
     line = make_pack(SMALL).rstrip()
     for length in range(len(line)):
         with pytest.raises(LevelFormatError):
-            Pack(line[:length]).level(0)
+            read_pack(line[:length])
 
 
 def test_a_pack_is_a_set(pack):
