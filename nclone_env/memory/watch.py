@@ -51,6 +51,8 @@ _QUIET, _QUIET_SHARE = 0.5, 0.2
 _EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
 _COST = 10
 """Snapshots take at most a tenth of the time, where there are enough of them."""
+_STEP_COST = 20
+"""Snapshots of counted steps take at most a twentieth, as the code waits for them."""
 _MOST_APART = 1.15
 """Steps of a snapshot over those of the one before at most: eleven of them follow the warm-up."""
 _FEW = 0.08  # of what is judged so far is the longest time between two snapshots by time
@@ -129,7 +131,7 @@ class Watch:
                 self._garbage.collect()
                 self._take(self._steps)
                 self._due = self._steps * _MOST_APART
-                self._next = self._milliseconds() + 1000 * _COST * (time.thread_time() - start)
+                self._next = self._milliseconds() + 1000 * _STEP_COST * (time.thread_time() - start)
                 self._search_now_and_then()
                 self._native.skip()
 
