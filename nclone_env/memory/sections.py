@@ -140,19 +140,19 @@ def _growths(stats: Stats) -> Section:
         f"Fitted are the snapshots from {first:,.0f} to {last:,.0f}; before them are {WARM_UP_SHARE:.0%} of warm-up.",
         "Slope: a line is fitted to each half of them; the smaller slope counts, so that a single jump does not.",
         f"Error: {STANDARD_ERRORS:g} standard errors of that slope. Floor: variation without a leak.",
-        "Growing: the slope exceeds the larger of error and floor. Change: first to last snapshot, jumps included.",
+        "Flat: the slope is at most the larger of error and floor. Change: first to last snapshot, jumps included.",
     )
     return Section(
         f"Growth: {stats.verdict}",
         [_growth_row(item) for item in stats.growths],
         (f"bytes {per(stats)}", "snapshots", "slope", "error", "floor", "change", "verdict"),
         notes,
-        charts=[_growth_chart(stats, item) for item in stats.growths if item.verdict != "undecided"],
+        charts=[_growth_chart(stats, item) for item in stats.growths if item.verdict == "flat" or item.rises],
     )
 
 
 def _growth_row(item: Growth) -> Row:
-    if item.verdict == "undecided":
+    if item.verdict == "undecided" and not item.rises:
         return (item.quantity, f"{item.snapshots}", *("-",) * 4, item.verdict)
     slope, change = format_bytes(item.slope, sign=True), format_bytes(item.change, sign=True)
     error, floor = format_bytes(item.error), format_bytes(item.floor)

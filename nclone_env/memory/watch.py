@@ -51,11 +51,14 @@ _QUIET, _QUIET_SHARE = 0.5, 0.2
 _EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
 _COST = 10
 """Snapshots take at most a tenth of the time, where there are enough of them."""
-_MOST_APART = 1.12
-"""Steps of a snapshot over those of the one before at most: twelve of them follow the warm-up."""
+_STEP_COST = 20
+"""Snapshots of counted steps take at most a twentieth, as the code waits for them."""
+_MOST_APART = 1.15
+"""Steps of a snapshot over those of the one before at most: eleven of them follow the warm-up."""
 _FEW = 0.08  # of what is judged so far is the longest time between two snapshots by time
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER, _SEARCH_COST = 1.0, 5  # seconds, and whenever searches have taken less than a fifth of the time
+_SEARCH_AGAIN = 1.1  # times the seconds before a search
 _LEAST_SEARCH, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.25, 1.0, 3.0
 _TRACED_FLOOR = 6 * 1024
 """Bytes by which traced memory may vary: the user's lines are added up, once Python's free lists are emptied."""
@@ -94,7 +97,7 @@ class Watch:
         self._keepers: dict[str, Keeper] = {}
         self._native, self._workers = NativeLines(), WorkerLines()
         self._of_workers: dict[str, float] = {}  # shares of lines
-        self._searched = 0.0  # seconds
+        self._searched = self._next_search = 0.0  # seconds: taken, and after which there is one again
         self._clock = threading.Thread(target=self._watch_clock, daemon=True, name="memory profiler")
         self._lock, self._ended = threading.Lock(), threading.Event()
         self._began = 0.0
@@ -128,7 +131,7 @@ class Watch:
                 self._garbage.collect()
                 self._take(self._steps)
                 self._due = self._steps * _MOST_APART
-                self._next = self._milliseconds() + 1000 * _COST * (time.thread_time() - start)
+                self._next = self._milliseconds() + 1000 * _STEP_COST * (time.thread_time() - start)
                 self._search_now_and_then()
                 self._native.skip()
 
@@ -235,21 +238,21 @@ class Watch:
     def _search_now_and_then(self) -> None:
         """Search if there is time: the code runs at half its speed meanwhile, and leaks less by time."""
         elapsed = (self._milliseconds() - self._settled) / 1000 - _SEARCH_AFTER
-        if self._searched * _SEARCH_COST < elapsed:
+        if max(self._next_search, self._searched * _SEARCH_COST) < elapsed:
+            self._next_search = elapsed * _SEARCH_AGAIN
             self._search(min(max(_LEAST_SEARCH, elapsed / _COST), _SEARCH_SECONDS))
 
     def _search(self, seconds: float) -> None:
         """Look for the lines and the keepers of what grows, for so many seconds at most."""
         start = time.thread_time()
-        measured = self._measurements()
-        growths = growths_of(measured)
+        growths = growths_of(self._measurements(with_lines=False))
         growing = growing_alone(growths).keys()
         if self._wants_trace and "workers" in growing:
             self._workers.request()
         if growing & {"traced", "native", "process"}:
             before = held_bytes()
             try:
-                self._find_keepers(traced_lines(measured, growths), seconds)
+                self._find_keepers(traced_lines(self._measurements(), growths), seconds)
             except Exception:  # noqa: BLE001 - a fault of the profiler, which the code shall survive
                 traceback.print_exc()
             if not self._ended.is_set():
@@ -286,7 +289,7 @@ class Watch:
         native = [UntracedLine(NATIVE, place, share) for place, share in self._native.shares().items()]
         return (*native, *(UntracedLine(WORKER, place, share) for place, share in self._of_workers.items()))
 
-    def _measurements(self) -> Measurements:
+    def _measurements(self, with_lines: bool = True) -> Measurements:
         snapshots = self._log.snapshots()
         last = snapshots[-1].step
         owners = () if self._owner is None else owned_nodes(self._owner.memory())
@@ -305,7 +308,7 @@ class Watch:
             traced_floor=_TRACED_FLOOR if self._garbage.all_full else FREE_LISTS,
             native_floor=_NATIVE_FLOOR,
             line_steps=self._traced.line_steps(),
-            lines=self._traced.lines(),
+            lines=self._traced.lines() if with_lines else (),
             untraced=self._untraced(),
             keepers=tuple(self._keepers.values()),
             judged=self._judged(),

@@ -134,13 +134,16 @@ def test_objects_that_raise_what_they_are_asked_are_found():
     assert kind == "Unasked"
 
 
-def test_a_variable_that_is_set_anew_each_time_is_found():
+def test_a_variable_that_is_set_again_each_time_is_found():
     rewards = np.zeros(0)
     for number in range(51):
         line = line_after()
         rewards = np.arange(20.0 * number)
     assert len(rewards) == 1000
-    assert keeper_of(line) == ("test_a_variable_that_is_set_anew_each_time_is_found.rewards", "ndarray (1000,) float64")
+    assert keeper_of(line) == (
+        "test_a_variable_that_is_set_again_each_time_is_found.rewards",
+        "ndarray (1000,) float64",
+    )
 
 
 @pytest.mark.parametrize("make", [list, bytearray])
