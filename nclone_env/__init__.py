@@ -14,7 +14,6 @@ from nclone_env.env import register
 
 if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env import train as train
-    from nclone_env.actions import Action as Action
     from nclone_env.config import EnvironmentConfig as EnvironmentConfig
     from nclone_env.config import ObservationConfig as ObservationConfig
     from nclone_env.config import RenderConfig as RenderConfig
@@ -24,13 +23,14 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.env import create_environment as create_environment
     from nclone_env.env import create_vector_environment as create_vector_environment
     from nclone_env.errors import NcloneError as NcloneError
+    from nclone_env.game import Action as Action
     from nclone_env.level import Level as Level
     from nclone_env.level import level_library as level_library
     from nclone_env.level import load_level as load_level
-    from nclone_env.memory_tree import MemoryNode as MemoryNode
+    from nclone_env.memory import MemoryNode as MemoryNode
     from nclone_env.plan import solve as solve
-    from nclone_env.sim.simulate import Trajectory as Trajectory
-    from nclone_env.sim.simulate import simulate as simulate
+    from nclone_env.sim import Trajectory as Trajectory
+    from nclone_env.sim import simulate as simulate
     from nclone_env.train import Policy as Policy
     from nclone_env.train import TrainConfig as TrainConfig
     from nclone_env.train import load_policy as load_policy

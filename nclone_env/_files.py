@@ -18,10 +18,15 @@ import ctypes
 import errno
 import io
 import os
+import pickle
 import secrets
 import shutil
 import stat
+import struct
 import time
+import tokenize
+import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -41,6 +46,25 @@ _OLD = 86400.0  # seconds after which a temporary file is abandoned where no loc
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _KEPT = 50  # characters of a name, which with the prefix may have 255 bytes
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems of some clusters
+UNREADABLE = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    pickle.UnpicklingError,
+    struct.error,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What reading a damaged file of packed arrays raises: exceptions of ``numpy.load`` and ``torch.load``,
+and of the ``zipfile`` below them, which pass on the errors of their parsers."""
 
 
 def write_file(path: Path, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Processes that compute, and that never outlive the process that started them, however it ends.
+"""Tasks computed by any executor, and processes that never outlive the process that started them, however it ends.
 
 The child of a ``Background`` is ``python -m`` with this module: ``multiprocessing`` would import the user's script too.
 Requests and answers are pickled, one after another: a function of the package with its arguments, and what it returned.
@@ -14,16 +14,21 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import islice, takewhile
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from queue import SimpleQueue
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from nclone_env.errors import NcloneError
 
+T = TypeVar("T")
+_AHEAD = 1024
+"""Most tasks that an executor is given before the first of them is finished: their results are kept."""
 _NICENESS = 10
 
 
@@ -160,6 +165,44 @@ def _end_with_parent() -> None:
     if parent is not None:
         wait([parent.sentinel])
         os._exit(1)  # there is no one to report to
+
+
+def never() -> bool:
+    """Return False: there is no request to stop."""
+    return False
+
+
+def in_order(
+    tasks: Iterable[Callable[[], T]],
+    executor: Executor | None = None,
+    stop: Callable[[], bool] = never,
+) -> Iterator[T]:
+    """Yield what tasks return, in their order.
+
+    Args:
+        tasks: drawn when they are due; picklable if the executor has other processes.
+        executor: that computes them; None: this thread.
+        stop: asked before each result; those in work then are still yielded.
+    """
+    if executor is None:
+        yield from (task() for task in takewhile(lambda _: not stop(), tasks))
+        return
+    due, waiting = iter(tasks), deque[Future[T]]()
+    try:
+        while not stop():
+            waiting.extend(executor.submit(task) for task in islice(due, _AHEAD - len(waiting)))
+            if not waiting:
+                return
+            yield waiting.popleft().result()
+        _cancel(waiting)
+        yield from (future.result() for future in takewhile(lambda future: not future.cancelled(), waiting))
+    finally:
+        _cancel(waiting)
+
+
+def _cancel(futures: Iterable[Future[T]]) -> None:
+    for future in futures:
+        future.cancel()
 
 
 if __name__ == "__main__":

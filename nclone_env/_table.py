@@ -1,10 +1,11 @@
-"""Tables as text, and bytes in them."""
+"""Tables, bars of progress and numbers of bytes as text; every kernel is compiled again when it changes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
+_LENGTH = 20
 _NUMBER = re.compile(r"([-+]?(\d|nan).*|-?)")
 
 
@@ -49,3 +50,8 @@ def format_bytes(count: float, sign: bool = False) -> str:
     digits = f"{value:,.{places}f}"
     prefix = "-" if count < 0 else "+" if sign else ""
     return f"{prefix}{digits} {unit}"
+
+
+def bar(share: float) -> str:
+    """Return a bar that is filled to a share, 0..1."""
+    return f"[{'#' * round(share * _LENGTH):<{_LENGTH}}]"

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 
-from nclone_env.constants import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.errors import ConfigError, shortened
-from nclone_env.options import Within, build, check, check_integer, group, option, replace
+from nclone_env.errors import ConfigError, Within, check_integer, shortened
+from nclone_env.game import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.options import build, check, group, option, replace
 
 ObservationName = Literal[
     "game_state",

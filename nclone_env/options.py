@@ -8,27 +8,16 @@ such a tree by one word; :func:`flat` and :func:`from_flat` convert between the 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
-from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-import numpy as np
-
-from nclone_env.errors import ConfigError, did_you_mean, shortened
+from nclone_env.errors import ConfigError, check_value, did_you_mean, shortened
 
 Options = TypeVar("Options")
 _hints: Callable[[type], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
-
-
-class Within(NamedTuple):
-    """Bounds of a number, both inclusive: ``Annotated[int, Within(1, 64)]``."""
-
-    low: float = -math.inf
-    high: float = math.inf
 
 
 class Option(NamedTuple):
@@ -215,71 +204,3 @@ def _group(field: dataclasses.Field[Any], kind: type, value: Any) -> Any:
 def _items(value: Any) -> tuple[Any, ...]:
     single = isinstance(value, (str, bytes)) or not isinstance(value, (tuple, list))
     return (value,) if single else tuple(value)
-
-
-def check_value(name: str, hint: Any, value: Any) -> None:
-    """Check a value by an annotation: of a choice, a number within bounds, a flag, a text or a path.
-
-    Args:
-        hint: the annotation; None among its alternatives accepts None, and of others nothing is known.
-
-    Raises:
-        ConfigError: naming the option, what was expected, and what came.
-    """
-    expected = _expected(hint, value)
-    if expected:
-        raise ConfigError(f"{name}: expected {expected}, got {shortened(value)}")
-
-
-def _expected(hint: Any, value: Any) -> str:
-    """Return what is expected of a value, empty if it is that."""
-    kinds = [kind for kind in get_args(hint) or (hint,) if not isinstance(kind, Within)]
-    bounds = next((bounds for bounds in get_args(hint) if isinstance(bounds, Within)), Within())
-    if get_origin(hint) is Literal:
-        return _expected_choice(kinds, value)
-    if get_origin(hint) is Annotated:
-        return _expected_number(kinds[0], bounds, value)
-    if NoneType in kinds:
-        other = next(kind for kind in kinds if kind is not NoneType)
-        if get_origin(other) is Literal:
-            return _expected_choice([None, *get_args(other)], value)
-        return "" if value is None else _expected(other, value)
-    if hint is bool:
-        return "" if isinstance(value, (bool, np.bool_)) else "True or False"
-    if hint in (int, float):
-        return _expected_number(hint, bounds, value)
-    if hint is str:
-        return "" if isinstance(value, str) else "text"
-    if hint is Path:
-        return "" if isinstance(value, (str, Path)) else "a path"
-    return ""
-
-
-def _expected_choice(choices: list[Any], value: Any) -> str:
-    known = isinstance(value, (str, Integral, NoneType)) and not isinstance(value, bool) and value in choices
-    return "" if known else f"one of {', '.join(map(repr, choices))}"
-
-
-def _expected_number(kind: type, bounds: Within, value: Any) -> str:
-    accepted = Integral if kind is int else Real
-    is_number = isinstance(value, accepted) and not isinstance(value, bool)
-    try:
-        number = float(value) if is_number else math.nan
-    except OverflowError:  # a whole number too large for a float
-        number = math.inf
-    if math.isfinite(number) and bounds.low <= value <= bounds.high:  # not the float, which rounds large integers
-        return ""
-    noun = "a whole number" if kind is int else "a number"
-    low, high = (f"{bound}" if kind is int else f"{bound:g}" for bound in bounds)
-    if math.isfinite(bounds.high):
-        return f"{noun} from {low} to {high}"
-    return f"{noun} of at least {low}" if math.isfinite(bounds.low) else "a finite number"
-
-
-def check_integer(name: str, value: Any, low: int, high: float = math.inf) -> None:
-    """Reject a value that is not a whole number within bounds, both inclusive.
-
-    Raises:
-        ConfigError: naming the argument, the bounds and the value.
-    """
-    check_value(name, Annotated[int, Within(low, high)], value)

@@ -16,7 +16,7 @@ import numba
 import numpy as np
 
 import nclone_env
-from nclone_env.cores import available_cores
+from nclone_env.machine import available_cores
 
 T = TypeVar("T")
 

@@ -14,20 +14,8 @@ import pytest
 
 from nclone_env.cli.arguments import _docstrings
 from nclone_env.config import EnvironmentConfig
-from nclone_env.errors import ConfigError
-from nclone_env.options import (
-    Within,
-    build,
-    check,
-    check_integer,
-    flat,
-    from_flat,
-    group,
-    is_group,
-    leaves,
-    option,
-    replace,
-)
+from nclone_env.errors import ConfigError, Within, check_integer
+from nclone_env.options import build, check, flat, from_flat, group, is_group, leaves, option, replace
 from nclone_env.train.config import TrainConfig
 
 

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
-from nclone_env.sim import FIRST, Pace, finish, hash_ninja, make_worlds, mix
-from nclone_env.sim.tick import start, tick
+from nclone_env.sim import FIRST, Pace, finish, hash_ninja, make_worlds, mix, start, tick
 
 END = np.dtype([("frames", "<u4"), ("mark", "<u4"), ("won", "?"), ("whole", "?")])
 """The end of an episode: its frames, 32 bits that depend on its actions, on the last state of the ninja, on the level

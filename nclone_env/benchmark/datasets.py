@@ -16,13 +16,12 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from nclone_env._optional import optional_module
 from nclone_env.benchmark.submission import read_submission
 from nclone_env.benchmark.track import load_track, track_levels
 from nclone_env.benchmark.verification import episodes as actions_of
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import ENVIRONMENT_ID, NPlusPlusVectorEnv
-from nclone_env.errors import ConfigError, FormatError, shortened
+from nclone_env.errors import ConfigError, FormatError, optional_module, shortened
 from nclone_env.level import Level
 from nclone_env.train import SILENT, Demonstration, Hooks, held_actions, read_demonstrations, winning_inputs
 

@@ -12,19 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env._tasks import in_order
-from nclone_env.actions import ACTION_OF_INPUT, NUM_ACTIONS
+from nclone_env._processes import in_order
 from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.evaluation import Episodes, evaluate, run_of
 from nclone_env.benchmark.track import MODES, Track, track_levels, training_levels
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.constants import DEAD
 from nclone_env.errors import ConfigError
+from nclone_env.game import ACTION_OF_INPUT, DEAD, NUM_ACTIONS
 from nclone_env.level import Level, pack
 from nclone_env.obs import GAME_STATE, columns
 from nclone_env.plan import solve
 from nclone_env.replay import load_any_recording
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim import simulate
 from nclone_env.train import (
     SILENT,
     Hooks,

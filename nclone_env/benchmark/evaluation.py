@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from nclone_env._tasks import in_order
+from nclone_env._processes import in_order
 from nclone_env.benchmark.attempts import Attempts, Run, replay
 from nclone_env.benchmark.track import Track, track_levels
 from nclone_env.config import EnvironmentConfig

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from nclone_env._files import fill_file
-from nclone_env._optional import optional_module
 from nclone_env.benchmark.scores import Score, measures, normalised, performance_profile
 from nclone_env.benchmark.submission import Submission
 from nclone_env.benchmark.track import Track, load_track
 from nclone_env.benchmark.verification import Verification
+from nclone_env.errors import optional_module
 
 TITLES = (
     *("policy", "success", "most probable", "any", "speed", "normalised speed"),

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env import __version__
-from nclone_env._container import UNREADABLE
-from nclone_env._files import open_regular, write_file
+from nclone_env._files import UNREADABLE, open_regular, write_file
 from nclone_env.benchmark.attempts import END, Attempts, Run
 from nclone_env.benchmark.scores import Score, scores
 from nclone_env.benchmark.track import TRACK_NAMES, load_track

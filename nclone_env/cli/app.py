@@ -19,7 +19,7 @@ from typing import Any
 from nclone_env import __version__
 from nclone_env._files import naming
 from nclone_env.errors import ConfigError, NcloneError, did_you_mean, plain, shortened
-from nclone_env.memory_limit import check_address_space
+from nclone_env.machine import check_address_space
 
 PROGRAM = "nclone-env"
 _COMPLETION = ("--tyro-print-completion", "--tyro-write-completion")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
-from nclone_env._optional import optional_module
 from nclone_env.benchmark import export_dataset, played
 from nclone_env.cli.benchmark import named_packs
 from nclone_env.cli.output import counted
 from nclone_env.cli.progress import LevelProgress
 from nclone_env.config import EnvironmentConfig, ObservationName
+from nclone_env.errors import optional_module
 from nclone_env.train import Hooks
 
 

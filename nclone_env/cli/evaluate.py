@@ -11,9 +11,9 @@ import tyro
 from nclone_env._files import write_file
 from nclone_env.cli.progress import LevelProgress
 from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
+from nclone_env.errors import check_integer
+from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.level import known_solutions_of, load_levels
-from nclone_env.options import check_integer
 from nclone_env.replay import Recording, recording_name, write_video
 from nclone_env.train import require_training_extra
 

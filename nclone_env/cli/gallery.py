@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
-from nclone_env._tasks import in_order
+from nclone_env._processes import in_order
 from nclone_env.cli.output import check_folder, check_free, counted
 from nclone_env.cli.progress import LiveLine
-from nclone_env.cores import available_cores
 from nclone_env.errors import ConfigError, NcloneError
+from nclone_env.machine import available_cores
 
 if TYPE_CHECKING:
     from nclone_env.gallery import LevelFiles

@@ -8,12 +8,13 @@ from collections import Counter
 from itertools import chain
 from pathlib import Path
 
-from nclone_env._bar import bar
+from nclone_env._processes import in_order
 from nclone_env._processes import processes as processes_of
-from nclone_env._tasks import in_order
+from nclone_env._table import bar
 from nclone_env.cli.output import check_all_free, check_folder, counted
 from nclone_env.cli.progress import LiveLine, left_text
 from nclone_env.cli.stop import stop_on_signals
+from nclone_env.errors import check_integer
 from nclone_env.generate import (
     DEFAULT_FAMILIES,
     LEAST_DIFFICULTY,
@@ -24,7 +25,6 @@ from nclone_env.generate import (
     read_range,
 )
 from nclone_env.jobs import Generating, Shard, run_shard
-from nclone_env.options import check_integer
 
 _INTERVAL = 10.0
 """Seconds from one line to the next where the output is no terminal."""

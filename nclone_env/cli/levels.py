@@ -13,20 +13,24 @@ from nclone_env._files import write_file
 from nclone_env.cli.output import check_folder, check_free, check_suffix, counted, plain_name, release_claims
 from nclone_env.config import Theme
 from nclone_env.errors import ConfigError, LevelFormatError, plain
+from nclone_env.game import kind_name
 from nclone_env.jobs import Shard, Validating, run, run_shard
-from nclone_env.kinds import kind_name
 from nclone_env.level import (
+    GAME_MODE_NAMES,
+    MAP_SUFFIX,
+    TEXT_SUFFIX,
     UNPUBLISHED,
     LevelRef,
     RawLevel,
     array_cache,
+    format_text,
     level_library,
     level_sets,
     listed_names,
     load_level,
     resolve,
+    write_map,
 )
-from nclone_env.level.formats import GAME_MODE_NAMES, MAP_SUFFIX, TEXT_SUFFIX, format_text, write_map
 
 
 def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:

@@ -15,7 +15,8 @@ import tyro
 from nclone_env._table import format_bytes
 from nclone_env.cli.profile_script import GROWING, UNDECIDED, OutputFolder, script
 from nclone_env.config import EnvironmentConfig
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import ConfigError, check_integer, shortened
+from nclone_env.machine import available_bytes, check_fits
 from nclone_env.memory import (
     ProfileSettings,
     Section,
@@ -36,8 +37,7 @@ from nclone_env.memory import (
     write_reports,
 )
 from nclone_env.memory import compare as compare_profiles
-from nclone_env.memory_limit import available_bytes, check_fits
-from nclone_env.options import check_integer, group, option
+from nclone_env.options import group, option
 from nclone_env.profiler import (
     AsyncTarget,
     Contract,

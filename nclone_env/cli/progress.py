@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import TextIO
 
-from nclone_env._bar import bar
+from nclone_env._table import bar
 
 _NOTICED = 0.1  # seconds
 _LASTING = ("held_out_success", "held_out_any", "new_level_success")

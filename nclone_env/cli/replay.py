@@ -13,10 +13,9 @@ from tyro.conf import Positional
 from nclone_env._table import table
 from nclone_env.cli.output import check_exists, check_free, check_suffix, counted, plain_name
 from nclone_env.config import Theme
-from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.errors import ConfigError, FormatError, NcloneError, UnknownLevelError, plain, shortened
+from nclone_env.errors import ConfigError, FormatError, NcloneError, UnknownLevelError, check_integer, plain, shortened
+from nclone_env.game import FRAMES_PER_SECOND
 from nclone_env.level import Level, level_sets, load_level, load_levels, parse_inputs
-from nclone_env.options import check_integer
 from nclone_env.replay import (
     RECORDING_SUFFIX,
     STATE_NAMES,

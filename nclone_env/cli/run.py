@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import tyro
 
-from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.cli.profile import ReportOptions, profile
 from nclone_env.cli.watch import Views, show
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env import playable_levels
 from nclone_env.errors import ConfigError
+from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.profiler import VectorTarget
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim import simulate
 
 if TYPE_CHECKING:
     from nclone_env.replay import WatchedRun

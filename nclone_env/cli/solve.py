@@ -13,18 +13,16 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from nclone_env._optional import optional_module
-from nclone_env._tasks import in_order
+from nclone_env._processes import in_order
 from nclone_env.cli.arguments import read_whole_number
 from nclone_env.cli.output import check_folder, claim_folder
 from nclone_env.cli.progress import LiveLine
 from nclone_env.cli.stop import StopRequest, stop_on_signals
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
 from nclone_env.jobs import TABLE, Row, Shard, Solving, rows_before, run_shard, search_file
 from nclone_env.level import build_room
-from nclone_env.options import check_integer
 from nclone_env.plan import MOST_FRAMES, Solution, compile_kernels
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim import simulate
 
 _DEFAULT_SECONDS = 4.0
 _HEADER = f"{'level':<32}  completed  frames     gold  seconds  frames simulated"

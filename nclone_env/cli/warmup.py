@@ -18,18 +18,17 @@ from tyro.conf import Positional
 from nclone_env._files import temporary_beside
 from nclone_env.benchmark import replay
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
-from nclone_env.cores import available_cores
 from nclone_env.env import NPlusPlusVectorEnv
 from nclone_env.errors import MissingExtraError
 from nclone_env.gallery import Tracks
 from nclone_env.generate import generate_level
 from nclone_env.jit import cache_folder
 from nclone_env.level import Level, compile_level, everything, level_sets, load_level, pack
+from nclone_env.machine import available_cores
 from nclone_env.plan import solve, state_values
 from nclone_env.profiler import VectorTarget
 from nclone_env.render import world_picture
-from nclone_env.sim import Session
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim import Session, simulate
 from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:

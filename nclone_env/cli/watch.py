@@ -13,10 +13,9 @@ from tyro.conf import Positional
 from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.cli.replay import check_scale
 from nclone_env.config import Theme
-from nclone_env.constants import FRAMES_PER_SECOND
-from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, shortened
-from nclone_env.level.formats import appearance, read_bytes
-from nclone_env.options import check_integer
+from nclone_env.errors import CheckpointError, ConfigError, check_integer, did_you_mean, shortened
+from nclone_env.game import FRAMES_PER_SECOND
+from nclone_env.level import appearance, read_bytes
 from nclone_env.replay import VIDEO_SUFFIXES, frame_rate, is_any_recording, load_any_recording, named_level, write_video
 from nclone_env.train import bundled_names, is_named, require_training_extra
 

@@ -12,9 +12,8 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import Batch
 from nclone_env.env.lifecycle import Lifecycle
 from nclone_env.env.reachability import FieldCounts
-from nclone_env.level import Level, LevelSet, levels_as_text
-from nclone_env.level.routes import Graphs
-from nclone_env.memory_limit import check_fits
+from nclone_env.level import Graphs, Level, LevelSet, levels_as_text
+from nclone_env.machine import check_fits
 from nclone_env.sim import WorldArrays
 
 if TYPE_CHECKING:  # drawing libraries are imported on first use

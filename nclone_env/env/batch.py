@@ -25,10 +25,9 @@ from nclone_env.env.reachability import FieldCounts, Reachability, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
 from nclone_env.errors import ConfigError, SnapshotError, shortened
-from nclone_env.level import LevelSet
-from nclone_env.level.routes import Graphs, level_graphs
-from nclone_env.memory_limit import check_fits
-from nclone_env.memory_tree import MemoryNode, array_node
+from nclone_env.level import Graphs, LevelSet, level_graphs
+from nclone_env.machine import check_fits
+from nclone_env.memory import MemoryNode, array_node
 from nclone_env.obs import NO_LATTICE, NO_QUERIES, frame_specs, observation_specs
 from nclone_env.render import PictureArrays
 from nclone_env.sim import MOST_ENTRIES, WorldArrays, gather_worlds, make_worlds, renumber_entries

@@ -13,7 +13,7 @@ from nclone_env.env.compiled.passes import Call
 from nclone_env.env.compiled.records import SAME_STEP
 from nclone_env.env.threads import Job
 from nclone_env.errors import StepOrderError
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory import MemoryNode
 from nclone_env.sim import Pace
 
 

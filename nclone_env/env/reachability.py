@@ -15,11 +15,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from nclone_env.env.compiled.passes import Call
+from nclone_env.game import REGULAR_DOOR
 from nclone_env.jit import kernel, specialised
-from nclone_env.kinds import REGULAR_DOOR
-from nclone_env.level import LevelArrays, LevelSet
-from nclone_env.level.routes import FIELD_SHAPE, PLANES, free_nodes, write_reach_fields
-from nclone_env.memory_tree import MemoryNode, array_group, array_node, arrays_node
+from nclone_env.level import FIELD_SHAPE, PLANES, LevelArrays, LevelSet, free_nodes, write_reach_fields
+from nclone_env.memory import MemoryNode, array_group, array_node, arrays_node
 from nclone_env.obs import (
     KEY,
     NO_QUERIES,

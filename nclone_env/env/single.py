@@ -23,7 +23,7 @@ from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, IN_EPISODE, NOT_CLOSED
 from nclone_env.env.spaces import action_space, check_actions, flat_masks, keys_to_action, observation_space
 from nclone_env.env.threads import CALLING_THREAD
 from nclone_env.errors import ConfigError
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory import MemoryNode
 
 _ALL = np.ones(1, dtype=np.bool_)
 

@@ -9,8 +9,8 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from nclone_env.actions import DIRECTION_INPUTS, JUMP_INPUTS, KEYS, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.errors import ActionError, shortened
+from nclone_env.game import DIRECTION_INPUTS, JUMP_INPUTS, KEYS, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.obs import ObservationSpec
 
 _KEY_CODES = {"right": 0x4000004F, "left": 0x40000050, "up": 0x40000052, "space": ord(" ")}

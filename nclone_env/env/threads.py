@@ -10,8 +10,8 @@ from threading import Thread
 from time import perf_counter, sleep
 from typing import Any, Protocol, runtime_checkable
 
-from nclone_env.cores import available_cores
 from nclone_env.errors import StepOrderError
+from nclone_env.machine import available_cores
 from nclone_env.sim import Pace
 
 Task = Callable[[int, int, int], None]

@@ -13,8 +13,8 @@ from nclone_env.env.arrays.buffers import alone, make_buffers
 from nclone_env.env.arrays.outputs import COLUMNS, single_info
 from nclone_env.env.lifecycle import AFTER_RESET, NOT_CLOSED
 from nclone_env.env.vector_steps import VectorSteps
-from nclone_env.memory_tree import MemoryNode
-from nclone_env.options import check_integer
+from nclone_env.errors import check_integer
+from nclone_env.memory import MemoryNode
 
 
 class NPlusPlusVectorEnv(VectorSteps):

@@ -28,8 +28,7 @@ from nclone_env.env.compiled.passes import RewardFunction
 from nclone_env.env.group import Group
 from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, Lifecycle, Phase
 from nclone_env.env.spaces import action_space, batched_space, check_actions, observation_space
-from nclone_env.errors import ConfigError, StepOrderError, shortened
-from nclone_env.options import check_integer, check_value
+from nclone_env.errors import ConfigError, StepOrderError, check_integer, check_value, shortened
 
 _MAX_ENVS, _MAX_THREADS, _MAX_RING = 1 << 24, 1024, 1024
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]

@@ -12,15 +12,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING
 from nclone_env.errors import FormatError, LevelFormatError, NcloneError, RecordingError
+from nclone_env.game import CELEBRATING, GOLD, NINJA, kind_name
 from nclone_env.generate import CollectionFiles
-from nclone_env.kinds import GOLD, NINJA, kind_name
-from nclone_env.level import UNPUBLISHED, Level, LevelRef, OpenedPacks, RawLevel, known_solutions_of, resolve
-from nclone_env.level.formats import is_attract, read_bytes
+from nclone_env.level import (
+    UNPUBLISHED,
+    Level,
+    LevelRef,
+    OpenedPacks,
+    RawLevel,
+    is_attract,
+    known_solutions_of,
+    read_bytes,
+    resolve,
+)
 from nclone_env.render import Area, used_area_of, zoom_of
 from nclone_env.replay import RECORDING_SUFFIX, STATE_NAMES, Verdict, is_recording, load_verified, verdict
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim import simulate
 
 T = TypeVar("T")
 OnFault = Callable[[NcloneError], None]

@@ -13,9 +13,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from nclone_env.constants import FRAMES_PER_SECOND
 from nclone_env.gallery.entries import Entry, GalleryRun
 from nclone_env.gallery.tracks import STEPS, Tracks
+from nclone_env.game import FRAMES_PER_SECOND
 from nclone_env.render import BEAM_COLOURS, BEAM_WIDTHS, SHEET_COLUMNS, SPRITE
 from nclone_env.replay import STATE_NAMES
 

@@ -12,12 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env._files import replace_folder, temporary_beside
-from nclone_env.constants import RUNNING
 from nclone_env.errors import ConfigError
 from nclone_env.gallery.entries import Entry
 from nclone_env.gallery.pages import ASSETS, MAGNIFICATION, index_page, level_page
 from nclone_env.gallery.tracks import Tracks, shown_frames
-from nclone_env.kinds import NINJA
+from nclone_env.game import NINJA, RUNNING
 from nclone_env.level import LevelSet, pack
 from nclone_env.render import (
     FACES_RIGHT,

@@ -29,8 +29,8 @@ from typing import Any
 
 import numpy as np
 
+from nclone_env.game import KINDS, ROCKET_TURRET, bits
 from nclone_env.jit import kernel
-from nclone_env.kinds import KINDS, ROCKET_TURRET, bits
 from nclone_env.level import LevelSet
 from nclone_env.render import all_glyphs, list_sprites
 from nclone_env.sim import NO_BEAM, Frames, Session, WorldArrays, beam_of, greater, lesser

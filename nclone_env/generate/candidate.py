@@ -8,7 +8,7 @@ import hashlib
 
 import numpy as np
 
-from nclone_env.constants import DEAD
+from nclone_env.game import DEAD, kind_name
 from nclone_env.generate.course import least_clearance, play_out, random_wins
 from nclone_env.generate.difficulty import EASIEST, Difficulty
 from nclone_env.generate.draws import Draws
@@ -16,7 +16,6 @@ from nclone_env.generate.families.table import BY_KIND, FAMILIES, MOST_FRAMES, N
 from nclone_env.generate.matters import Furnished, Trimmed, furnish, shows, trim
 from nclone_env.generate.route import Unusable
 from nclone_env.generate.search import edited, first_solution, shorter_solution
-from nclone_env.kinds import kind_name
 from nclone_env.level import LevelSet, mirrored_tiles, pack, validate
 from nclone_env.plan import make_task
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from nclone_env._files import naming, synchronise, temporary_beside, write_file
-from nclone_env.constants import CELEBRATING
+from nclone_env.game import CELEBRATING
 from nclone_env.generate.levels import GeneratedLevel, generate_level
-from nclone_env.level.formats import write_index, write_pack
+from nclone_env.level import write_index, write_pack
 from nclone_env.replay import RECORDING_SUFFIX, recording_name, write_recording
 
 TABLE_SUFFIX, FOLDER_SUFFIX = ".jsonl", "-recordings"

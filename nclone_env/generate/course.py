@@ -4,14 +4,11 @@ import math
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import CELEBRATING, RADIUS
+from nclone_env.game import CELEBRATING, INPUT_OF_ACTION, KINDS, RADIUS, ROCKET_TURRET
 from nclone_env.jit import kernel
-from nclone_env.kinds import KINDS, ROCKET_TURRET
 from nclone_env.level import LevelSet
 from nclone_env.plan import play
-from nclone_env.sim import Session, make_worlds, random_bits
-from nclone_env.sim.tick import start
+from nclone_env.sim import Session, make_worlds, random_bits, start
 
 NO_HAZARDS = 10_000
 """Clearance, tenths of a pixel, where nothing is deadly to touch."""

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
+from nclone_env.game import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.route import scaled
 from nclone_env.generate.sketch import BLOCK, OPEN

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.errors import ConfigError, did_you_mean, shortened
+from nclone_env.errors import ConfigError, check_integer, did_you_mean, shortened
+from nclone_env.game import kind_name
 from nclone_env.generate.candidate import SPLITS, TRAIN_SPLIT, try_sketch
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, Difficulty, check_range
 from nclone_env.generate.draws import seed_of
@@ -24,9 +25,7 @@ from nclone_env.generate.families import DEFAULT_FAMILIES
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.matters import RecordGroup
 from nclone_env.generate.route import Unusable
-from nclone_env.kinds import kind_name
 from nclone_env.level import Level
-from nclone_env.options import check_integer
 from nclone_env.replay import Recording
 
 ATTEMPTS = 400

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nclone_env import kinds
+from nclone_env import game
 from nclone_env.generate.course import play_out, same_course
 from nclone_env.generate.search import Edits, Found, first_solution, shorter_solution, with_levels
 from nclone_env.generate.sketch import Proposal, Sketch
@@ -26,12 +26,12 @@ from nclone_env.level import Level, LevelSet, pack
 from nclone_env.plan import Task, make_task, wins_at_end
 
 _UNCHECKED = (
-    *(kinds.NINJA, kinds.GOLD, kinds.EXIT, kinds.EXIT_SWITCH, kinds.MINE, kinds.TOGGLE_MINE),
-    *kinds.DOOR_SWITCHES.values(),
+    *(game.NINJA, game.GOLD, game.EXIT, game.EXIT_SWITCH, game.MINE, game.TOGGLE_MINE),
+    *game.DOOR_SWITCHES.values(),
 )
-LANDMARKS = (kinds.REGULAR_DOOR, kinds.LOCKED_DOOR)
+LANDMARKS = (game.REGULAR_DOOR, game.LOCKED_DOOR)
 """Without one of these, the guide of a level is another: paths change, or the numbers of the landmarks."""
-_ROWS = (kinds.ONE_WAY, kinds.BOUNCE_BLOCK)
+_ROWS = (game.ONE_WAY, game.BOUNCE_BLOCK)
 _ADJOINING = 4  # units of 6 pixels
 _TURNS, _TURN = 3, 6_000
 _DOOR_FRAMES = 40_000
@@ -113,7 +113,7 @@ def groups_of(level: Level, by_kind: bool = False) -> list[RecordGroup]:
         last = groups[-1][-1] if groups else None
         is_like_last = last is not None and record[0] == last[0]
         adjoins = last is not None and abs(record[1] - last[1]) + abs(record[2] - last[2]) == _ADJOINING
-        if record[0] in kinds.DOOR_SWITCHES:
+        if record[0] in game.DOOR_SWITCHES:
             groups.append([record, records[place + 1]])
         elif is_like_last and (by_kind or (record[0] in _ROWS and adjoins)):
             groups[-1].append(record)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import TILE_COLUMNS
+from nclone_env.game import TILE_COLUMNS
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.route import Route, distances, is_pit, scaled
 from nclone_env.generate.sketch import BLOCK, CENTRE, DOWN, LEFT, OPEN, RIGHT, UP, Cell, Place, Sketch

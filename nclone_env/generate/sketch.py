@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
+from nclone_env.game import KINDS, TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
-from nclone_env.kinds import KINDS
 from nclone_env.level import Level, build_level
 
 OPEN, BLOCK = 0, 1

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nclone_env.constants import SLIDING
+from nclone_env.errors import check_integer
+from nclone_env.game import EXIT, EXIT_SWITCH, NINJA, SLIDING
 from nclone_env.generate.candidate import is_safe
 from nclone_env.generate.draws import Draws, seed_of
 from nclone_env.generate.search import MAX_FRAMES, edited, first_solution, shorter_solution, small_archive
-from nclone_env.kinds import EXIT, EXIT_SWITCH, NINJA
 from nclone_env.level import Level, LevelSource, load_level, pack
-from nclone_env.options import check_integer
 from nclone_env.plan import ArchiveSearch, Rules, Task, make_task
 
 Place = list[int]

@@ -11,7 +11,7 @@ from contextlib import suppress
 from types import FunctionType, ModuleType
 from typing import Any
 
-from nclone_env._bar import bar
+from nclone_env._table import bar
 from nclone_env.jit.parts import has_parts
 from nclone_env.jit.sources import names_in
 

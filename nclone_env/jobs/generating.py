@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, check_integer
 from nclone_env.generate import (
     DEFAULT_FAMILIES,
     FAMILIES,
@@ -19,7 +19,6 @@ from nclone_env.generate import (
 )
 from nclone_env.jobs.job import Job, ignore
 from nclone_env.jobs.shard import checked
-from nclone_env.options import check_integer
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from nclone_env._files import open_regular, write_file
-from nclone_env._tasks import never
-from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
+from nclone_env._processes import never
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
+from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.jobs.job import LevelJob, ignore
 from nclone_env.jobs.shard import checked
 from nclone_env.level import Level
 from nclone_env.plan import SEARCH_SUFFIX, Solution, smooth, solve
 from nclone_env.replay import Recording, recording_name, recording_pictures, write_recording, write_video
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim import simulate
 
 TABLE = "solutions.jsonl"
 _MOST_BYTES = 1 << 28  # of a table

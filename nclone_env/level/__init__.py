@@ -19,13 +19,39 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.level.build import everything
     from nclone_env.level.catalog import level_sets
     from nclone_env.level.compile import DOOR_CLOSED_AT_0, EDGE_DOOR, EDGE_VALUE, HORIZONTAL, VERTICAL, compile_level
+    from nclone_env.level.formats.attract import AttractFile, is_attract, read_attract
+    from nclone_env.level.formats.header import GAME_MODE_NAMES
+    from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map, write_map
+    from nclone_env.level.formats.pack_text import write_pack
+    from nclone_env.level.formats.peer import PeerFile, is_peer, read_peer
+    from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, appearance, read_bytes, write_index
+    from nclone_env.level.formats.text import format_text
     from nclone_env.level.level import UNPUBLISHED, Level, RawLevel
-    from nclone_env.level.level_set import LevelArrays, LevelSet, content_digest
+    from nclone_env.level.level_set import LevelArrays, LevelSet, Paths, content_digest
     from nclone_env.level.library import level_library, shared_level_set
     from nclone_env.level.load import LevelSource, levels_as_text, load_level, load_levels, readable
     from nclone_env.level.mirror import mirrored_inputs, mirrored_tiles
     from nclone_env.level.records import MAX_RECORDS, count_exits, played_records
     from nclone_env.level.reference import LevelRef, OpenedPacks, listed_names, resolve
+    from nclone_env.level.routes.distance import (
+        AREA,
+        FIELD_SHAPE,
+        PLANES,
+        SPACING,
+        TO_EXIT,
+        TO_SWITCH,
+        crosses,
+        direction_by,
+        direction_to,
+        distance_at,
+        follow,
+        free_nodes,
+        nearest_node,
+        write_reach_fields,
+    )
+    from nclone_env.level.routes.graph import NO_NODE, Graphs, level_graphs
+    from nclone_env.level.routes.guide import Guide, make_guide, paths_with_doors
+    from nclone_env.level.routes.lattice import FAR, length_at
     from nclone_env.level.solutions import known_solutions_of
     from nclone_env.level.tiles import CONVEX, SOLID_SAMPLES, STRAIGHT
     from nclone_env.level.validation import Finding, validate

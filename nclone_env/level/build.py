@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
-from nclone_env.kinds import KINDS
+from nclone_env.game import KINDS, TILE_COLUMNS, TILE_ROWS
 from nclone_env.level.formats.header import check_header
 from nclone_env.level.formats.lines import TILE_NUMBERS, parse_entities, parse_tiles
 from nclone_env.level.level import Level, RawLevel

@@ -9,8 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELL_SIZE, CELLS, COLUMNS, FACING_X, FACING_Y, MAX_TILE, ROWS
-from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, SWITCH_OF, TRAP_DOOR
+from nclone_env.game import (
+    CELL_SIZE,
+    CELLS,
+    COLUMNS,
+    DOOR_SWITCHES,
+    EXIT,
+    EXIT_SWITCH,
+    FACING_X,
+    FACING_Y,
+    KINDS,
+    MAX_TILE,
+    ROWS,
+    SWITCH_OF,
+    TRAP_DOOR,
+)
 from nclone_env.level.level import Level
 from nclone_env.level.records import count_exits, played_records
 from nclone_env.level.routes.distance import objective_fields

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import MAP_UNIT, TILE_COLUMNS, TILE_ROWS
+from nclone_env.game import MAP_UNIT, TILE_COLUMNS, TILE_ROWS
 
 UNPUBLISHED = 0xFFFFFFFF
 

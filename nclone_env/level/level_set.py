@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELLS, EVIL_DELAY
-from nclone_env.kinds import EVIL_NINJA, EXIT, GOLD, KINDS
+from nclone_env.game import CELLS, EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, KINDS
 from nclone_env.level.array_cache import Arrays, Layout, cached_arrays
 from nclone_env.level.compile import DOOR, ENTITY, SEGMENT, CompiledLevel, compile_level
 from nclone_env.level.level import Level
 from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at
-from nclone_env.memory_tree import MemoryNode, array_group, array_node
+from nclone_env.memory import MemoryNode, array_group, array_node
 
 NO_LANDMARKS = np.zeros(1, np.int16)
 NO_LANDMARKS.flags.writeable = False

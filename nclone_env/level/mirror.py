@@ -4,8 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from nclone_env.constants import COLUMNS, INPUT_LEFT, INPUT_RIGHT
-from nclone_env.kinds import KINDS, LASER_TURRET
+from nclone_env.game import COLUMNS, INPUT_LEFT, INPUT_RIGHT, KINDS, LASER_TURRET
 from nclone_env.level.formats.lines import TILES
 from nclone_env.level.level import Level
 

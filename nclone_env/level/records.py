@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.kinds import DOOR_SWITCHES, EXIT, KINDS, NINJA, SWITCH_OF, UNLIMITED, kind_name
+from nclone_env.game import DOOR_SWITCHES, EXIT, KINDS, NINJA, SWITCH_OF, UNLIMITED, kind_name
 
 MAX_TYPE = 39  # the counts block has room for types 0..39
 MAX_RECORDS = UNLIMITED

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.errors import ConfigError, LevelFormatError, shortened
+from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.level.catalog import levels_folder
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level

@@ -7,7 +7,7 @@ A tile owns up to twelve half-edges of 12 pixels, in the column order
 
 import numpy as np
 
-from nclone_env.constants import MAX_TILE
+from nclone_env.game import MAX_TILE
 
 # Free side of each half-edge: "-" up or left, "+" down or right, "." no edge (section 2.4).
 _EDGE_SIGNS = (

@@ -6,8 +6,18 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELL_SIZE, COLUMNS, MAP_UNIT, MAX_TILE, ROWS, TILE_COLUMNS, TILE_ROWS
-from nclone_env.kinds import EXIT, NINJA, kind_name
+from nclone_env.game import (
+    CELL_SIZE,
+    COLUMNS,
+    EXIT,
+    MAP_UNIT,
+    MAX_TILE,
+    NINJA,
+    ROWS,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    kind_name,
+)
 from nclone_env.level.level import RawLevel
 from nclone_env.level.records import has_behaviour, played_records, writing_fault
 

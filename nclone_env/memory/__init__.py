@@ -24,5 +24,6 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.sizes import estimated, extrapolated
     from nclone_env.memory.stats import compute_stats
     from nclone_env.memory.subject import Subject, Target
+    from nclone_env.memory.tree import MemoryNode, array_group, array_node, arrays_node, is_mapped, merged
 
 __all__, __getattr__, __dir__ = face(__name__)

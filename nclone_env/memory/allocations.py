@@ -14,7 +14,7 @@ from tempfile import gettempdir
 from typing import Any, NamedTuple
 
 from nclone_env._files import temporary_beside
-from nclone_env._optional import optional_module
+from nclone_env.errors import optional_module
 from nclone_env.memory.measurements import AllocatingLine
 from nclone_env.memory.subject import Subject, Target
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from nclone_env.memory.measurements import Advice, OwnedNode
 from nclone_env.memory.process import committed_tree_bytes
 from nclone_env.memory.section import format_bytes
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory.tree import MemoryNode
 
 _SMALL_SHARE = 0.01  # of the bytes of the root; smaller rows are folded
 MOST_ADVICE = 3

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nclone_env.errors import check_integer
 from nclone_env.memory.allocations import Allocations, memray_module, record_allocations
 from nclone_env.memory.measurements import (
     COMPILED_CODE,
@@ -43,7 +44,6 @@ from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import per_environment
 from nclone_env.memory.subject import Subject, Target
 from nclone_env.memory.traced import TracedLog, tracing
-from nclone_env.options import check_integer
 
 _FIRST_STEPS = 10  # after them most buffers were used
 _PHASE_STEPS = 200

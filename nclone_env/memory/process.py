@@ -24,11 +24,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from nclone_env._optional import installation
-from nclone_env.cores import available_cores
-from nclone_env.errors import MissingExtraError, shortened
+from nclone_env.errors import MissingExtraError, installation, shortened
+from nclone_env.machine import available_cores
 from nclone_env.memory.measurements import INTERPRETER, Machine, Stage
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory.tree import MemoryNode
 
 _PACKAGES = ("nclone-env", "numpy", "numba", "gymnasium")
 _IF_IMPORTED = {"torch": "torch", "stable_baselines3": "stable-baselines3"}  # module to package

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nclone_env._files import write_file
-from nclone_env._optional import optional_module
+from nclone_env.errors import optional_module
 from nclone_env.memory.answer import per
 from nclone_env.memory.section import HEIGHT, WIDTH, Row, format_bytes, text_of
 from nclone_env.memory.sections import memory_sections, run, time_sections

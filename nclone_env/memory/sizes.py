@@ -21,7 +21,7 @@ from typing import NamedTuple
 from nclone_env.memory.measurements import ProfileSettings, SizePoint
 from nclone_env.memory.process import committed_tree_bytes, heap_bytes, resident_bytes, trim_heap, worker_bytes
 from nclone_env.memory.subject import Subject, Target
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory.tree import MemoryNode
 
 _STEPS, _FEWEST_STEPS = 60, 3  # of an environment, and fewest of the subject
 _LARGEST_BYTES = 48 * 1024**2

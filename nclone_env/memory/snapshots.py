@@ -9,7 +9,7 @@ import numpy as np
 from nclone_env.memory.measurements import Snapshot
 from nclone_env.memory.process import committed_tree_bytes, heap_bytes, resident_bytes, worker_bytes
 from nclone_env.memory.traced import table_bytes
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory.tree import MemoryNode
 
 
 class Held(NamedTuple):

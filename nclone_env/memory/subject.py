@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from nclone_env.memory.measurements import Advice, OwnedNode, PhaseTime
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory.tree import MemoryNode
 
 
 class Subject(Protocol):

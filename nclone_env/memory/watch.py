@@ -39,8 +39,8 @@ from nclone_env.memory.section import text_of
 from nclone_env.memory.snapshots import SnapshotLog, held_bytes
 from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, traced_lines
 from nclone_env.memory.traced import TracedLog, start_tracing
+from nclone_env.memory.tree import MemoryNode, MemoryOwner
 from nclone_env.memory.workers import WorkerLines
-from nclone_env.memory_tree import MemoryNode, MemoryOwner
 
 _CAPACITY = 64
 """Snapshots kept; when there are more, every second one is dropped and the interval doubles."""

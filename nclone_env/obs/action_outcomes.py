@@ -3,16 +3,14 @@
 ``obs.spec.ACTION_OUTCOME`` defines the elements. The world of the environment is read and not changed.
 """
 
-from nclone_env.actions import INPUT_OF_ACTION, NUM_DIRECTIONS
-from nclone_env.constants import CELEBRATING, DEAD, JUMPING, MAX_HORIZONTAL_SPEED
+from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, JUMPING, MAX_HORIZONTAL_SPEED, NUM_DIRECTIONS
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.level.routes import distance_at
+from nclone_env.level import distance_at
 from nclone_env.obs.game_state import clip
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.objective import objective
 from nclone_env.obs.spec import ACTION_OUTCOME
-from nclone_env.sim import copy_world, equal_worlds
-from nclone_env.sim.tick import tick
+from nclone_env.sim import copy_world, equal_worlds, tick
 
 SCRATCH_WORLDS = 2
 """Worlds that :func:`write_outcomes` overwrites."""

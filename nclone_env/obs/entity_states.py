@@ -23,8 +23,8 @@ The phase of an entity; kinds that are not named have phase 0:
 """
 
 from nclone_env.config import MOST_LISTED_ENTITIES
+from nclone_env.game import DOOR_SWITCHES, KINDS, LOCKED_DOOR, REGULAR_DOOR, bits
 from nclone_env.jit import kernel, local_f64
-from nclone_env.kinds import DOOR_SWITCHES, KINDS, LOCKED_DOOR, REGULAR_DOOR, bits
 from nclone_env.obs.game_state import clip
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import ENTITY_STATE, columns

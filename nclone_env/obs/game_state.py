@@ -2,20 +2,22 @@
 
 import math
 
-from nclone_env.constants import (
+from nclone_env.game import (
     CELL_SIZE,
     COLUMNS,
     JUMPING,
+    KINDS,
     MAX_JUMP_DURATION,
+    MINE,
     RADIUS,
     ROWS,
+    TOGGLE_MINE,
     WALL_SLIDING,
     WORLD_HEIGHT,
     WORLD_WIDTH,
 )
 from nclone_env.jit import kernel, local_f64
-from nclone_env.kinds import KINDS, MINE, TOGGLE_MINE
-from nclone_env.level.routes import direction_to, follow, nearest_node
+from nclone_env.level import direction_to, follow, nearest_node
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.objective import objective, open_exit_count
 from nclone_env.obs.spec import GAME_STATE, columns

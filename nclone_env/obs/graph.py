@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from nclone_env.game import LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
 from nclone_env.jit import kernel
-from nclone_env.kinds import LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
-from nclone_env.level.routes import NO_NODE, SPACING
+from nclone_env.level import NO_NODE, SPACING
 from nclone_env.obs.entity_states import matters
 from nclone_env.sim import is_closed
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 
-from nclone_env.constants import COLUMNS, HALF_CELL, RADIUS, ROWS
+from nclone_env.game import COLUMNS, HALF_CELL, KINDS, RADIUS, ROWS, bits
 from nclone_env.jit import kernel
-from nclone_env.kinds import KINDS, bits
-from nclone_env.level import SOLID_SAMPLES
-from nclone_env.level.routes import distance_at
+from nclone_env.level import SOLID_SAMPLES, distance_at
 from nclone_env.obs.objective import objective
 from nclone_env.sim import describe, is_closed, place_of, radius_of
 

@@ -3,7 +3,7 @@
 import math
 
 from nclone_env.jit import kernel
-from nclone_env.level.routes import distance_at
+from nclone_env.level import distance_at
 
 
 @kernel

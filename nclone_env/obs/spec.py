@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig, ObservationConfig, RenderConfig
-from nclone_env.kinds import KINDS
-from nclone_env.level import LevelSet
-from nclone_env.level.routes import NO_NODE
+from nclone_env.game import KINDS, NUM_ACTIONS
+from nclone_env.level import NO_NODE, LevelSet
 
 
 @dataclass(frozen=True)

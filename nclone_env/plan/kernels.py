@@ -9,13 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.game import CELEBRATING, DEAD, EXIT_SWITCH, INPUT_OF_ACTION
 from nclone_env.jit import kernel
-from nclone_env.kinds import EXIT_SWITCH
-from nclone_env.level.routes import FAR, length_at
-from nclone_env.sim import copy_world
-from nclone_env.sim.tick import tick
+from nclone_env.level import FAR, length_at
+from nclone_env.sim import copy_world, tick
 
 INPUTS = INPUT_OF_ACTION
 """Input bytes that searches choose from."""

@@ -14,8 +14,7 @@ from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
 from nclone_env.plan.archive import gold_price
 from nclone_env.plan.kernels import INPUTS, has_won, is_over, path_remaining
-from nclone_env.sim import WorldArrays, copy_world, draw, hash_future, make_worlds
-from nclone_env.sim.tick import tick
+from nclone_env.sim import WorldArrays, copy_world, draw, hash_future, make_worlds, tick
 
 _SPACING = 8
 """Frames from one kept world to the next."""

@@ -16,8 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from nclone_env._container import UNREADABLE
-from nclone_env._files import fill_file, open_regular
+from nclone_env._files import UNREADABLE, fill_file, open_regular
 from nclone_env.errors import FormatError, shortened
 from nclone_env.jit import module_digest
 from nclone_env.level import Level

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.game import CELEBRATING, DEAD
 from nclone_env.level import Level, LevelSource, load_level
 from nclone_env.plan.kernels import INPUTS
 from nclone_env.plan.task import Start, origin_of, play_from

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env.errors import ConfigError, FormatError
+from nclone_env.errors import ConfigError, FormatError, check_integer
 from nclone_env.level import LevelSource, load_level
-from nclone_env.options import check_integer
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
 from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Rounds, Search, TubeSearch, compile_kernels

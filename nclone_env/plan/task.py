@@ -10,12 +10,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND
 from nclone_env.errors import ConfigError, UnsupportedLevelError
-from nclone_env.level import Level, LevelArrays, LevelSet, pack
-from nclone_env.level.routes import Guide, make_guide
+from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND
+from nclone_env.level import Guide, Level, LevelArrays, LevelSet, make_guide, pack
 from nclone_env.sim import KeyParts, Session, WorldArrays, copy_world, key_parts, make_worlds, transfer_world
-from nclone_env.sim.tick import start as start_world
+from nclone_env.sim import start as start_world
 
 PRICES = {"time": 0, "score": 2 * FRAMES_PER_SECOND, "all-gold": 1_000_000}
 """Frames that a piece of gold left behind costs, by objective. The game's clock gains two seconds with each piece. The

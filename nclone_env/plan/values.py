@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, check_integer
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSource, load_level
-from nclone_env.options import check_integer
 from nclone_env.plan.archive import Archive, Rules, begin, cell_of, explore, make_archive
 from nclone_env.plan.kernels import EMPTY, INPUTS, WON, expand, find_place, has_won, is_over, path_remaining, play
 from nclone_env.plan.task import MAX_FRAMES, MOST_FRAMES, AnyWorlds, Start, Task, checked_rows, make_task, transferred

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from nclone_env._table import format_bytes
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import NPlusPlusVectorEnv
-from nclone_env.memory import Advice, OwnedNode, copies
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory import Advice, MemoryNode, OwnedNode, copies
 from nclone_env.obs import frame_specs
 
 _SMALL, _SMALLEST = 64, 16  # pixels

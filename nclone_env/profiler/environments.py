@@ -10,23 +10,26 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from nclone_env._optional import optional_module
 from nclone_env._table import format_bytes
-from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import AUTORESET_CODES, ENVIRONMENT_ID, NPlusPlusVectorEnv, create_environment
+from nclone_env.errors import optional_module
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.memory import (
     FLOORS,
     FREE_LISTS,
     Advice,
+    MemoryNode,
     OwnedNode,
     PhaseTime,
     Subject,
+    array_group,
+    array_node,
     chosen,
     extrapolated,
+    merged,
     of_kept_results,
 )
-from nclone_env.memory_tree import MemoryNode, array_group, array_node, merged
 from nclone_env.profiler.advice import of_observations
 from nclone_env.profiler.phases import measure_phases
 

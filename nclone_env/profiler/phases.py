@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import (
     CALLING_THREAD,
@@ -31,6 +30,7 @@ from nclone_env.env import (
     play_step,
     simulate_frames,
 )
+from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.jit import kernel, specialised
 from nclone_env.obs import frame_specs
 

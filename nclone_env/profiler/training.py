@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from nclone_env._files import temporary_beside
-from nclone_env.cores import available_cores
-from nclone_env.memory import FLOORS, Advice, OwnedNode, PhaseTime, Subject, chosen, resident_bytes
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.machine import available_cores
+from nclone_env.memory import FLOORS, Advice, MemoryNode, OwnedNode, PhaseTime, Subject, chosen, resident_bytes
 from nclone_env.options import leaves
 from nclone_env.profiler.advice import of_more_environments, of_observations
 from nclone_env.train import TrainConfig, require_training_extra

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import COLUMNS, ROWS, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.game import COLUMNS, ROWS, WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.render.arrays import CELL
 
 _FULL_TILE = 1

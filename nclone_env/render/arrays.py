@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory import MemoryNode, array_group
 
 CELL = 24  # side of a tile and of a full-size stamp, pixels
 PHASES = 4  # sub-pixel positions of a reduced stamp, per axis

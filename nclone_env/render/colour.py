@@ -17,8 +17,7 @@ import cv2
 import numpy as np
 
 from nclone_env.config import Theme
-from nclone_env.constants import COLUMNS, MAX_TILE, ROWS
-from nclone_env.kinds import EXIT, EXIT_SWITCH, KINDS, NINJA
+from nclone_env.game import COLUMNS, EXIT, EXIT_SWITCH, KINDS, MAX_TILE, NINJA, ROWS
 from nclone_env.render import raster
 from nclone_env.render.arrays import CELL
 from nclone_env.render.looks import Appearance, layers_of

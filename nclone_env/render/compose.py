@@ -10,9 +10,8 @@ ends from a few additions.
 
 import math
 
-from nclone_env.constants import COLUMNS, MAX_TILE, ROWS
+from nclone_env.game import COLUMNS, KINDS, LASER_TURRET, MAX_TILE, NINJA, ROCKET_TURRET, ROWS, bits
 from nclone_env.jit import copy_bytes, kernel
-from nclone_env.kinds import KINDS, LASER_TURRET, NINJA, ROCKET_TURRET, bits
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ORIENTATIONS
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim import NO_BEAM, beam_of, beam_orientation, greater, is_flying, lesser, place_of

@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from nclone_env import constants, kinds
-from nclone_env.kinds import KINDS
+from nclone_env import game
+from nclone_env.game import KINDS
 from nclone_env.render.arrays import FACES_LEFT
 from nclone_env.render.shapes import Layer, Layers, box, circle, limb, polygon, square, star, turned
 
 DOOR_UPRIGHT, DOOR_LIES = 0, 2  # an orientation of each, and the turn
 _DRONE, _ROCKETS, _GAUSS, _EVIL = (
-    KINDS[kind].states for kind in (kinds.LASER_DRONE, kinds.ROCKET_TURRET, kinds.GAUSS_TURRET, kinds.EVIL_NINJA)
+    KINDS[kind].states for kind in (game.LASER_DRONE, game.ROCKET_TURRET, game.GAUSS_TURRET, game.EVIL_NINJA)
 )
-_CHASING, _HEADING, _SHOOTING = KINDS[kinds.CHASER_DRONE].states["chasing"], 3, _DRONE["recovering"]
-_SHOVING = KINDS[kinds.SHOVE_THWUMP].states["returning"]
+_CHASING, _HEADING, _SHOOTING = KINDS[game.CHASER_DRONE].states["chasing"], 3, _DRONE["recovering"]
+_SHOVING = KINDS[game.SHOVE_THWUMP].states["returning"]
 """Bits of the state: whether a drone chases, its heading and its phase; the phase of a shove thwump."""
 
 
@@ -117,8 +117,8 @@ def layers_of(shown: Appearance) -> Layers:
 
 
 # The figures, facing right, around their centre: variants by state.
-_GOLD_HALF, _EXIT_HALF, _SWITCH_HALF = (KINDS[kind].radii[0] for kind in (kinds.GOLD, kinds.EXIT, kinds.EXIT_SWITCH))
-_ARMED, _SAFE, _STEPPED = KINDS[kinds.MINE].radii
+_GOLD_HALF, _EXIT_HALF, _SWITCH_HALF = (KINDS[kind].radii[0] for kind in (game.GOLD, game.EXIT, game.EXIT_SWITCH))
+_ARMED, _SAFE, _STEPPED = KINDS[game.MINE].radii
 _MINE: tuple[Layers, ...] = (  # armed, safe, stepped on
     (Layer("mine", (star(_ARMED + 2.5, _ARMED - 0.5, 8),)), Layer("mine_core", (circle(1.6),))),
     (Layer("safe_mine", (circle(_SAFE + 1.0), circle(_SAFE - 2.0))),),
@@ -282,16 +282,16 @@ class Posture(NamedTuple):
 
 _SPRAWLED = Posture((-5.0, 5.0), (1.5, 6.0), ((-2.0, 8.5), (1.5, 1.0)), ((8.5, 3.5), (8.0, 6.5)))
 POSTURES: Mapping[int, Posture] = {
-    constants.IMMOBILE: Posture((0.0, -5.5), (0.0, 2.5), ((-3.5, 2.5), (3.5, 2.5)), ((-2.5, 9.5), (2.5, 9.5))),
-    constants.RUNNING: Posture((3.0, -5.0), (-1.0, 2.0), ((-5.5, -0.5), (6.5, 1.0)), ((-8.0, 5.5), (5.0, 8.5))),
-    constants.SLIDING: Posture((-3.5, -4.0), (0.0, 3.5), ((-8.5, 1.5), (4.5, -1.5)), ((4.0, 9.0), (9.0, 4.5))),
-    constants.JUMPING: Posture((1.0, -5.0), (-0.5, 2.5), ((-4.0, -8.0), (6.5, -7.0)), ((-4.5, 8.5), (3.0, 5.5))),
-    constants.FALLING: Posture((0.0, -5.0), (0.0, 2.0), ((-8.5, -3.0), (8.5, -3.0)), ((-5.5, 8.0), (5.5, 8.0))),
-    constants.WALL_SLIDING: Posture((2.5, -5.5), (2.0, 2.5), ((8.5, -4.5), (8.5, 1.0)), ((8.0, 5.5), (1.0, 9.5))),
-    constants.DEAD: _SPRAWLED,
-    constants.DYING: _SPRAWLED,
-    constants.CELEBRATING: Posture((0.0, -4.0), (0.0, 3.0), ((-6.0, -8.0), (6.0, -8.0)), ((-4.5, 9.0), (4.5, 9.0))),
-    constants.DISABLED: _SPRAWLED,
+    game.IMMOBILE: Posture((0.0, -5.5), (0.0, 2.5), ((-3.5, 2.5), (3.5, 2.5)), ((-2.5, 9.5), (2.5, 9.5))),
+    game.RUNNING: Posture((3.0, -5.0), (-1.0, 2.0), ((-5.5, -0.5), (6.5, 1.0)), ((-8.0, 5.5), (5.0, 8.5))),
+    game.SLIDING: Posture((-3.5, -4.0), (0.0, 3.5), ((-8.5, 1.5), (4.5, -1.5)), ((4.0, 9.0), (9.0, 4.5))),
+    game.JUMPING: Posture((1.0, -5.0), (-0.5, 2.5), ((-4.0, -8.0), (6.5, -7.0)), ((-4.5, 8.5), (3.0, 5.5))),
+    game.FALLING: Posture((0.0, -5.0), (0.0, 2.0), ((-8.5, -3.0), (8.5, -3.0)), ((-5.5, 8.0), (5.5, 8.0))),
+    game.WALL_SLIDING: Posture((2.5, -5.5), (2.0, 2.5), ((8.5, -4.5), (8.5, 1.0)), ((8.0, 5.5), (1.0, 9.5))),
+    game.DEAD: _SPRAWLED,
+    game.DYING: _SPRAWLED,
+    game.CELEBRATING: Posture((0.0, -4.0), (0.0, 3.0), ((-6.0, -8.0), (6.0, -8.0)), ((-4.5, 9.0), (4.5, 9.0))),
+    game.DISABLED: _SPRAWLED,
 }
 """Ninja state to posture: standing, running, sliding, jumping, falling, on a wall, dead, celebrating."""
 
@@ -319,33 +319,33 @@ def ninja_layers(state: int, facing: int) -> tuple[Layer, ...]:
 _NINJA = tuple(ninja_layers(state, facing) for facing in (1, -1) for state in sorted(POSTURES))
 
 LOOKS: Mapping[int, Look] = {
-    kinds.NINJA: Look(_NINJA, lambda facing, state: state + len(POSTURES) * (facing == FACES_LEFT)),
-    kinds.MINE: Look(_MINE),
-    kinds.GOLD: Look(_GOLD),
-    kinds.EXIT: Look(_EXIT),
-    kinds.EXIT_SWITCH: Look(_EXIT_SWITCH),
-    kinds.REGULAR_DOOR: Look(_REGULAR_DOOR, _is_set, _across),
-    kinds.LOCKED_DOOR: Look(_LOCKED_DOOR, _is_set, _across),
-    kinds.LOCKED_DOOR_SWITCH: Look(_LOCKED_DOOR_SWITCH),
-    kinds.TRAP_DOOR: Look(_TRAP_DOOR, _is_set, _across),
-    kinds.TRAP_DOOR_SWITCH: Look(_TRAP_DOOR_SWITCH),
-    kinds.LAUNCH_PAD: Look(_LAUNCH_PAD, _only, _orientation),
-    kinds.ONE_WAY: Look(_ONE_WAY, _only, _orientation),
-    kinds.CHAINGUN_DRONE: Look(_CHAINGUN_DRONE, _phase_of_shooting, _heading),
-    kinds.LASER_DRONE: Look(_LASER_DRONE, _phase_of_shooting, _heading),
-    kinds.ZAP_DRONE: Look(_ZAP_DRONE, _only, _heading),
-    kinds.CHASER_DRONE: Look(_CHASER_DRONE, lambda _, state: int(state & _CHASING != 0), _heading),
-    kinds.FLOOR_GUARD: Look(_FLOOR_GUARD),
-    kinds.BOUNCE_BLOCK: Look(_BOUNCE_BLOCK, _only),
-    kinds.ROCKET_TURRET: Look(_ROCKET_TURRET, _phase_of_rocket),
-    kinds.GAUSS_TURRET: Look(_GAUSS_TURRET, _phase_of_gauss),
-    kinds.THWUMP: Look(_THWUMP, _state, _charge),
-    kinds.TOGGLE_MINE: Look(_MINE),
-    kinds.EVIL_NINJA: Look(_EVIL_NINJA, lambda _, state: int(state & _EVIL["active"] >= _EVIL["charging"])),
-    kinds.LASER_TURRET: Look(_LASER_TURRET, _only, _orientation),
-    kinds.BOOST_PAD: Look(_BOOST_PAD, _is_set),
-    kinds.DEATH_BALL: Look(_DEATH_BALL, _only),
-    kinds.MINI_DRONE: Look(_MINI_DRONE, _only, _heading),
-    kinds.SHOVE_THWUMP: Look(_SHOVE_THWUMP, lambda _, state: state & _SHOVING),
+    game.NINJA: Look(_NINJA, lambda facing, state: state + len(POSTURES) * (facing == FACES_LEFT)),
+    game.MINE: Look(_MINE),
+    game.GOLD: Look(_GOLD),
+    game.EXIT: Look(_EXIT),
+    game.EXIT_SWITCH: Look(_EXIT_SWITCH),
+    game.REGULAR_DOOR: Look(_REGULAR_DOOR, _is_set, _across),
+    game.LOCKED_DOOR: Look(_LOCKED_DOOR, _is_set, _across),
+    game.LOCKED_DOOR_SWITCH: Look(_LOCKED_DOOR_SWITCH),
+    game.TRAP_DOOR: Look(_TRAP_DOOR, _is_set, _across),
+    game.TRAP_DOOR_SWITCH: Look(_TRAP_DOOR_SWITCH),
+    game.LAUNCH_PAD: Look(_LAUNCH_PAD, _only, _orientation),
+    game.ONE_WAY: Look(_ONE_WAY, _only, _orientation),
+    game.CHAINGUN_DRONE: Look(_CHAINGUN_DRONE, _phase_of_shooting, _heading),
+    game.LASER_DRONE: Look(_LASER_DRONE, _phase_of_shooting, _heading),
+    game.ZAP_DRONE: Look(_ZAP_DRONE, _only, _heading),
+    game.CHASER_DRONE: Look(_CHASER_DRONE, lambda _, state: int(state & _CHASING != 0), _heading),
+    game.FLOOR_GUARD: Look(_FLOOR_GUARD),
+    game.BOUNCE_BLOCK: Look(_BOUNCE_BLOCK, _only),
+    game.ROCKET_TURRET: Look(_ROCKET_TURRET, _phase_of_rocket),
+    game.GAUSS_TURRET: Look(_GAUSS_TURRET, _phase_of_gauss),
+    game.THWUMP: Look(_THWUMP, _state, _charge),
+    game.TOGGLE_MINE: Look(_MINE),
+    game.EVIL_NINJA: Look(_EVIL_NINJA, lambda _, state: int(state & _EVIL["active"] >= _EVIL["charging"])),
+    game.LASER_TURRET: Look(_LASER_TURRET, _only, _orientation),
+    game.BOOST_PAD: Look(_BOOST_PAD, _is_set),
+    game.DEATH_BALL: Look(_DEATH_BALL, _only),
+    game.MINI_DRONE: Look(_MINI_DRONE, _only, _heading),
+    game.SHOVE_THWUMP: Look(_SHOVE_THWUMP, lambda _, state: state & _SHOVING),
 }
 """Entity type to look. A missing type (27 does nothing) is not drawn."""

@@ -10,8 +10,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from nclone_env.constants import COLUMNS, IMMOBILE, MAP_UNIT, ROWS
-from nclone_env.kinds import KINDS, NINJA, initial_state
+from nclone_env.game import COLUMNS, IMMOBILE, KINDS, MAP_UNIT, NINJA, ROWS, initial_state
 from nclone_env.level import Level, RawLevel, played_records
 from nclone_env.render.area import WORLD, Area, used_area
 from nclone_env.render.arrays import FACES_LEFT, FACES_RIGHT

@@ -11,8 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from nclone_env.constants import MAX_TILE
-from nclone_env.kinds import DOOR_SWITCHES, KINDS
+from nclone_env.game import DOOR_SWITCHES, KINDS, MAX_TILE
 from nclone_env.render.arrays import CELL, ORIENTATIONS, STATES, Glyphs
 from nclone_env.render.looks import DOOR_LIES, DOOR_UPRIGHT, Appearance, appearance, layers_of
 from nclone_env.render.shapes import PAINTS, Layer, tile_outline

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from nclone_env.config import RenderConfig
-from nclone_env.constants import COLUMNS, MAX_TILE, ROWS, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.game import COLUMNS, MAX_TILE, ROWS, WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.level import LevelArrays
 from nclone_env.render.arrays import CELL, NO_LAYERS, PHASES, Resolution
 from nclone_env.render.raster import all_glyphs, full_size_planes, round_half_up

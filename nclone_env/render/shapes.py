@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import FACING_X, FACING_Y
+from nclone_env.game import FACING_X, FACING_Y
 from nclone_env.render.arrays import CELL
 
 _ARC_STEPS = 24  # a quarter circle of radius 24 then differs from its polygon by 0.013 pixels

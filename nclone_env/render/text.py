@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 
-from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
+from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.render.area import Area
 
 _FONT = cv2.FONT_HERSHEY_SIMPLEX

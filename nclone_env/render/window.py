@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from nclone_env import errors
-from nclone_env._optional import optional_module
-from nclone_env.constants import FRAMES_PER_SECOND
+from nclone_env.errors import optional_module
+from nclone_env.game import FRAMES_PER_SECOND
 
 _INVISIBLE = ("offscreen", "dummy")  # drivers that SDL falls back on
 _MEASURED = 40  # pictures over which the rate is measured

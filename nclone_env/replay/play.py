@@ -7,8 +7,7 @@ from contextlib import closing
 
 import numpy as np
 
-from nclone_env.actions import KEYS
-from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND
+from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND, KEYS
 from nclone_env.level import Level
 from nclone_env.render import Theme, Window
 from nclone_env.replay.assistant import Search

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.env import NPlusPlusEnv, check_actions
 from nclone_env.errors import RecordingError
+from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.replay.recording import Recording
 
 CONFIGURED = ("frame_skip", "max_frames", "action_space")

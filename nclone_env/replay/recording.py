@@ -41,15 +41,18 @@ import numpy as np
 
 from nclone_env._files import write_file
 from nclone_env.errors import InputsError, LevelFormatError, RecordingError, plain
-from nclone_env.level import MAX_RECORDS, LevelSource, RawLevel, load_level
-from nclone_env.level.formats import (
+from nclone_env.level import (
+    MAX_RECORDS,
     RECORD_SIZE,
     RECORDS_OFFSET,
     AttractFile,
+    LevelSource,
     PeerFile,
+    RawLevel,
     appearance,
     is_attract,
     is_peer,
+    load_level,
     read_attract,
     read_bytes,
     read_map,
@@ -57,8 +60,7 @@ from nclone_env.level.formats import (
     write_map,
 )
 from nclone_env.replay.verification import Verdict, verdict, verify, verify_peer
-from nclone_env.sim import check_inputs
-from nclone_env.sim.simulate import Trajectory, simulate
+from nclone_env.sim import Trajectory, check_inputs, simulate
 
 MAGIC = b"\x89NREP\r\n\x1a"
 VERSION = 1

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD, IMMOBILE, INPUT_SUICIDE
-from nclone_env.level.formats import AttractFile, PeerFile, read_attract, read_bytes
-from nclone_env.sim.simulate import Trajectory, simulate
+from nclone_env.game import CELEBRATING, DEAD, IMMOBILE, INPUT_SUICIDE
+from nclone_env.level import AttractFile, PeerFile, read_attract, read_bytes
+from nclone_env.sim import Trajectory, simulate
 
 STATE_NAMES = (
     "immobile",

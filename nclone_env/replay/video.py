@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nclone_env._files import fill_file
-from nclone_env._optional import optional_module
 from nclone_env.config import Theme
-from nclone_env.constants import FRAMES_PER_SECOND
+from nclone_env.errors import optional_module
+from nclone_env.game import FRAMES_PER_SECOND
 from nclone_env.level import Level
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD, FRAMES_PER_SECOND
-from nclone_env.kinds import GOLD
+from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND, GOLD
 from nclone_env.level import Level
 from nclone_env.render import (
     BAD,

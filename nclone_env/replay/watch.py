@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.game import WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.level import Level
 from nclone_env.render import GROUND, Theme, bar_height
 from nclone_env.replay.view import View, natural_size

@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.entities.door import is_closed
     from nclone_env.sim.entities.laser.turret import beam_orientation
     from nclone_env.sim.entities.rocket_turret import is_flying
+    from nclone_env.sim.frame import start, tick
     from nclone_env.sim.geometry import greater, lesser
     from nclone_env.sim.keys import KeyParts, cell_key, hash_future, key_parts, square
     from nclone_env.sim.mixing import FIRST, RANDOM_BITS, draw, finish, mix, random_bits, splitmix
@@ -16,7 +17,6 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.plausible import world_fault
     from nclone_env.sim.query import NO_BEAM, place_of
     from nclone_env.sim.session import MOST_ENTRIES, Frames, Session, check_inputs, renumber_entries
-    from nclone_env.sim.simulate import slow_frames_per_second
     from nclone_env.sim.state import (
         MOVER,
         NINJA_RECORD,
@@ -30,5 +30,6 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         make_worlds,
         transfer_world,
     )
+    from nclone_env.sim.trajectory import Trajectory, simulate, slow_frames_per_second
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -9,9 +9,8 @@ An edge of the lattice is an obstacle to entities that move if tiles contribute 
 
 import math
 
-from nclone_env.constants import COLUMNS, ROWS
+from nclone_env.game import COLUMNS, ROWS, TRAP_DOOR
 from nclone_env.jit import kernel
-from nclone_env.kinds import TRAP_DOOR
 from nclone_env.level import EDGE_DOOR, EDGE_VALUE, HORIZONTAL, VERTICAL
 from nclone_env.sim.geometry import clamp_cell
 

@@ -16,7 +16,7 @@ Every verb is one chain of kinds. A kind that is not in a chain does nothing the
 
 from typing import Any
 
-from nclone_env import kinds
+from nclone_env import game
 from nclone_env.jit import kernel
 from nclone_env.sim import dispatch
 from nclone_env.sim.entities import (
@@ -42,8 +42,8 @@ from nclone_env.sim.entities import exit as exits
 from nclone_env.sim.entities.laser import turret as laser_turret
 from nclone_env.sim.query import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
 
-_DRONES = kinds.bits(kind for kind in kinds.KINDS if kind.has_heading)
-_RADII = tuple(kind.radii[0] for kind in kinds.KINDS)
+_DRONES = game.bits(kind for kind in game.KINDS if kind.has_heading)
+_RADII = tuple(kind.radii[0] for kind in game.KINDS)
 
 
 def _over_run(act: Any, has_mover: bool = True) -> Any:
@@ -79,11 +79,11 @@ def start(levels, worlds, index, kind, slot, entity, mover):
     states = worlds.entity_states
     if _DRONES >> kind & 1:
         drone.start(entity, mover, states, index, slot)
-    elif kind == kinds.ROCKET_TURRET:
+    elif kind == game.ROCKET_TURRET:
         rocket_turret.rest(entity, mover)
-    elif kind == kinds.GAUSS_TURRET:
+    elif kind == game.GAUSS_TURRET:
         gauss_turret.rest(entity, mover)
-    elif kind == kinds.LASER_TURRET:
+    elif kind == game.LASER_TURRET:
         laser_turret.start(levels, worlds.ninjas[index]["level"], entity, mover, states, index, slot)
 
 
@@ -91,21 +91,21 @@ def start(levels, worlds, index, kind, slot, entity, mover):
 def move(levels, worlds, index, run, base):
     """Move the entities of a run; ``base`` is the first entity of the level."""
     kind, first, stop, shift = run["type"], run["first"], run["stop"], run["shift"]
-    if kind == kinds.ZAP_DRONE:
+    if kind == game.ZAP_DRONE:
         _move_zap_drones(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.MINI_DRONE:
+    elif kind == game.MINI_DRONE:
         _move_mini_drones(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.CHASER_DRONE:
+    elif kind == game.CHASER_DRONE:
         _move_chaser_drones(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.CHAINGUN_DRONE or kind == kinds.LASER_DRONE:
+    elif kind == game.CHAINGUN_DRONE or kind == game.LASER_DRONE:
         _move_shooting_drones(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.FLOOR_GUARD:
+    elif kind == game.FLOOR_GUARD:
         _move_floor_guards(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.BOUNCE_BLOCK:
+    elif kind == game.BOUNCE_BLOCK:
         _move_bounce_blocks(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.THWUMP:
+    elif kind == game.THWUMP:
         _move_thwumps(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.BOOST_PAD:
+    elif kind == game.BOOST_PAD:
         _move_boost_pads(levels, worlds, index, base, first, stop, shift)
 
 
@@ -113,27 +113,27 @@ def move(levels, worlds, index, run, base):
 def think(levels, worlds, index, run, base):
     """Let the entities of a run think; ``base`` is the first entity of the level."""
     kind, first, stop, shift = run["type"], run["first"], run["stop"], run["shift"]
-    if kind == kinds.REGULAR_DOOR:
+    if kind == game.REGULAR_DOOR:
         _think_regular_doors(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.CHAINGUN_DRONE or kind == kinds.LASER_DRONE:
+    elif kind == game.CHAINGUN_DRONE or kind == game.LASER_DRONE:
         _think_shooting_drones(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.FLOOR_GUARD:
+    elif kind == game.FLOOR_GUARD:
         _think_floor_guards(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.ROCKET_TURRET:
+    elif kind == game.ROCKET_TURRET:
         _think_rocket_turrets(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.GAUSS_TURRET:
+    elif kind == game.GAUSS_TURRET:
         _think_gauss_turrets(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.THWUMP:
+    elif kind == game.THWUMP:
         _think_thwumps(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.TOGGLE_MINE:
+    elif kind == game.TOGGLE_MINE:
         _think_toggle_mines(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.EVIL_NINJA:
+    elif kind == game.EVIL_NINJA:
         _think_evil_ninjas(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.LASER_TURRET:
+    elif kind == game.LASER_TURRET:
         _think_laser_turrets(levels, worlds, index, base, first, stop, shift)
-    elif kind == kinds.DEATH_BALL:
+    elif kind == game.DEATH_BALL:
         death_ball.think_run(levels, worlds, index, first + shift, stop + shift)
-    elif kind == kinds.SHOVE_THWUMP:
+    elif kind == game.SHOVE_THWUMP:
         _think_shove_thwumps(levels, worlds, index, base, first, stop, shift)
 
 
@@ -142,13 +142,13 @@ def push(worlds, index, entity, slot, mover, x0, y0):
     """Return (hit, nx, ny, length): whether an entity pushes the ninja, which came from (x0, y0), and how."""
     kind, ninja = entity["type"], worlds.ninjas[index]
     hit, nx, ny, length = False, 0.0, 0.0, 0.0
-    if kind == kinds.ONE_WAY:
+    if kind == game.ONE_WAY:
         hit, nx, ny, length = one_way.push(ninja, entity, x0, y0)
-    elif kind == kinds.BOUNCE_BLOCK:
+    elif kind == game.BOUNCE_BLOCK:
         hit, nx, ny, length = bounce_block.push(ninja, mover)
-    elif kind == kinds.THWUMP:
+    elif kind == game.THWUMP:
         hit, nx, ny, length = thwump.push(ninja, mover)
-    elif kind == kinds.SHOVE_THWUMP:
+    elif kind == game.SHOVE_THWUMP:
         hit, nx, ny, length = shove_thwump.push(ninja, mover, worlds.entity_states, index, slot)
     return hit, nx, ny, length
 
@@ -158,23 +158,23 @@ def touch(worlds, index, entity, slot, contacts, x0, y0):
     """Let an entity act on the ninja, which came from (x0, y0); return the wall normal it reports, 0 if none."""
     kind, ninja, states = entity["type"], worlds.ninjas[index], worlds.entity_states
     wall = 0.0
-    if kind == kinds.GOLD:
+    if kind == game.GOLD:
         gold.touch(ninja, entity, states, index, slot)
-    elif kind == kinds.MINE or kind == kinds.TOGGLE_MINE:
+    elif kind == game.MINE or kind == game.TOGGLE_MINE:
         mine.touch(ninja, entity, states, index, slot)
-    elif kind == kinds.EXIT:
+    elif kind == game.EXIT:
         exits.touch_exit(ninja, entity, x0, y0)
-    elif kind == kinds.EXIT_SWITCH:
+    elif kind == game.EXIT_SWITCH:
         exits.touch_switch(worlds, index, entity, slot)
-    elif kind == kinds.REGULAR_DOOR:
+    elif kind == game.REGULAR_DOOR:
         door.touch_regular(ninja, entity, states, index, slot)
-    elif kind == kinds.LOCKED_DOOR or kind == kinds.TRAP_DOOR:
+    elif kind == game.LOCKED_DOOR or kind == game.TRAP_DOOR:
         door.touch_switched(ninja, entity, states, index, slot)
-    elif kind == kinds.LAUNCH_PAD:
+    elif kind == game.LAUNCH_PAD:
         launch_pad.touch(ninja, entity, contacts)
-    elif kind == kinds.ONE_WAY:
+    elif kind == game.ONE_WAY:
         wall = one_way.touch(ninja, entity, x0, y0)
-    elif kind != kinds.BOOST_PAD:
+    elif kind != game.BOOST_PAD:
         wall = touch_mover(worlds, index, entity, slot, worlds.movers[index, entity["mover"]])
     return wall
 
@@ -184,21 +184,21 @@ def touch_mover(worlds, index, entity, slot, mover):
     """Do as :func:`touch` for an entity with a mover."""
     kind, ninja, states = entity["type"], worlds.ninjas[index], worlds.entity_states
     wall = 0.0
-    if kind == kinds.BOUNCE_BLOCK:
+    if kind == game.BOUNCE_BLOCK:
         wall = bounce_block.touch(ninja, mover)
-    elif kind == kinds.THWUMP:
+    elif kind == game.THWUMP:
         wall = thwump.touch(ninja, entity, mover)
-    elif kind == kinds.SHOVE_THWUMP:
+    elif kind == game.SHOVE_THWUMP:
         wall = shove_thwump.touch(ninja, mover, states, index, slot)
-    elif kind == kinds.ZAP_DRONE or kind == kinds.MINI_DRONE or kind == kinds.CHASER_DRONE:
+    elif kind == game.ZAP_DRONE or kind == game.MINI_DRONE or kind == game.CHASER_DRONE:
         drone.touch(ninja, entity, mover)
-    elif kind == kinds.FLOOR_GUARD:
+    elif kind == game.FLOOR_GUARD:
         floor_guard.touch(ninja, mover)
-    elif kind == kinds.DEATH_BALL:
+    elif kind == game.DEATH_BALL:
         death_ball.touch(ninja, mover)
-    elif kind == kinds.EVIL_NINJA:
+    elif kind == game.EVIL_NINJA:
         evil_ninja.touch(ninja, mover, states, index, slot)
-    elif kind == kinds.ROCKET_TURRET:
+    elif kind == game.ROCKET_TURRET:
         rocket_turret.touch(ninja, entity, mover, states, index, slot)
     return wall
 
@@ -211,46 +211,46 @@ def describe(worlds, index, entity, mover, state):
     zeros; the phase is 0, 0.5 or 1 (``obs.entity_states``); deadly and solid are those of a touch now.
     """
     kind = entity["type"]
-    if kind == kinds.MINE or kind == kinds.TOGGLE_MINE:
+    if kind == game.MINE or kind == game.TOGGLE_MINE:
         return mine.describe(state)
-    if kind == kinds.LAUNCH_PAD:
+    if kind == game.LAUNCH_PAD:
         return launch_pad.describe(entity)
-    if kind == kinds.ONE_WAY:
+    if kind == game.ONE_WAY:
         return one_way.describe(entity)
-    if kind == kinds.CHAINGUN_DRONE or kind == kinds.LASER_DRONE:
+    if kind == game.CHAINGUN_DRONE or kind == game.LASER_DRONE:
         return shooting_drone.describe(entity, mover, state)
-    if kind == kinds.ZAP_DRONE or kind == kinds.MINI_DRONE:
+    if kind == game.ZAP_DRONE or kind == game.MINI_DRONE:
         return drone.describe(entity, state)
-    if kind == kinds.CHASER_DRONE:
+    if kind == game.CHASER_DRONE:
         return chaser_drone.describe(state)
-    if kind == kinds.FLOOR_GUARD:
+    if kind == game.FLOOR_GUARD:
         return floor_guard.describe(state)
-    if kind == kinds.BOUNCE_BLOCK:
+    if kind == game.BOUNCE_BLOCK:
         return bounce_block.describe(mover)
-    if kind == kinds.ROCKET_TURRET:
+    if kind == game.ROCKET_TURRET:
         return rocket_turret.describe(mover, state)
-    if kind == kinds.GAUSS_TURRET:
+    if kind == game.GAUSS_TURRET:
         return gauss_turret.describe(mover, state)
-    if kind == kinds.THWUMP:
+    if kind == game.THWUMP:
         return thwump.describe(entity, state)
-    if kind == kinds.EVIL_NINJA:
+    if kind == game.EVIL_NINJA:
         return evil_ninja.describe(worlds, index, entity, mover, state)
-    if kind == kinds.LASER_TURRET:
+    if kind == game.LASER_TURRET:
         return laser_turret.describe(mover, state)
-    if kind == kinds.DEATH_BALL:
+    if kind == game.DEATH_BALL:
         return death_ball.describe(mover)
-    if kind == kinds.SHOVE_THWUMP:
+    if kind == game.SHOVE_THWUMP:
         return shove_thwump.describe(mover, state)
-    in_use = (kind == kinds.EXIT or kind == kinds.BOOST_PAD) and state != 0
+    in_use = (kind == game.EXIT or kind == game.BOOST_PAD) and state != 0
     return 0.0, 0.0, 0.0, 0.0, 1.0 if in_use else 0.0, False, False
 
 
 @kernel
 def radius_of(kind, state):
     """Return the radius or half side of an entity, pixels; 0 of one that only shoots."""
-    if kind == kinds.MINE or kind == kinds.TOGGLE_MINE:
+    if kind == game.MINE or kind == game.TOGGLE_MINE:
         return mine.radius(state)
-    if kind == kinds.EVIL_NINJA:
+    if kind == game.EVIL_NINJA:
         return evil_ninja.radius(state)
     return _RADII[kind]
 
@@ -260,13 +260,13 @@ def beam(entity, mover, state):
     """Return (emission, dx, dy, length) of an entity: ``sim.query.BEAM`` or another, a unit vector, pixels."""
     kind = entity["type"]
     emission, dx, dy, length = NO_BEAM, 1.0, 0.0, TO_THE_WALL
-    if kind == kinds.LASER_TURRET:
+    if kind == game.LASER_TURRET:
         emission, dx, dy = laser_turret.beam(mover)
-    elif kind == kinds.LASER_DRONE or kind == kinds.CHAINGUN_DRONE:
+    elif kind == game.LASER_DRONE or kind == game.CHAINGUN_DRONE:
         emission, dx, dy = shooting_drone.beam(entity, mover, state)
-    elif kind == kinds.GAUSS_TURRET:
+    elif kind == game.GAUSS_TURRET:
         emission, dx, dy, length = gauss_turret.beam(mover, state)
-    elif kind == kinds.ROCKET_TURRET:
+    elif kind == game.ROCKET_TURRET:
         emission, dx, dy, length = rocket_turret.beam(entity, mover, state)
     return emission, dx, dy, length
 

@@ -5,7 +5,7 @@ Plain numbers in, plain numbers out; every formula in the order of the specifica
 
 import math
 
-from nclone_env.constants import ARC_RADIUS
+from nclone_env.game import ARC_RADIUS
 from nclone_env.jit import kernel
 
 

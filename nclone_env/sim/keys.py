@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import DEAD, JUMPING
+from nclone_env.game import DEAD, DOOR_SWITCHES, EVIL_NINJA, EXIT_SWITCH, JUMPING, KINDS, MOVER, STATE, SWITCH_OF, bits
 from nclone_env.jit import each, kernel
-from nclone_env.kinds import DOOR_SWITCHES, EVIL_NINJA, EXIT_SWITCH, KINDS, MOVER, STATE, SWITCH_OF, bits
 from nclone_env.level import LevelSet
 from nclone_env.sim.mixing import FIRST, finish, mix
 from nclone_env.sim.state import MOVER as MOVER_RECORD

@@ -6,7 +6,7 @@ those of physics 01.
 
 import math
 
-from nclone_env.constants import (
+from nclone_env.game import (
     AIR_ACCELERATION,
     CELEBRATING,
     DEAD,

@@ -8,9 +8,8 @@ is met in the next frame.
 
 import math
 
-from nclone_env.constants import CELEBRATING, COLUMNS, MAX_IMPACT, RADIUS, ROWS, SWEEP_RADIUS
+from nclone_env.game import BOUNCE_BLOCK, CELEBRATING, COLUMNS, MAX_IMPACT, ONE_WAY, RADIUS, ROWS, SWEEP_RADIUS, THWUMP
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.kinds import BOUNCE_BLOCK, ONE_WAY, THWUMP
 from nclone_env.sim import dispatch
 from nclone_env.sim.cells import cell_of
 from nclone_env.sim.geometry import unit

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import CELLS, DISABLED
+from nclone_env.game import CELLS, DISABLED, KINDS, LASER_TURRET, ROCKET_TURRET, Kind, bits
 from nclone_env.jit import each, kernel
-from nclone_env.kinds import KINDS, LASER_TURRET, ROCKET_TURRET, Kind, bits
 from nclone_env.level import LevelSet
 from nclone_env.sim.entities.laser.motion import motion_segment, turns_for_ever
 from nclone_env.sim.entities.rocket_turret import LAST_STATE

@@ -10,9 +10,8 @@ sweep is that of a point, so a segment does not stop a ray that starts on its in
 
 import math
 
-from nclone_env.constants import CELL_SIZE, COLUMNS, RADIUS, ROWS, WALL_REACH
+from nclone_env.game import CELL_SIZE, COLUMNS, KINDS, RADIUS, ROWS, WALL_REACH, bits
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.kinds import KINDS, bits
 from nclone_env.level import CONVEX, DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.geometry import (
     clamp_cell,

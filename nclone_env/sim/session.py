@@ -18,11 +18,12 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import InputsError, LevelIndexError, SnapshotError, WorldIndexError
+from nclone_env.game import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet, LevelSource, load_level, pack
-from nclone_env.memory_limit import check_fits
+from nclone_env.machine import check_fits
+from nclone_env.sim.frame import start, tick
 from nclone_env.sim.pace import Pace
 from nclone_env.sim.state import (
     NINJA_RECORD,
@@ -34,7 +35,6 @@ from nclone_env.sim.state import (
     hash_world,
     make_worlds,
 )
-from nclone_env.sim.tick import start, tick
 
 MOST_FRAMES = 1 << 30
 """Frames of a world from its start; the counter has 32 bits."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env.jit import each, kernel
 from nclone_env.level import LevelSet
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory import MemoryNode, array_group
 from nclone_env.sim.mixing import FIRST, finish, mix
 
 NINJA_RECORD = np.dtype(

@@ -11,8 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from nclone_env._faces import face
-from nclone_env._optional import installation
-from nclone_env.errors import MissingExtraError
+from nclone_env.errors import MissingExtraError, installation
 
 if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.collect.environments import VectorEnvironment as VectorEnvironment

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.errors import ConfigError, plain, shortened
+from nclone_env.errors import ConfigError, Within, check_value, plain, shortened
 from nclone_env.generate import DEFAULT_FAMILIES, FAMILY_NAMES, LEAST_DIFFICULTY, MOST_DIFFICULTY, read_range
-from nclone_env.options import Within, check, check_value, from_flat, group, option
+from nclone_env.options import check, from_flat, group, option
 
 CurriculumName = Literal["even", "progress"]
 DeviceName = Literal["auto", "cpu", "cuda"]

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env import OUTCOMES, WON, NPlusPlusVectorEnv, check_seed
 from nclone_env.errors import MissingExtraError
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory import MemoryNode
 
 try:
     import pufferlib

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from nclone_env._optional import optional_module
 from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env import OUTCOMES, NPlusPlusVectorEnv, flat_masks
-from nclone_env.errors import ConfigError, ResetNeededError
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.errors import ConfigError, ResetNeededError, optional_module
+from nclone_env.memory import MemoryNode
 
 _VecEnv: Any = optional_module("stable_baselines3.common.vec_env", "sb3").VecEnv
 _Monitor: Any = optional_module("stable_baselines3.common.monitor", "sb3").Monitor

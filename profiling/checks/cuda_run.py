@@ -21,8 +21,8 @@ from cuda.core import Device, LaunchConfig, ObjectCode, launch
 from numba import cuda
 from tyro.conf import Positional
 
-from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.env.compiled.step import begin, step_range
+from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.jit import kernel
 from profiling.checks.cuda_programs import arguments as program_arguments
 from profiling.checks.cuda_programs import play_world

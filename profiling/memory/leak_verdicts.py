@@ -23,7 +23,7 @@ from nclone_env.memory.measurements import Advice, Measurements, OwnedNode, Phas
 from nclone_env.memory.passes import plain_pass, traced_pass
 from nclone_env.memory.process import machine
 from nclone_env.memory.subject import Subject, Target
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory.tree import MemoryNode
 from nclone_env.profiler.environments import AsyncTarget, EnvironmentTarget, Mode, VectorTarget
 from profiling.measure import describe, in_fresh_process
 

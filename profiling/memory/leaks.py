@@ -15,7 +15,7 @@ import tyro
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv, create_environment
 from nclone_env.memory.growth import FLOORS, FREE_LISTS
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory.tree import MemoryNode
 from nclone_env.profiler.environments import RandomActions
 from nclone_env.profiler.training import TrainingSubject
 from nclone_env.train.config import TrainConfig

@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
 from nclone_env._files import fill_file
 from nclone_env.config import DEFAULT_OBSERVATIONS
-from nclone_env.constants import WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.game import WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.level.build import build_level
 from nclone_env.level.level import Level
 from nclone_env.level.library import shared_level_set

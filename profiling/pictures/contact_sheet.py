@@ -9,7 +9,7 @@ import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.kinds import REGULAR_DOOR, kind_name
+from nclone_env.game import REGULAR_DOOR, kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level

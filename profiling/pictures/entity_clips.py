@@ -17,7 +17,7 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import CELL_SIZE, FRAMES_PER_SECOND
+from nclone_env.game import CELL_SIZE, FRAMES_PER_SECOND
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import LevelArrays
 from nclone_env.level.load import load_level

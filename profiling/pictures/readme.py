@@ -12,8 +12,7 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env import TrainConfig, create_environment, load_policy, train
-from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import CELEBRATING, FRAMES_PER_SECOND
+from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND, INPUT_OF_ACTION
 from nclone_env.level.load import load_levels
 from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.render.text import BRIGHT, GROUND, with_path, write_text

@@ -10,7 +10,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from nclone_env.constants import MAX_TILE
+from nclone_env.game import MAX_TILE
 from nclone_env.level.tiles import CONCAVE_ARCS, CONVEX_ARCS, DIAGONALS, EDGE_SIGNS, GRID_EDGES
 
 ZOOM, MARGIN, TITLE = 3, 14, 22  # pixels per pixel of the level, around a tile, above a tile

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from tyro.conf import Positional
 
 import nclone_env
-from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.level.solutions import known_solutions
 from nclone_env.train import LevelResult, TrainConfig, TrainResult, evaluate, train
 from profiling.pictures.scenes import write_picture

@@ -12,11 +12,10 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import CELEBRATING
+from nclone_env.game import CELEBRATING, INPUT_OF_ACTION
 from nclone_env.level.catalog import basic_sets, levels_folder
 from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 from nclone_env.train import load_policy
 from nclone_env.train.collect.evaluate import Mode, evaluate
 

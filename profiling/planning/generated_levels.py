@@ -15,12 +15,12 @@ import cv2
 import numpy as np
 import tyro
 
+from nclone_env.game import BOOST_PAD, BOUNCE_BLOCK, LAUNCH_PAD, ONE_WAY
 from nclone_env.generate.candidate import TRAIN_SPLIT
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY
 from nclone_env.generate.families import DEFAULT_FAMILIES
 from nclone_env.generate.levels import GeneratedLevel, generate_level
 from nclone_env.generate.variants import make_variant
-from nclone_env.kinds import BOOST_PAD, BOUNCE_BLOCK, LAUNCH_PAD, ONE_WAY
 from nclone_env.level.load import load_levels
 from nclone_env.render.picture import level_picture
 from profiling.measure import describe

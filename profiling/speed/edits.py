@@ -25,7 +25,7 @@ from nclone_env.jit.folder import CODE_SUFFIX, PART_SUFFIX
 from profiling.measure import describe
 
 MODULES = (
-    "constants",
+    "game",
     "config",
     "cli/train",
     "env/compiled/step",
@@ -41,7 +41,7 @@ MODULES = (
     "sim/entities/laser/turret",
     "sim/ninja_move",
     "sim/query",
-    "sim/tick",
+    "sim/frame",
     "train/learn/adam",
     "train/network/mlp_kernels",
     "train/reports/report",

@@ -17,13 +17,13 @@ import cv2
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.cores import available_cores
 from nclone_env.errors import NcloneError
 from nclone_env.gallery.entries import Entry
 from nclone_env.gallery.pages import level_page
 from nclone_env.gallery.tracks import Tracks
 from nclone_env.jobs import Showing, run
 from nclone_env.level.level_set import pack
+from nclone_env.machine import available_cores
 from nclone_env.render.picture import level_picture
 from nclone_env.render.sprites import sprite_sheet, walls_picture
 from nclone_env.sim.session import Session

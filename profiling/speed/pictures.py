@@ -13,8 +13,7 @@ import numpy as np
 import tyro
 
 from nclone_env.config import RenderConfig
-from nclone_env.jit import copy_bytes, kernel
-from nclone_env.kinds import (
+from nclone_env.game import (
     BOUNCE_BLOCK,
     DEATH_BALL,
     FLOOR_GUARD,
@@ -29,6 +28,7 @@ from nclone_env.kinds import (
     ZAP_DRONE,
     kind_name,
 )
+from nclone_env.jit import copy_bytes, kernel
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import LevelArrays, pack
 from nclone_env.render.arrays import PictureArrays

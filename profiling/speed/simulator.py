@@ -12,16 +12,15 @@ import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
-from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.jit import kernel, local_f64
 from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level_set import LevelSet, pack
 from nclone_env.level.load import load_level
+from nclone_env.sim.frame import act_entities, start, tick
 from nclone_env.sim.ninja import CONTACT_SLOTS, think, turn
 from nclone_env.sim.ninja_move import NEAR_SLOTS, clear_near, collide, integrate, settle, visit
 from nclone_env.sim.state import copy_world, make_worlds
-from nclone_env.sim.tick import act_entities, start, tick
 from profiling.measure import describe, timed
 
 FRAMES = 1_000_000

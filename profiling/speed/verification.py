@@ -11,10 +11,10 @@ import time
 import numpy as np
 import tyro
 
-from nclone_env.actions import NUM_ACTIONS
 from nclone_env.benchmark import load_track
 from nclone_env.benchmark.attempts import replay
 from nclone_env.benchmark.track import track_levels
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.level.level_set import pack
 from profiling.measure import describe, timed
 

@@ -21,8 +21,8 @@ import tyro
 from torch import Tensor, nn
 from torch.nn.functional import grid_sample, mse_loss
 
-from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.level import resolve
 from nclone_env.obs.spec import ACTION_OUTCOME
 from nclone_env.train import Policy, load_policy, one_thread_per_call

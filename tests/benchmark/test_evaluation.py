@@ -10,7 +10,7 @@ from nclone_env.benchmark import evaluate
 from nclone_env.benchmark.evaluation import player_of
 from nclone_env.errors import ActionError, ConfigError
 from nclone_env.level.load import load_level
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 from .bases import STATE, TRACK, RightWithJumps, played
 

@@ -11,7 +11,7 @@ from nclone_env.benchmark import load_track, training_levels, verify
 from nclone_env.benchmark import track as track_module
 from nclone_env.cli.app import main
 from nclone_env.errors import ConfigError
-from nclone_env.level.formats import write_pack
+from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.load import load_levels
 
 

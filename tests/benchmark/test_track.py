@@ -12,7 +12,7 @@ from nclone_env.benchmark import track as track_module
 from nclone_env.benchmark.track import DIGESTS, FOLDER, TRACK_NAMES, track_levels
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError
-from nclone_env.level.formats import write_pack
+from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.load import load_levels
 
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.benchmark import entries, load_track, read_submission, verify
 from nclone_env.cli.app import main
+from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.jobs import Evaluating
 from nclone_env.jobs import run as run_job
 from nclone_env.render.window import Window

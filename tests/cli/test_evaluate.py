@@ -5,10 +5,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.cli.evaluate import write_recordings
 from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import CELEBRATING
+from nclone_env.game import CELEBRATING, INPUT_OF_ACTION
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import load_recording
 from nclone_env.train.collect.evaluate import LevelResult

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from nclone_env._processes import processes
-from nclone_env._tasks import in_order
+from nclone_env._processes import in_order, processes
 from nclone_env.cli.app import main
-from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
+from nclone_env.game import CELEBRATING
 from nclone_env.generate import collection
 from nclone_env.generate.collection import CollectionFiles, Order, write_collection
 from nclone_env.level.load import load_level, load_levels
@@ -152,7 +151,7 @@ WAITING = """
 import sys, time
 from pathlib import Path
 from nclone_env._processes import processes
-from nclone_env._tasks import in_order
+from nclone_env._processes import in_order
 from tests.cli.test_generate import Numbers
 
 if __name__ == "__main__":

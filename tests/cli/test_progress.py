@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from nclone_env._bar import bar
+from nclone_env._table import bar
 from nclone_env.cli.progress import LevelProgress, LiveLine, TrainingProgress, progress_line, remaining
 
 ROW = {

@@ -9,9 +9,9 @@ import pytest
 from nclone_env.cli import run as command
 from nclone_env.cli.app import main
 from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
-from nclone_env.sim.simulate import simulate
+from nclone_env.game import CELEBRATING, DEAD
+from nclone_env.sim.trajectory import simulate
 
 SMALL = EnvironmentConfig(levels=("first-steps/01-walk", "first-steps/06-hop"))
 

@@ -12,7 +12,7 @@ from nclone_env.cli.app import main
 from nclone_env.cli.replay import _save_beside
 from nclone_env.cli.watch import _rounds
 from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import CELEBRATING
+from nclone_env.game import CELEBRATING
 from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.level import Level
@@ -20,7 +20,7 @@ from nclone_env.options import flat
 from nclone_env.render.window import Window
 from nclone_env.replay import play
 from nclone_env.replay.recording import Recording, load_recording
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic

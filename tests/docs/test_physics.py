@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nclone_env.kinds import KINDS
+from nclone_env.game import KINDS
 
 ROOT = Path(__file__).parents[2]
 SPECIFICATION = ROOT / "docs" / "physics"

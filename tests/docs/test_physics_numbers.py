@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from nclone_env import constants
+from nclone_env import game
 from nclone_env.level.tiles import EDGE_SIGNS, GRID_EDGES
 from nclone_env.sim.entities.rocket_turret import SPEEDS
 
@@ -67,7 +67,7 @@ NAMED = {
 def test_constants_of_the_ninja():
     table = {row[0].split(" (")[0]: row[1] for row in rows("01", "1")}
     for name, constant in NAMED.items():
-        assert number(table[name]) == getattr(constants, constant), name
+        assert number(table[name]) == getattr(game, constant), name
 
 
 def test_golden_values():

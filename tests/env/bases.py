@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, MINE, kind_name
+from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, MINE, kind_name
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.level import Level
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
-from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.sim.session import Session
 
 from .bases import RIGHT, WALK

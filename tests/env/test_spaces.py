@@ -10,10 +10,10 @@ import pytest
 from gymnasium.vector.utils import batch_space
 
 from nclone_env import Action, EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.config import OBSERVATION_NAMES
 from nclone_env.env.spaces import batched_space, observation_space
 from nclone_env.errors import ActionError
+from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.obs.spec import observation_specs
 
 from .bases import assert_same

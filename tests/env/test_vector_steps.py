@@ -7,8 +7,8 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, load_level, simulate
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.compiled.records import OUTCOMES
+from nclone_env.game import CELEBRATING, DEAD
 from tests.shared import SHARED, needs_shared
 
 from .bases import QUICK_DEATH, QUICK_WIN, RIGHT, RIGHT_INPUT, WALK, assert_same, choices, copies

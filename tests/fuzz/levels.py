@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.kinds import kind_name
+from nclone_env.game import kind_name
 from nclone_env.level.catalog import basic_sets
 from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.formats.lines import TILE_CHARACTERS

@@ -6,8 +6,8 @@ import numpy as np
 
 from nclone_env.level.level import Level
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import WorldArrays
+from nclone_env.sim.trajectory import simulate
 from tests.sim.robustness import play
 
 _FRAMES = 200

@@ -7,13 +7,13 @@ import pytest
 
 from nclone_env.gallery import tracks as module
 from nclone_env.gallery.tracks import MOST_FRAMES, MOST_PLACES, STEPS, Tracks, shown_frames
-from nclone_env.kinds import LASER_TURRET, NINJA, ROCKET_TURRET
+from nclone_env.game import LASER_TURRET, NINJA, ROCKET_TURRET
 from nclone_env.level.build import build_room, everything
 from nclone_env.level.level_set import pack
 from nclone_env.render.looks import appearance
 from nclone_env.render.raster import numbered
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 LEVEL = everything()
 LEVELS = pack([LEVEL])

@@ -8,8 +8,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError
+from nclone_env.game import CELEBRATING, DEAD, EXIT, EXIT_SWITCH, GOLD, kind_name
 from nclone_env.generate import levels
 from nclone_env.generate.candidate import split_of
 from nclone_env.generate.course import least_clearance, random_wins
@@ -18,11 +18,10 @@ from nclone_env.generate.families import DEFAULT_FAMILIES
 from nclone_env.generate.families.table import BY_KIND, FAMILIES, NEEDED
 from nclone_env.generate.levels import generate_level, generated_levels
 from nclone_env.generate.matters import groups_of, shows
-from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, kind_name
 from nclone_env.level.formats.pack_text import read_pack, write_pack
 from nclone_env.level.level_set import pack
 from nclone_env.level.validation import validate
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 from .bases import CASES, made
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from nclone_env.game import LOCKED_DOOR, ONE_WAY, ZAP_DRONE
 from nclone_env.generate.course import least_clearance, play_out, random_wins, same_course
 from nclone_env.generate.matters import added_records, groups_of, shows, trim, without_group
 from nclone_env.generate.search import edited, first_solution, shorter_solution
-from nclone_env.kinds import LOCKED_DOOR, ONE_WAY, ZAP_DRONE
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.plan.task import make_task, wins_at_end

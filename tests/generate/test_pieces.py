@@ -5,12 +5,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from nclone_env.game import GOLD, KINDS, MINE, kind_name
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.families import motifs
 from nclone_env.generate.pieces import AIR, HAZARDS, HELPERS, MOVERS, PATTERNS, Piece, Scene, add_gates, add_gold, lay
 from nclone_env.generate.route import Unusable, distances, set_route
 from nclone_env.generate.sketch import DOWN, LEFT, RIGHT, UP, Sketch
-from nclone_env.kinds import GOLD, KINDS, MINE, kind_name
 from nclone_env.level.mirror import mirrored
 
 

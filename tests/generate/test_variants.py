@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError, UnsupportedLevelError
+from nclone_env.game import CELEBRATING, EXIT, EXIT_SWITCH, NINJA
 from nclone_env.generate import variants
 from nclone_env.generate.variants import make_variant
-from nclone_env.kinds import EXIT, EXIT_SWITCH, NINJA
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.load import load_level
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 from ..processes import run_module
 

@@ -5,8 +5,8 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from nclone_env.constants import DEAD
-from nclone_env.sim.simulate import simulate
+from nclone_env.game import DEAD
+from nclone_env.sim.trajectory import simulate
 
 from ..sim.bases import motion_crc
 from .synthetic import draws, synthetic_map

@@ -7,7 +7,7 @@ from numba.core import config
 
 from nclone_env.jit import cache_folder, compiler_digest, kernel
 from nclone_env.jit.cache import CodeFiles, KernelCache
-from nclone_env.sim.tick import tick
+from nclone_env.sim.frame import tick
 
 from ..processes import REPOSITORY, run_module
 

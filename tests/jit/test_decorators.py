@@ -10,8 +10,8 @@ from numba.core import caching, codegen, config
 from nclone_env.jit import called_kernel, kernel, specialised
 from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.level.build import build_room
+from nclone_env.sim.frame import play, start, tick
 from nclone_env.sim.session import Session, play_worlds
-from nclone_env.sim.tick import play, start, tick
 
 from ..processes import run_module
 from ..sim.hashing import run_hash

@@ -11,7 +11,7 @@ from nclone_env.env.compiled.step import step_range
 from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.jit.notice import Notice, kernels_in
 from nclone_env.sim.entities import drone
-from nclone_env.sim.tick import tick
+from nclone_env.sim.frame import tick
 
 COUNT = 30
 LINE = f"nclone_env: compiling part_{COUNT - 1} and {COUNT - 1} functions in it, once: about 3 s"

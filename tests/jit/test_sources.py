@@ -15,7 +15,7 @@ from nclone_env.jit import kernel, module_digest, sources
 from nclone_env.jit.notice import kernels_in
 from nclone_env.jit.sources import code_digest, identity
 from nclone_env.plan.archive import explore
-from nclone_env.sim.tick import tick
+from nclone_env.sim.frame import tick
 from nclone_env.train.network.mlp_kernels import gradient
 
 from ..processes import REPOSITORY
@@ -194,14 +194,14 @@ def test_what_a_digest_leaves_out_is_no_code():
 
 
 def test_modules_that_only_keep_code_do_not_count():
-    reached = sources._reached("nclone_env.sim.tick")
+    reached = sources._reached("nclone_env.sim.frame")
     assert {f"nclone_env.jit.{name}" for name in ("decorators", "dispatcher", "inner", "target")} <= reached
     assert not reached & sources._WITHOUT_CODE
     assert all(sources._source(name) for name in sources._WITHOUT_CODE)
 
 
 def test_modules_outside_the_package_have_the_digest_of_the_compiler():
-    assert module_digest("json") == module_digest("user_kernels") != module_digest("nclone_env.sim.tick")
+    assert module_digest("json") == module_digest("user_kernels") != module_digest("nclone_env.sim.frame")
 
 
 @pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
@@ -238,7 +238,7 @@ def digest_of(tmp_path, monkeypatch):
 
 
 def test_kernels_of_the_package_have_the_digest_of_their_module():
-    assert code_digest(getattr(tick, "py_func", tick)) == module_digest("nclone_env.sim.tick")
+    assert code_digest(getattr(tick, "py_func", tick)) == module_digest("nclone_env.sim.frame")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.kinds import KINDS, MINE, UNKNOWN_27
+from nclone_env.game import KINDS, MINE, UNKNOWN_27
 from nclone_env.level.build import build_level, build_room, everything, hall_tiles, mine_field, moving
 from nclone_env.level.formats.text import format_text, parse_text
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, MINE
+from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, MINE
 from nclone_env.level.build import build_level
 from nclone_env.level.compile import (
     DOOR_CLOSED_AT_0,

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from nclone_env.kinds import KINDS, ONE_WAY
+from nclone_env.game import KINDS, ONE_WAY
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.routes.distance import solid_mask

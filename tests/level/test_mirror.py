@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
-from nclone_env.kinds import KINDS
+from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT, KINDS
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import HORIZONTAL, VERTICAL, compile_level
@@ -14,7 +13,7 @@ from nclone_env.level.load import load_levels
 from nclone_env.level.mirror import mirrored
 from nclone_env.level.routes.distance import solid_mask
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 WIDTH = 1056
 BUILT_IN = load_levels(basic_sets())

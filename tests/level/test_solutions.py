@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env import simulate
-from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError, LevelFormatError
+from nclone_env.game import CELEBRATING
 from nclone_env.level.build import build_room
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.level import Level

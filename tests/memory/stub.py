@@ -12,7 +12,7 @@ import numpy as np
 from nclone_env.memory.growth import FLOORS
 from nclone_env.memory.measurements import Advice, OwnedNode, PhaseTime
 from nclone_env.memory.sizes import extrapolated
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory.tree import MemoryNode, array_group
 
 _malloc = ctypes.CDLL(None).malloc
 _malloc.restype = ctypes.c_void_p

@@ -16,7 +16,7 @@ from nclone_env.memory.process import heap_bytes, resident_bytes, worker_bytes
 from nclone_env.memory.sizes import environment_counts
 from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import compute_stats
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory.tree import MemoryNode
 
 from .stub import StubTarget
 

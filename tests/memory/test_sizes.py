@@ -6,7 +6,7 @@ from nclone_env.memory.measurements import ProfileSettings
 from nclone_env.memory.owners import owned_nodes, owner_rows
 from nclone_env.memory.sizes import _grown, estimated, extrapolated, measure_sizes, scaled
 from nclone_env.memory.stats import per_environment
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory.tree import MemoryNode
 
 from .stub import StubTarget
 

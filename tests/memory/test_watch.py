@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nclone_env.memory import profile
-from nclone_env.memory_tree import MemoryNode, array_node
+from nclone_env.memory.tree import MemoryNode, array_node
 
 pytestmark = pytest.mark.usefixtures("frozen_heap")
 

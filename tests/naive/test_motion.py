@@ -7,7 +7,7 @@ simulator's passes and the boxes that spare it segments out of reach.
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nclone_env.constants import RADIUS, SWEEP_RADIUS
+from nclone_env.game import RADIUS, SWEEP_RADIUS
 from nclone_env.sim.query import closest_point, sweep_tiles
 
 from .geometry import TileWorld

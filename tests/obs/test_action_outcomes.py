@@ -7,9 +7,8 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import CELEBRATING, DEAD, MAX_HORIZONTAL_SPEED
 from nclone_env.errors import ConfigError
+from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, MAX_HORIZONTAL_SPEED
 from nclone_env.level.build import build_room, everything
 from nclone_env.level.routes.distance import distance_at
 from nclone_env.obs.objective import objective

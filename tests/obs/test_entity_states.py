@@ -7,7 +7,7 @@ import pytest
 
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
-from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, LOCKED_DOOR, MINE, TRAP_DOOR
+from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, LOCKED_DOOR, MINE, TRAP_DOOR
 from nclone_env.level.build import build_level, everything, mine_field, moving
 from nclone_env.level.level import Level
 from nclone_env.obs.spec import ENTITY_STATE

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusEnv
-from nclone_env.constants import JUMPING, WALL_SLIDING
-from nclone_env.kinds import EXIT, EXIT_SWITCH, MINE
+from nclone_env.game import EXIT, EXIT_SWITCH, JUMPING, MINE, WALL_SLIDING
 from nclone_env.obs.spec import GAME_STATE
 from tests.env.bases import JUMP, JUMP_RIGHT, LEFT, NOTHING, RIGHT, WALK, corridor
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.kinds import EXIT_SWITCH, GOLD, LAUNCH_PAD, LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
+from nclone_env.game import EXIT_SWITCH, GOLD, LAUNCH_PAD, LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
 from nclone_env.level.build import everything
 from nclone_env.level.level import RawLevel
 from nclone_env.level.routes.distance import distance_at

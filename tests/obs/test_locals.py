@@ -9,7 +9,7 @@ import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
-from nclone_env.kinds import LOCKED_DOOR, TRAP_DOOR
+from nclone_env.game import LOCKED_DOOR, TRAP_DOOR
 from nclone_env.level.build import build_level, build_room, everything
 from nclone_env.level.routes.distance import distance_at
 from nclone_env.obs.locals import QUARTER_SHARES

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.env import reachability
 from nclone_env.env.reachability import compute_fields
-from nclone_env.kinds import EXIT, LOCKED_DOOR, TRAP_DOOR
+from nclone_env.game import EXIT, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.level.build import build_level, everything, hall_tiles
 from nclone_env.level.level import Level
 from nclone_env.obs.reachability import KEY

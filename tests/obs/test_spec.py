@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import DEFAULT_OBSERVATIONS, OBSERVATION_NAMES
-from nclone_env.kinds import EXIT, EXIT_SWITCH, MINE
+from nclone_env.game import EXIT, EXIT_SWITCH, MINE
 from nclone_env.level.build import everything
 from nclone_env.obs.spec import GAME_STATE, observation_specs
 from nclone_env.render.compose import write_global_view, write_player_frame

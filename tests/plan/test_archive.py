@@ -24,7 +24,7 @@ from nclone_env.plan.thinning import thin
 from nclone_env.sim.keys import cell_key, key_parts
 from nclone_env.sim.mixing import mix
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 LEVEL = load_level("jumps/03-islands")
 SIZE, SPEED = 24.0, 2.25

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import DEAD, JUMPING
-from nclone_env.kinds import KINDS
+from nclone_env.game import DEAD, JUMPING, KINDS
 from nclone_env.level.build import build_room, everything, moving
 from nclone_env.level.level_set import pack
 from nclone_env.sim.keys import cell_key, hash_future, key_parts

@@ -9,7 +9,7 @@ from nclone_env.level.catalog import basic_sets
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan import searches
 from nclone_env.plan.solver import solve
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 BUILT_IN = [name for names in basic_sets().values() for name in names]
 LEVEL = "jumps/01-stairs"

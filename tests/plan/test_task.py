@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
+from nclone_env.game import CELEBRATING
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
@@ -16,8 +16,8 @@ from nclone_env.plan.kernels import path_remaining, path_to_exit
 from nclone_env.plan.solver import solve
 from nclone_env.plan.task import PRICES, origin_of, price_of, replay
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import hash_world
+from nclone_env.sim.trajectory import simulate
 
 TILES = hall_tiles((2, 40), (10, 16))
 NEAR, FAR = "gold 40 66\ngold 50 66", "gold 12 66"

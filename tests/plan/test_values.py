@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import ConfigError, UnsupportedLevelError
+from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
 from nclone_env.level.build import build_room
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from nclone_env.kinds import KINDS
+from nclone_env.game import KINDS
 from nclone_env.render.looks import appearance, layers_of
 from nclone_env.render.raster import GREYS, all_glyphs, stamp
 from nclone_env.render.shapes import PAINTS

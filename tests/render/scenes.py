@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig, RenderConfig
-from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, SWITCH_OF, kind_name
+from nclone_env.game import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, SWITCH_OF, kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
 from nclone_env.render.arrays import PictureArrays

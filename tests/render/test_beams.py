@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from nclone_env.constants import DYING
+from nclone_env.game import DYING
 from nclone_env.level.build import build_level
 from nclone_env.render.compose import BEAM_GREYS, draw_band, draw_beams, write_global_view, write_player_frame
 from nclone_env.render.picture import world_picture

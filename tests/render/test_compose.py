@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
-from nclone_env.kinds import GOLD, LASER_TURRET, MINE, kind_name
+from nclone_env.game import GOLD, LASER_TURRET, MINE, kind_name
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE

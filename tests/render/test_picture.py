@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from nclone_env.kinds import kind_name
+from nclone_env.game import kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
 from nclone_env.render.area import Area

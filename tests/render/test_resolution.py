@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nclone_env.config import RenderConfig
-from nclone_env.kinds import kind_name
+from nclone_env.game import kind_name
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.resolution import area_average, static_layers
 

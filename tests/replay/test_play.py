@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from nclone_env.actions import KEYS
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import UnsupportedLevelError
+from nclone_env.game import CELEBRATING, DEAD, KEYS
 from nclone_env.level.level import Level
 from nclone_env.render.area import zoom_of
 from nclone_env.render.picture import used_area_of, world_picture

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 import nclone_env
-from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.errors import RecordingError
+from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
 from nclone_env.replay.recorder import EpisodeRecorder
 from nclone_env.replay.recording import read_recording, write_recording
 

@@ -12,8 +12,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING
 from nclone_env.errors import InputsError, RecordingError, UnknownLevelError
+from nclone_env.game import CELEBRATING
 from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.level import RawLevel
@@ -27,7 +27,7 @@ from nclone_env.replay.recording import (
     write_recording,
 )
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 from .bases import DEADLY, RIGHT
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import DEAD
 from nclone_env.errors import LevelFormatError, UnknownLevelError
+from nclone_env.game import DEAD
 from nclone_env.level.formats.attract import read_attract
 from nclone_env.replay.verification import verify
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 from ..shared import SHARED, needs_shared
 from .bases import DEADLY, RIGHT, SUICIDE, WINNABLE, attract

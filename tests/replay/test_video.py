@@ -5,8 +5,8 @@ import importlib
 import numpy as np
 import pytest
 
-from nclone_env.constants import DEAD
 from nclone_env.errors import MissingExtraError
+from nclone_env.game import DEAD
 from nclone_env.render.area import zoom_of
 from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.render.text import GOLD as YELLOW
@@ -14,7 +14,7 @@ from nclone_env.render.text import bar_height
 from nclone_env.replay.recording import Recording
 from nclone_env.replay.video import frame_rate, recording_pictures, write_video
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 from .bases import DEADLY, RIGHT
 

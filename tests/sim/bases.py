@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 
-from nclone_env.sim.simulate import Trajectory
+from nclone_env.sim.trajectory import Trajectory
 
 JUMP, RIGHT, LEFT, SUICIDE = 1, 2, 4, 8
 FLOOR_Y = 24 * 15 - 10.0  # centre of a ninja on the floor of a built room

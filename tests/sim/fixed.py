@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nclone_env.sim.frame import act_entities
 from nclone_env.sim.session import Session
-from nclone_env.sim.tick import act_entities
 
 
 class FixedNinja(Session):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import COLUMNS, ROWS
+from nclone_env.game import COLUMNS, ROWS
 from nclone_env.sim.cells import cell_of, is_within, whole_24ths
 
 

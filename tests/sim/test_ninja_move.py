@@ -6,14 +6,13 @@ Mines, gold, switches and exits (physics 02, sections 5.6 and 6.1 to 6.4), in sm
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD, DYING, FALL_GRAVITY, JUMP_GRAVITY, JUMPING, SLIDING
-from nclone_env.kinds import EXIT, EXIT_SWITCH
+from nclone_env.game import CELEBRATING, DEAD, DYING, EXIT, EXIT_SWITCH, FALL_GRAVITY, JUMP_GRAVITY, JUMPING, SLIDING
 from nclone_env.level.build import build_room
 from nclone_env.sim.ninja import CEILINGS, CONTACT_SLOTS, FLOORS, add_contact, kill, slide
 from nclone_env.sim.ninja_move import hit, mend_corner
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import NINJA_RECORD
+from nclone_env.sim.trajectory import simulate
 
 from .bases import RIGHT, SUICIDE
 

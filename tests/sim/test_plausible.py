@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.kinds import LASER_DRONE, LASER_TURRET, MINE, ROCKET_TURRET, SHOVE_THWUMP, ZAP_DRONE
+from nclone_env.game import LASER_DRONE, LASER_TURRET, MINE, ROCKET_TURRET, SHOVE_THWUMP, ZAP_DRONE
 from nclone_env.level.build import everything, mine_field, moving
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels

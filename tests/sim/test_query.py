@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, CELLS, DEAD, DYING
+from nclone_env.game import CELEBRATING, CELLS, DEAD, DYING
 from nclone_env.jit import kernel
 from nclone_env.level.build import build_level
 from nclone_env.level.load import LevelSource

@@ -7,7 +7,7 @@ from nclone_env.errors import InputsError, LevelIndexError, NcloneError, Snapsho
 from nclone_env.level.build import build_room, everything, moving
 from nclone_env.level.level_set import pack
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 from .bases import JUMP, LEFT, RIGHT
 

@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nclone_env.constants import DEAD, DYING, INPUT_SUICIDE
-from nclone_env.kinds import LASER_TURRET
+from nclone_env.game import DEAD, DYING, INPUT_SUICIDE, LASER_TURRET
 from nclone_env.level.formats.attract import AttractFile, read_attract
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 from ..golden.values import FRAME_TABLES, REPLAYS
 from ..shared import SHARED, needs_shared

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.kinds import (
+from nclone_env.game import (
     BOOST_PAD,
     FLOOR_GUARD,
     LOCKED_DOOR,
@@ -17,7 +17,7 @@ from nclone_env.kinds import (
     ZAP_DRONE,
 )
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 from ..shared import COMPARISONS, SHARED, Comparison, needs_shared
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from nclone_env.constants import DEAD
+from nclone_env.game import DEAD
 from nclone_env.render.colour import LOOKS
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS

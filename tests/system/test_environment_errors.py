@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nclone_env import EnvironmentConfig, NcloneError, NPlusPlusEnv, NPlusPlusVectorEnv, RenderConfig, errors
-from nclone_env.kinds import GOLD, MINE
+from nclone_env.game import GOLD, MINE
 from nclone_env.level.formats.map_bytes import write_map
 
 from ..env.bases import QUICK_WIN, RIGHT, WALK, corridor

@@ -22,7 +22,7 @@ from nclone_env.level.records import count_exits
 from nclone_env.level.validation import validate
 from nclone_env.render.picture import level_picture
 from nclone_env.replay.recording import Recording, load_any_recording, load_verified
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 from ..shared import SHARED, needs_shared
 

@@ -11,7 +11,7 @@ import pytest
 from gymnasium.wrappers import RecordVideo, vector
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
-from nclone_env.actions import INPUT_OF_ACTION, KEYS
+from nclone_env.game import INPUT_OF_ACTION, KEYS
 
 from ..env.bases import ENVIRONMENT_ID, RIGHT, WALK
 
@@ -62,7 +62,7 @@ def test_a_picture_keeps_its_size_unless_it_is_cropped():
 def test_pictures_that_do_not_fit_are_not_drawn(monkeypatch):
     envs = make(50)
     envs.reset()
-    monkeypatch.setattr("nclone_env.memory_limit.available_bytes", lambda: 3_000_000)
+    monkeypatch.setattr("nclone_env.machine.available_bytes", lambda: 3_000_000)
     with pytest.raises(errors.MemoryLimitError, match=r"render: pictures of num_envs: 50 need .* at most 25 fit"):
         envs.render()
 

@@ -16,9 +16,9 @@ import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.errors import ResetNeededError, StepOrderError
-from nclone_env.kinds import DEATH_BALL, EXIT, EXIT_SWITCH, NINJA
+from nclone_env.game import DEATH_BALL, EXIT, EXIT_SWITCH, NINJA
 from nclone_env.level.level import RawLevel
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 FIELDS = {"levels": ("jumps",), "observations": ("game_state",)}
 

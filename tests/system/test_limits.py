@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, NINJA, kind_name
+from nclone_env.game import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, NINJA, kind_name
 from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import Pack
 from nclone_env.level.formats.reader import MAX_LEVEL_SIZE, LevelFile

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import nclone_env.memory_limit
+import nclone_env.machine
 from nclone_env import NPlusPlusVectorEnv, simulate
 from nclone_env.cli.app import main
 from nclone_env.config import EnvironmentConfig
@@ -108,7 +108,7 @@ def test_frames_of_a_world_beyond_their_counter(play):
 
 
 def test_states_that_do_not_fit_are_refused_before_they_are_made(monkeypatch):
-    monkeypatch.setattr(nclone_env.memory_limit, "available_bytes", lambda: 10**9)
+    monkeypatch.setattr(nclone_env.machine, "available_bytes", lambda: 10**9)
     with pytest.raises(MemoryLimitError, match=r"inputs: 100,000,000 need .* GB .* at most [\d,]+ fit"):
         simulate(QUICK_WIN, np.zeros(100_000_000, np.uint8))
     assert len(simulate(QUICK_WIN, bytes(1000))) == 1000

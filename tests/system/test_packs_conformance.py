@@ -9,7 +9,7 @@ import pytest
 
 from nclone_env.level.formats.pack_text import read_pack
 from nclone_env.level.level import RawLevel
-from nclone_env.sim.simulate import Trajectory, simulate
+from nclone_env.sim.trajectory import Trajectory, simulate
 
 from ..shared import COMPARISONS, SHARED, Comparison, needs_shared
 

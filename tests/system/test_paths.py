@@ -7,7 +7,7 @@ import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
-from nclone_env.kinds import EXIT, EXIT_SWITCH, LOCKED_DOOR
+from nclone_env.game import EXIT, EXIT_SWITCH, LOCKED_DOOR
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.obs.spec import GAME_STATE
 from tests.env.bases import LEFT, NOTHING, PLAIN_REWARD, RIGHT, WALK, corridor

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD, DYING
+from nclone_env.game import CELEBRATING, DEAD, DYING
 from nclone_env.level.build import build_room
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 
 from ..golden.synthetic import synthetic_map
 from ..processes import run_module

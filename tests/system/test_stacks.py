@@ -6,8 +6,8 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.actions import Action
 from nclone_env.errors import CheckpointError
+from nclone_env.game import Action
 from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig

@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.records import DIED, PLAYING, WON
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory.tree import MemoryNode
 
 STRIDE = 0.125
 SHAPES = {"game_state": (30,), "player_frame": (128, 128, 1), "global_view": (128, 256, 1)}

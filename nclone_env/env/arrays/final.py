@@ -14,7 +14,7 @@ import numpy as np
 from nclone_env.env.arrays.buffers import ArraySpec, Buffers
 from nclone_env.env.compiled.observe import kernel_array
 from nclone_env.jit import copy_bytes, kernel, specialised
-from nclone_env.memory_tree import MemoryNode, arrays_node, merged
+from nclone_env.memory import MemoryNode, arrays_node, merged
 
 _SHARE_KEPT, _ROWS_KEPT = 1.5, 8  # a multiple of the usual number, and more: covers the scatter of independent ends
 _STEPS_AVERAGED = 16  # for the usual number

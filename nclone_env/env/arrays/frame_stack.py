@@ -9,7 +9,7 @@ import numpy as np
 
 from nclone_env.env.arrays.buffers import Buffers, make_buffers
 from nclone_env.env.arrays.final import FinalPool, FinalRows
-from nclone_env.memory_tree import MemoryNode, arrays_node
+from nclone_env.memory import MemoryNode, arrays_node
 from nclone_env.obs import ObservationSpec
 
 

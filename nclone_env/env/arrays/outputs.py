@@ -26,7 +26,7 @@ import numpy as np
 from nclone_env.env.arrays.buffers import ArraySpec, Buffers, ColumnSpec, alone, check_buffers, make_buffers
 from nclone_env.env.arrays.final import FinalPool, FinalRows
 from nclone_env.env.compiled.records import OUTCOMES, RESULT
-from nclone_env.memory_tree import MemoryNode, array_group, arrays_node
+from nclone_env.memory import MemoryNode, array_group, arrays_node
 
 COLUMNS = ("level", "start", "frames", "outcome", "gold", "episode_frames", "episode_steps", "episode_return")
 """Columns of ``info``, fields of ``RESULT``."""

@@ -11,7 +11,7 @@ import numpy as np
 from nclone_env.errors import ConfigError, shortened
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory import MemoryNode, array_group
 from nclone_env.sim import MOVER, NINJA_RECORD, RANDOM_BITS, copy_mover, copy_ninja, random_bits
 
 START = np.dtype(

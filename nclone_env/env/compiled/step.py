@@ -7,15 +7,13 @@ import math
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import CELEBRATING, DEAD
 from nclone_env.env.compiled.observe import observe
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
 from nclone_env.env.compiled.starts import draw_start, place_start
+from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
 from nclone_env.jit import called_kernel, kernel, next_number
 from nclone_env.obs import open_exit_count, path_remaining
-from nclone_env.sim import copy_world, random_bits
-from nclone_env.sim.tick import start, tick
+from nclone_env.sim import copy_world, random_bits, start, tick
 
 _LONGEST_PATH = 3.0  # in initial path lengths; also used where no path exists, as for ninjas below the world
 

@@ -10,9 +10,8 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, equal_thresholds, make_settings
 from nclone_env.env.compiled.starts import StartArrays, no_starts
-from nclone_env.level import LevelArrays, LevelSet
-from nclone_env.level.routes import Paths, paths_with_doors
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.level import LevelArrays, LevelSet, Paths, paths_with_doors
+from nclone_env.memory import MemoryNode, array_group
 from nclone_env.obs import frame_specs
 from nclone_env.render import PictureArrays, picture_arrays
 from nclone_env.sim import WorldArrays, make_worlds

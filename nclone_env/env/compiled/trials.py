@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.passes import Call
 from nclone_env.env.compiled.step import simulate_frames
 from nclone_env.env.compiled.step_arrays import StepArrays
+from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.jit import kernel, specialised
 from nclone_env.level import LevelSet
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory import MemoryNode, array_group
 from nclone_env.obs import (
     ENVIRONMENT,
     FRAME,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
+from nclone_env.game import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.route import dress, keep_largest, plan_route, scaled
 from nclone_env.generate.sketch import Sketch, centre, mirror, round_corners

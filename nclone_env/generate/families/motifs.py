@@ -4,7 +4,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
+from nclone_env.game import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.forms import draw_form, tiles_of
 from nclone_env.generate.pieces import HAZARDS, HELPERS, MOVERS, Scene, add_gates, add_gold, lay

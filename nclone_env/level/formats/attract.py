@@ -29,8 +29,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT, INPUT_SUICIDE
 from nclone_env.errors import LevelFormatError
+from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT, INPUT_SUICIDE
 from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map
 from nclone_env.level.level import RawLevel
 

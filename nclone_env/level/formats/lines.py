@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nclone_env.constants import MAX_TILE, TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError, shortened
-from nclone_env.kinds import kind_name
+from nclone_env.game import MAX_TILE, TILE_COLUMNS, TILE_ROWS, kind_name
 from nclone_env.level.level import Record
 from nclone_env.level.records import MAX_RECORDS, MAX_TYPE, writing_fault
 

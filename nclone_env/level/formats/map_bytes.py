@@ -32,9 +32,8 @@ import struct
 
 import numpy as np
 
-from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
-from nclone_env.kinds import DOOR_SWITCHES, EXIT
+from nclone_env.game import DOOR_SWITCHES, EXIT, TILE_COLUMNS, TILE_ROWS
 from nclone_env.level.formats.header import (
     GAME_MODE_NAMES,
     GAME_MODES,

@@ -30,9 +30,8 @@ from mmap import mmap
 
 import numpy as np
 
-from nclone_env.constants import TILE_COLUMNS, TILE_ROWS
 from nclone_env.errors import LevelFormatError
-from nclone_env.kinds import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, kind_name
+from nclone_env.game import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, TILE_COLUMNS, TILE_ROWS, kind_name
 from nclone_env.level.formats.header import MAX_TITLE, check_header, encoded_name, read_name
 from nclone_env.level.level import RawLevel, Record
 from nclone_env.level.records import loading_fault

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nclone_env.constants import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.errors import LevelFormatError
+from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.level.formats.attract import SMALLEST_MAP, is_attract, read_inputs
 from nclone_env.level.formats.map_bytes import read_map
 from nclone_env.level.level import RawLevel

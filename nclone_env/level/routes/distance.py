@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nclone_env.constants import COLUMNS, ROWS
+from nclone_env.game import COLUMNS, ROWS
 from nclone_env.jit import kernel
 from nclone_env.level.routes.lattice import HALF_DOOR, clear_nodes, nodes_at_door, spread
 from nclone_env.level.tiles import SOLID_SAMPLES

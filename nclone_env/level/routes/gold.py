@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import RADIUS
-from nclone_env.kinds import GOLD, KINDS
+from nclone_env.game import GOLD, KINDS, RADIUS
 from nclone_env.level.routes.lattice import FAR, LATTICE, length_at, path_lengths
 
 _REACH = KINDS[GOLD].radii[0] + RADIUS

@@ -10,11 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import COLUMNS, FACING_X, FACING_Y, ROWS, WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.kinds import LAUNCH_PAD, ONE_WAY, REGULAR_DOOR, THWUMP
+from nclone_env.game import (
+    COLUMNS,
+    FACING_X,
+    FACING_Y,
+    LAUNCH_PAD,
+    ONE_WAY,
+    REGULAR_DOOR,
+    ROWS,
+    THWUMP,
+    WORLD_HEIGHT,
+    WORLD_WIDTH,
+)
 from nclone_env.level.level_set import LevelSet
 from nclone_env.level.routes.distance import FIELD_SHAPE, SPACING, distance_at, free_nodes, nodes_at_doors
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory import MemoryNode, array_group
 
 NODE_FEATURES = ("x", "y", "free", "path_length", "facing_x", "facing_y")
 """Columns of ``nodes``: the position across and down the world, -1 to 1; for a place, the fraction of its four lattice

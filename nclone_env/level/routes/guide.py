@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.constants import RADIUS
-from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD, KINDS, LOCKED_DOOR, LOCKED_DOOR_SWITCH, MINE, ONE_WAY
+from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, KINDS, LOCKED_DOOR, LOCKED_DOOR_SWITCH, MINE, ONE_WAY, RADIUS
 from nclone_env.level.array_cache import Arrays
 from nclone_env.level.level_set import LEVEL_HEADER, LevelSet, Paths
 from nclone_env.level.routes.distance import distance_at, solid_mask

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from nclone_env.constants import COLUMNS, FACING_X, FACING_Y, RADIUS, ROWS
+from nclone_env.game import COLUMNS, FACING_X, FACING_Y, RADIUS, ROWS
 from nclone_env.jit import kernel
 
 SPACING = 6.0

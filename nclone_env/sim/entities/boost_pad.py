@@ -2,8 +2,8 @@
 
 import math
 
+from nclone_env.game import BOOST_PAD, KINDS
 from nclone_env.jit import kernel
-from nclone_env.kinds import BOOST_PAD, KINDS
 from nclone_env.sim.ninja import meets
 
 _IDLE, _TOUCHED = KINDS[BOOST_PAD].states.values()

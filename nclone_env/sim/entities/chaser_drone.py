@@ -6,8 +6,8 @@ Evidence: the patrol, two sources; the chase, two ports of the predecessor resca
 recording contains one.
 """
 
+from nclone_env.game import CHASER_DRONE, KINDS
 from nclone_env.jit import kernel
-from nclone_env.kinds import CHASER_DRONE, KINDS
 from nclone_env.sim.cells import empty_line, half_cell, refresh
 from nclone_env.sim.entities.drone import HEADING, HEADING_X, HEADING_Y, TURNS, advance, choose, fly, try_heading
 from nclone_env.sim.ninja import is_targetable

@@ -5,9 +5,8 @@ The state is unused. ``a`` and ``b`` of the mover are the velocity; ``timer`` is
 
 import math
 
-from nclone_env.constants import ROWS
+from nclone_env.game import DEATH_BALL, KINDS, ROWS
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.kinds import DEATH_BALL, KINDS
 from nclone_env.level import DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.ninja import is_targetable, kill, meets

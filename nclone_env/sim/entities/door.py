@@ -4,8 +4,8 @@ The state of a regular door is ``CLOSED``, or 1 + frames since the ninja left it
 and the lattice edges of a door are present follows from its state alone.
 """
 
+from nclone_env.game import KINDS, LOCKED_DOOR_SWITCH, REGULAR_DOOR, TRAP_DOOR
 from nclone_env.jit import kernel
-from nclone_env.kinds import KINDS, LOCKED_DOOR_SWITCH, REGULAR_DOOR, TRAP_DOOR
 from nclone_env.sim.ninja import touches
 
 _CLOSED, _JUST_OPENED, _LAST_OPEN = KINDS[REGULAR_DOOR].states.values()

@@ -5,8 +5,8 @@ The state is the heading. ``a`` and ``b`` of the mover are the node that the dro
 
 import math
 
+from nclone_env.game import KINDS, MINI_DRONE, ZAP_DRONE
 from nclone_env.jit import kernel
-from nclone_env.kinds import KINDS, MINI_DRONE, ZAP_DRONE
 from nclone_env.sim.cells import empty_line, refresh, whole_24ths
 from nclone_env.sim.ninja import kill, meets
 

@@ -7,9 +7,8 @@ is in row j modulo its length. The k-th evil ninja needs the last 120 k - 1 of t
 Evidence: one source. No recording contains one.
 """
 
-from nclone_env.constants import EVIL_DELAY
+from nclone_env.game import EVIL_DELAY, EVIL_NINJA, KINDS
 from nclone_env.jit import kernel
-from nclone_env.kinds import EVIL_NINJA, KINDS
 from nclone_env.sim.cells import refresh
 from nclone_env.sim.ninja import kill, meets
 

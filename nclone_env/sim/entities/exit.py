@@ -4,9 +4,8 @@ A closed exit is in no cell; it enters its cell when its switch is taken, so the
 (physics 01, section 12.4).
 """
 
-from nclone_env.constants import RADIUS
+from nclone_env.game import EXIT, EXIT_SWITCH, KINDS, RADIUS
 from nclone_env.jit import kernel
-from nclone_env.kinds import EXIT, EXIT_SWITCH, KINDS
 from nclone_env.sim.cells import cell_of, enter
 from nclone_env.sim.geometry import sweep_point
 from nclone_env.sim.ninja import touches, win

@@ -1,7 +1,7 @@
 """Floor guards (physics 02, section 6.15)."""
 
+from nclone_env.game import FLOOR_GUARD, KINDS
 from nclone_env.jit import kernel
-from nclone_env.kinds import FLOOR_GUARD, KINDS
 from nclone_env.level import HORIZONTAL
 from nclone_env.sim.cells import empty_column, half_cell, refresh, tile_edge
 from nclone_env.sim.ninja import is_targetable, kill, meets

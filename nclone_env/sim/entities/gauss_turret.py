@@ -8,8 +8,8 @@ Evidence: two sources for the predecessor, converted from 40 to 60 frames per se
 
 import math
 
+from nclone_env.game import GAUSS_TURRET, KINDS
 from nclone_env.jit import kernel
-from nclone_env.kinds import GAUSS_TURRET, KINDS
 from nclone_env.sim.geometry import unit
 from nclone_env.sim.ninja import kill, meets
 from nclone_env.sim.query import AIM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, TO_THE_WALL, sees, shot

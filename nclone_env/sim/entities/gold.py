@@ -1,8 +1,7 @@
 """Gold: collected once (physics 02, section 6.2)."""
 
-from nclone_env.constants import CELEBRATING
+from nclone_env.game import CELEBRATING, GOLD, KINDS
 from nclone_env.jit import kernel
-from nclone_env.kinds import GOLD, KINDS
 from nclone_env.sim.ninja import touches
 
 _PRESENT, _TAKEN = KINDS[GOLD].states.values()

@@ -2,9 +2,8 @@
 
 import math
 
-from nclone_env.constants import DYING, FACING_X, FACING_Y, FALL_GRAVITY, FALLING, JUMPING, RADIUS
+from nclone_env.game import DYING, FACING_X, FACING_Y, FALL_GRAVITY, FALLING, JUMPING, KINDS, LAUNCH_PAD, RADIUS
 from nclone_env.jit import kernel
-from nclone_env.kinds import KINDS, LAUNCH_PAD
 from nclone_env.sim.ninja import FLOORS, meets
 
 _RADIUS = KINDS[LAUNCH_PAD].radii[0]

@@ -1,8 +1,7 @@
 """Mines and toggle mines (physics 02, section 6.1). Toggle mines start safe."""
 
-from nclone_env.constants import DEAD, DISABLED
+from nclone_env.game import DEAD, DISABLED, KINDS, MINE
 from nclone_env.jit import kernel
-from nclone_env.kinds import KINDS, MINE
 from nclone_env.sim.ninja import kill, meets
 
 ARMED, SAFE, STEPPED_ON = KINDS[MINE].states.values()

@@ -1,6 +1,6 @@
 """One-way platforms (physics 02, section 6.10). The state is unused."""
 
-from nclone_env.constants import FACING_X, FACING_Y, RADIUS
+from nclone_env.game import FACING_X, FACING_Y, RADIUS
 from nclone_env.jit import kernel
 
 _INWARD_LIMIT, _OUTWARD_LIMIT = 21.0, 17.1  # lateral reach, by whether the ninja moves towards the middle

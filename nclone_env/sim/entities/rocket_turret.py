@@ -10,8 +10,8 @@ the ninja fly straight on (rule R1) by one source; no recording.
 
 import math
 
+from nclone_env.game import KINDS, ROCKET_TURRET
 from nclone_env.jit import kernel
-from nclone_env.kinds import KINDS, ROCKET_TURRET
 from nclone_env.sim.cells import cell_of, enter, refresh
 from nclone_env.sim.geometry import lesser, unit
 from nclone_env.sim.ninja import is_targetable, kill, meets

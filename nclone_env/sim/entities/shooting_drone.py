@@ -11,8 +11,8 @@ the frames of the phase, or those since the last shot.
 Evidence: two ports of the predecessor, rescaled from 40 to 60 frames a second. No recording contains one.
 """
 
+from nclone_env.game import KINDS, LASER_DRONE
 from nclone_env.jit import kernel
-from nclone_env.kinds import KINDS, LASER_DRONE
 from nclone_env.sim.entities.drone import HEADING, HEADING_X, HEADING_Y, NODE_X, NODE_Y, patrol
 from nclone_env.sim.geometry import unit
 from nclone_env.sim.ninja import is_targetable, kill

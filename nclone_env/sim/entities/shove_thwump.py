@@ -4,8 +4,8 @@ The state is a phase, plus a bit while the ninja holds the block. ``a`` and ``b`
 the block to the ninja that pressed it.
 """
 
+from nclone_env.game import KINDS, SHOVE_THWUMP
 from nclone_env.jit import kernel
-from nclone_env.kinds import KINDS, SHOVE_THWUMP
 from nclone_env.sim.cells import empty_line, half_cell, refresh
 from nclone_env.sim.geometry import square_penetration
 from nclone_env.sim.ninja import kill, touches

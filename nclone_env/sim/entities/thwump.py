@@ -1,7 +1,7 @@
 """Thwumps (physics 02, section 6.17; physics 03, section 14, rule S2)."""
 
+from nclone_env.game import KINDS, THWUMP
 from nclone_env.jit import kernel
-from nclone_env.kinds import KINDS, THWUMP
 from nclone_env.sim.cells import empty_line, half_cell, refresh
 from nclone_env.sim.geometry import disc_meets_segment, square_penetration
 from nclone_env.sim.ninja import is_targetable, kill

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from nclone_env.actions import NUM_ACTIONS
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.network.sampling import sample_actions
 from nclone_env.train.network.torch_network import most_probable

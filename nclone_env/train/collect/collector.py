@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.actions import NUM_ACTIONS
 from nclone_env.env import Buffers
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.jit import kernel
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.collect.environments import VectorEnvironment
 from nclone_env.train.collect.episodes import EpisodeLog
 from nclone_env.train.collect.rollout import RolloutColumns

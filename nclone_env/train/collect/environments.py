@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory import MemoryNode
 
 
 class VectorEnvironment(Protocol):

@@ -7,7 +7,7 @@ import numpy as np
 
 from nclone_env.env import WON, reserve
 from nclone_env.jit import kernel
-from nclone_env.memory_tree import MemoryNode, arrays_node
+from nclone_env.memory import MemoryNode, arrays_node
 
 FINISHED = np.dtype([("total", "f8"), ("frames", "i4"), ("level", "i4"), ("start", "i4"), ("success", "?")], align=True)
 """A finished episode: undiscounted return, simulated frames, index of its level, number of the start state in which it

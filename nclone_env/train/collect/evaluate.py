@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
-from nclone_env.options import check_integer
+from nclone_env.errors import check_integer
+from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.train.collect.acting import chosen_actions, one_thread_per_call, policy_logits
 from nclone_env.train.collect.environments import (
     Choose,

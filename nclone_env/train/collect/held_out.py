@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.env import Job, Workers
-from nclone_env.memory_tree import MemoryNode, array_group, merged
+from nclone_env.memory import MemoryNode, array_group, merged
 from nclone_env.train.collect.acting import chosen_actions
 from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
 from nclone_env.train.network.protocols import Actor

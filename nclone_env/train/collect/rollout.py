@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.collect.environments import stacked_shape
 from nclone_env.train.network.arrays import LearningFields
 from nclone_env.train.network.device import host_zeros

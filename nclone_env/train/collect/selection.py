@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory import MemoryNode
 from nclone_env.train.collect.environments import VectorEnvironment
 from nclone_env.train.levels.curriculum import BackwardStarts, LevelCurriculum
 from nclone_env.train.levels.solutions import StartStates

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nclone_env.jit import numeric_kernel
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory import MemoryNode, array_group
 
 _BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-5
 

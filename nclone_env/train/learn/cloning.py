@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from nclone_env.actions import NUM_ACTIONS
 from nclone_env.errors import TrajectoryError
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.train.learn.adam import Adam
 from nclone_env.train.learn.episode_data import EpisodeData
 from nclone_env.train.learn.trajectories import TrajectoryBuffer

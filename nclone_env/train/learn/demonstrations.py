@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.actions import ACTION_OF_INPUT, INPUT_OF_ACTION, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.config import EnvironmentConfig
-from nclone_env.constants import CELEBRATING, DEAD, DYING
 from nclone_env.env import WON, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError
+from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, DYING, INPUT_OF_ACTION, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.level import Level, LevelSource, known_solutions, load_level, resolve
 from nclone_env.replay import load_any_recording
 from nclone_env.sim import Frames, Session

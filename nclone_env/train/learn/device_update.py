@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env.memory_tree import MemoryNode, array_group, array_node
+from nclone_env.memory import MemoryNode, array_group, array_node
 from nclone_env.train.collect.rollout import NOT_STACKED, RolloutStorage, stacked_rows
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.adam import Adam, descend

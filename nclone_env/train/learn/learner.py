@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 
 from nclone_env.env import Workers
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory import MemoryNode
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic, FlatParameters

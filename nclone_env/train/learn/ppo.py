@@ -4,7 +4,7 @@ import numpy as np
 
 from nclone_env.env import Job, Workers
 from nclone_env.jit import kernel
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory import MemoryNode, array_group
 from nclone_env.sim import splitmix
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig

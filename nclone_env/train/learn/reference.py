@@ -5,10 +5,10 @@ import copy
 import numpy as np
 import torch
 
-from nclone_env.actions import NUM_ACTIONS
 from nclone_env.env import Job, Workers
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.jit import numeric_kernel
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.network.mlp import make_network
 from nclone_env.train.network.policy import ActorCritic, FlatParameters

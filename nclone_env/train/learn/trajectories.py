@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory import MemoryNode
 from nclone_env.train.collect.environments import stacked_shape
 from nclone_env.train.learn.episode_data import (
     OPTIONAL,

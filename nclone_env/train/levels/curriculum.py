@@ -23,9 +23,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from nclone_env.errors import ConfigError
-from nclone_env.memory_tree import MemoryNode, array_group
-from nclone_env.options import check_integer
+from nclone_env.errors import ConfigError, check_integer
+from nclone_env.memory import MemoryNode, array_group
 
 _STRETCH = 0.1
 """The t of f: a success rate of t is stretched to about one half."""

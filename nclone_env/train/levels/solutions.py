@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.actions import ACTION_OF_INPUT
 from nclone_env.config import EnvironmentConfig, ObservationConfig
-from nclone_env.constants import CELEBRATING, INPUT_SUICIDE
 from nclone_env.env import OUTCOMES, NPlusPlusVectorEnv, playable_levels
-from nclone_env.errors import ConfigError, InputsError
+from nclone_env.errors import ConfigError, InputsError, check_integer
+from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, INPUT_SUICIDE
 from nclone_env.level import (
     Arrays,
     Layout,
@@ -34,11 +33,9 @@ from nclone_env.level import (
     mirrored_inputs,
     pack,
 )
-from nclone_env.options import check_integer
 from nclone_env.plan import smooth, solve
 from nclone_env.replay import Recording, load_any_recording
-from nclone_env.sim import check_inputs
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim import check_inputs, simulate
 from nclone_env.train.hooks import SILENT, Hooks
 
 KNOWN = "known"

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from nclone_env.errors import ConfigError
-from nclone_env.kinds import KINDS
+from nclone_env.game import KINDS
 from nclone_env.train.network.encoder_kernels import ENTITY_UNITS, GRID_FEATURES
 from nclone_env.train.network.picture_kernels import PATCH
 

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nclone_env.actions import NUM_ACTIONS
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.jit import specialised
-from nclone_env.memory_tree import MemoryNode, arrays_node
+from nclone_env.memory import MemoryNode, arrays_node
 from nclone_env.train.network import mlp_kernels as kernels
 from nclone_env.train.network.arrays import (
     EntityScratch,

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nclone_env.actions import NUM_ACTIONS
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.encoders import Encoder, make_encoders
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 from torch import Tensor
 
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.memory import MemoryNode
 from nclone_env.train.network.arrays import LearningFields, LossScaling
 
 

@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nclone_env.actions import NUM_ACTIONS
 from nclone_env.errors import ActionError
-from nclone_env.memory_tree import MemoryNode, array_group
+from nclone_env.game import NUM_ACTIONS
+from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
 from nclone_env.train.network.mlp_kernels import REFERENCE_KL

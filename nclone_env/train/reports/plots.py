@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nclone_env._files import fill_file
-from nclone_env._optional import optional_module
+from nclone_env.errors import optional_module
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.reports.comparison import RunGroup, shown
 

@@ -6,9 +6,9 @@ from contextlib import closing
 
 import numpy as np
 
-from nclone_env.actions import INPUT_OF_ACTION
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import NPlusPlusEnv, playable_levels
+from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.level import Level
 from nclone_env.replay import WatchedRun
 from nclone_env.train.collect.evaluate import LevelResult, Mode, chooser

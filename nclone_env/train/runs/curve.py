@@ -13,7 +13,7 @@ import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from nclone_env._files import fill_file, naming
-from nclone_env.memory_tree import MemoryNode, arrays_node
+from nclone_env.memory import MemoryNode, arrays_node
 
 Row = dict[str, float]
 """A row of the learning curve: column name to value."""

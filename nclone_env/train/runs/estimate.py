@@ -8,8 +8,8 @@ import torch
 
 from nclone_env.errors import MemoryLimitError
 from nclone_env.level import LevelSource, everything
-from nclone_env.memory_limit import check_fits
-from nclone_env.memory_tree import MemoryNode
+from nclone_env.machine import check_fits
+from nclone_env.memory import MemoryNode
 from nclone_env.train.collect.acting import one_thread_per_call
 from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import (

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.errors import ConfigError, did_you_mean, shortened
-from nclone_env.options import check_integer
+from nclone_env.errors import ConfigError, check_integer, did_you_mean, shortened
 from nclone_env.train.collect.acting import chosen_actions, policy_logits
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic

@@ -9,8 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nclone_env._optional import optional_module
-from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, shortened
+from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, optional_module, shortened
 
 if TYPE_CHECKING:
     from nclone_env.train.runs.policy import Policy

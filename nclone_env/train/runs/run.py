@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from nclone_env.actions import NUM_ACTIONS
 from nclone_env.config import EnvironmentConfig
-from nclone_env.cores import available_cores
 from nclone_env.env import Job, Workers
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.level import LevelSource, load_levels
-from nclone_env.memory_tree import MemoryNode, merged
+from nclone_env.machine import available_cores
+from nclone_env.memory import MemoryNode, merged
 from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, observation_shapes
 from nclone_env.train.collect.episodes import EpisodeStatistics

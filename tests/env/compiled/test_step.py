@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env import NPlusPlusEnv, RewardConfig, simulate
-from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError
-from nclone_env.kinds import EXIT, EXIT_SWITCH, GOLD
+from nclone_env.game import CELEBRATING, EXIT, EXIT_SWITCH, GOLD, INPUT_OF_ACTION
 from nclone_env.level.build import build_level
 from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import compile_level

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nclone_env.constants import MAX_TILE
 from nclone_env.errors import LevelFormatError
-from nclone_env.kinds import KINDS
+from nclone_env.game import KINDS, MAX_TILE
 from nclone_env.level.formats.lines import TILE_CHARACTERS, TILES, format_entity, parse_entities
 from nclone_env.level.formats.text import KEYS, format_text, parse_text
 from nclone_env.level.level import Record

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nclone_env.constants import FACING_X, FACING_Y
+from nclone_env.game import FACING_X, FACING_Y
 from nclone_env.level.compile import ENTITY
 from nclone_env.level.routes.lattice import (
     HALF_DOOR,

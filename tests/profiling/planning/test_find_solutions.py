@@ -1,6 +1,6 @@
 """A solution ends with the win."""
 
-from nclone_env.actions import INPUT_OF_ACTION
+from nclone_env.game import INPUT_OF_ACTION
 from profiling.planning import find_solutions
 
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.game import CELEBRATING, DEAD
 from nclone_env.level.build import build_room
 from nclone_env.level.level_set import pack
 from nclone_env.sim.entities.evil_ninja import ACTIVE, CHARGING, TOUCHED, WAITING
 from nclone_env.sim.session import Session
-from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import make_worlds
+from nclone_env.sim.trajectory import simulate
 
 from ..bases import LEFT, RIGHT
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.game import CELEBRATING, DEAD
 from nclone_env.level.build import build_level
 from nclone_env.sim.entities.gauss_turret import AIM_X, AIM_Y, AIMING, IDLE, RECOVERING, WARNING
 

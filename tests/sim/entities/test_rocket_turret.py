@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.constants import CELEBRATING, DEAD
+from nclone_env.game import CELEBRATING, DEAD
 from nclone_env.level.build import build_level
 from nclone_env.sim.entities.rocket_turret import DIRECTION_X, FLYING, IDLE, SPEEDS, WARNING
 from nclone_env.sim.state import NO_CELL

@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from nclone_env.constants import DEAD, DYING, JUMPING
-from nclone_env.kinds import CHAINGUN_DRONE, LASER_DRONE, kind_name
+from nclone_env.game import CHAINGUN_DRONE, DEAD, DYING, JUMPING, LASER_DRONE, kind_name
 from nclone_env.level.build import build_level, build_room
 from nclone_env.sim.entities.drone import HEADING, NODE_Y
 from nclone_env.sim.entities.shooting_drone import AIM_X, AIM_Y, FIRING, PATROL, PHASE, RECOVERING, SHOT, WARNING, swept
 from nclone_env.sim.geometry import unit
-from nclone_env.sim.simulate import simulate
 from nclone_env.sim.state import NO_CELL
+from nclone_env.sim.trajectory import simulate
 
 from ..fixed import FixedNinja
 

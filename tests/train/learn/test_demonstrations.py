@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 
-from nclone_env.actions import INPUT_OF_ACTION
-from nclone_env.constants import CELEBRATING
 from nclone_env.errors import ConfigError, RecordingError, UnknownLevelError
+from nclone_env.game import CELEBRATING, INPUT_OF_ACTION
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.demonstrations import (
     demonstrate,

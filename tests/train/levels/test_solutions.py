@@ -8,10 +8,10 @@ import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import EnvironmentConfig, ObservationConfig
-from nclone_env.constants import CELEBRATING, INPUT_RIGHT
 from nclone_env.env.compiled.records import PLAYING, WON
 from nclone_env.env.levels import playable_levels
 from nclone_env.errors import ConfigError, InputsError, UnknownLevelError
+from nclone_env.game import CELEBRATING, INPUT_RIGHT
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.catalog import levels_folder
 from nclone_env.level.level import Level
@@ -21,7 +21,7 @@ from nclone_env.level.mirror import mirrored
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.solver import solve
 from nclone_env.replay.recording import Recording
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels.curriculum import BackwardStarts
 from nclone_env.train.levels.solutions import (

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from nclone_env.cli.app import main
-from nclone_env.constants import CELEBRATING, INPUT_RIGHT
 from nclone_env.errors import CheckpointError, ConfigError
+from nclone_env.game import CELEBRATING, INPUT_RIGHT
 from nclone_env.generate.families import DEFAULT_FAMILIES, FAMILY_NAMES
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import generate_level
@@ -21,7 +21,7 @@ from nclone_env.level import library
 from nclone_env.level.build import build_room
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level, load_levels
-from nclone_env.sim.simulate import simulate
+from nclone_env.sim.trajectory import simulate
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels import sources, stream

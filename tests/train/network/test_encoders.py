@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig, RenderConfig
 from nclone_env.errors import ConfigError
-from nclone_env.kinds import KINDS
+from nclone_env.game import KINDS
 from nclone_env.obs.spec import ENTITY_STATE, observation_specs
 from nclone_env.train.network.encoders import EntityEncoder, GridEncoder, PictureEncoder, make_encoders
 from nclone_env.train.network.policy import ActorCritic

@@ -5,7 +5,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from nclone_env.kinds import KINDS
+from nclone_env.game import KINDS
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.network.arrays import LossScaling
 from nclone_env.train.network.mlp import MLP, covers

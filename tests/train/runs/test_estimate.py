@@ -61,7 +61,7 @@ def test_estimate_grows_with_every_size(tmp_path):
 
 def test_a_run_that_does_not_fit_is_refused(monkeypatch):
     check_memory(TrainConfig.of(**SMALL))
-    monkeypatch.setattr("nclone_env.memory_limit.available_bytes", lambda: 1_000_000)
+    monkeypatch.setattr("nclone_env.machine.available_bytes", lambda: 1_000_000)
     with pytest.raises(MemoryLimitError, match=r"num_envs: 256 need .* at most [0-9]+ fit"):
         check_memory(TrainConfig())
 

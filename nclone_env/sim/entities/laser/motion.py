@@ -17,9 +17,8 @@ bouncing laser also the steps from one turn to the next and those since the last
 
 import math
 
-from nclone_env.constants import ARC_RADIUS
+from nclone_env.game import ARC_RADIUS, KINDS, LASER_TURRET
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.kinds import KINDS, LASER_TURRET
 from nclone_env.level import DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.geometry import greater, lesser
 from nclone_env.sim.query import closest_on, is_absent

@@ -11,7 +11,7 @@ recording; the width of the beam, the rate at outer corners and that of the beam
 
 import math
 
-from nclone_env.constants import ARC_RADIUS, FACING_X, FACING_Y, ROWS
+from nclone_env.game import ARC_RADIUS, FACING_X, FACING_Y, ROWS
 from nclone_env.jit import called_kernel, kernel, local_f64
 from nclone_env.level import CONVEX, DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.entities.laser.motion import (

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from nclone_env.constants import DEAD
+from nclone_env.game import DEAD
 from nclone_env.level.build import build_level
 from nclone_env.sim.entities.laser.motion import (
     _INSIDE,

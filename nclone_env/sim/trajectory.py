@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nclone_env.kinds import KINDS
+from nclone_env.game import KINDS
 from nclone_env.level import Level, LevelSet, LevelSource, RawLevel, load_level, pack
-from nclone_env.memory_limit import check_fits
+from nclone_env.machine import check_fits
 from nclone_env.sim.session import Frames, Session, check_inputs
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """One frame of one world, and the start of a world (physics 01, sections 4 and 5)."""
 
-from nclone_env.constants import (
+from nclone_env.game import (
     DEAD,
     DISABLED,
     FALL_GRAVITY,
@@ -8,10 +8,11 @@ from nclone_env.constants import (
     INPUT_LEFT,
     INPUT_RIGHT,
     INPUT_SUICIDE,
+    KINDS,
     REGULAR_DRAG,
+    bits,
 )
 from nclone_env.jit import kernel, local_f64
-from nclone_env.kinds import KINDS, bits
 from nclone_env.sim import dispatch
 from nclone_env.sim.cells import cell_of
 from nclone_env.sim.ninja import CONTACT_SLOTS, kill, think, turn

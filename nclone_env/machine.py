@@ -1,7 +1,8 @@
-"""The memory available to this process, and the check that something fits before it is allocated."""
+"""What this process has of the machine: processor cores and memory, and the check that something fits into it."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from nclone_env._table import format_bytes
@@ -17,6 +18,11 @@ _STATUS = Path("/proc/self/status")
 _CGROUP = Path("/sys/fs/cgroup")
 _LIMITS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
 """Files of the limit and of the usage, in cgroups of version 2 and of version 1."""
+
+
+def available_cores() -> int:
+    """Return the number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def available_bytes() -> int | None:

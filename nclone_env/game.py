@@ -1,13 +1,97 @@
-"""Every kind of entity: one row each, from which file formats, simulator, observations and pictures derive their facts.
+"""The game in numbers: the world and the ninja, inputs and actions, and every kind of entity.
 
-To add a kind, add its name to the list of numbers and its row to :data:`KINDS`; CONTRIBUTING.md names the other files.
-Numbers and rules are those of physics 02, section 3, and of physics 03; radii are those of physics 02, section 11.
+Each number has the section of the physics specification it comes from: physics 01 covers the world and the ninja,
+physics 02 and 03 the entities. Decimal literals are exact to the printed digit: several are deliberately one unit in
+the last place below the obvious fraction (physics 01, section 1).
+
+File formats, simulator, observations and pictures derive their facts about entities from one table. To add a kind, add
+its name to the list of numbers and its row to :data:`KINDS`; CONTRIBUTING.md names the other files. Numbers and rules
+are those of physics 02, section 3, and of physics 03; radii are those of physics 02, section 11.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
+from enum import IntEnum
+
+# World (physics 01, section 2.1), pixels and cells.
+TILE_COLUMNS, TILE_ROWS = 42, 23
+COLUMNS, ROWS = 44, 25  # with the ring of full blocks around the playable level
+CELLS = COLUMNS * ROWS
+CELL_SIZE = 24.0
+HALF_CELL = 12.0
+WORLD_WIDTH, WORLD_HEIGHT = 1056, 600
+MAP_UNIT = 6.0  # pixels per unit of a coordinate byte
+MAX_TILE = 37
+
+# Ninja (physics 01, section 1), pixels and frames.
+FALL_GRAVITY = 0.06666666666666665
+JUMP_GRAVITY = 0.01111111111111111
+GROUND_ACCELERATION = 0.06666666666666665
+AIR_ACCELERATION = 0.04444444444444444
+REGULAR_DRAG = 0.9933221725495059  # 0.99 ** (2 / 3)
+SLOW_DRAG = 0.8617738760127536  # 0.80 ** (2 / 3)
+GROUND_FRICTION = 0.9459290248857720  # 0.92 ** (2 / 3)
+SLOW_GROUND_FRICTION = 0.8617738760127536  # 0.80 ** (2 / 3)
+WALL_FRICTION = 0.9113380468927672  # 0.87 ** (2 / 3)
+MAX_HORIZONTAL_SPEED = 3.333333333333333
+MAX_JUMP_DURATION = 45
+MAX_IMPACT = 6.0
+RADIUS = 10.0
+SWEEP_RADIUS = RADIUS * 0.5
+WALL_REACH = RADIUS + 0.1
+ARC_RADIUS = 24.0
+
+FRAMES_PER_SECOND = 60
+
+# Ninja states (physics 01, section 5).
+IMMOBILE, RUNNING, SLIDING, JUMPING, FALLING, WALL_SLIDING, DEAD, DYING, CELEBRATING, DISABLED = range(10)
+
+EVIL_DELAY = 120  # frames from one evil ninja to the next (physics 03, section 12)
+
+# Unit vectors of the eight orientations, clockwise from right (physics 02, section 4.6).
+DIAGONAL = 0.7071067811865476
+FACING_X = (1.0, DIAGONAL, 0.0, -DIAGONAL, -1.0, -DIAGONAL, 0.0, DIAGONAL)
+FACING_Y = (0.0, DIAGONAL, 1.0, DIAGONAL, 0.0, -DIAGONAL, -1.0, -DIAGONAL)
+
+# Input byte (physics 01, section 14.4).
+INPUT_JUMP, INPUT_RIGHT, INPUT_LEFT, INPUT_SUICIDE = 1, 2, 4, 8
+
+
+class Action(IntEnum):
+    """The actions of the ``discrete`` space: 3 * jump + direction."""
+
+    NONE = 0
+    LEFT = 1
+    RIGHT = 2
+    JUMP = 3
+    JUMP_LEFT = 4
+    JUMP_RIGHT = 5
+
+
+NUM_ACTIONS = len(Action)
+
+DIRECTION_INPUTS = (0, INPUT_LEFT, INPUT_RIGHT)
+"""Input byte of each direction: none, left, right."""
+JUMP_INPUTS = (0, INPUT_JUMP)
+"""Input byte without and with jump."""
+NUM_DIRECTIONS = len(DIRECTION_INPUTS)
+KEYS = {
+    **dict.fromkeys(("left", "a"), INPUT_LEFT),
+    **dict.fromkeys(("right", "d"), INPUT_RIGHT),
+    **dict.fromkeys(("space", "z", "up", "w"), INPUT_JUMP),
+}
+"""Input bit of each key that moves the ninja, by its name in pygame."""
+
+INPUT_OF_ACTION = tuple(jump | direction for jump in JUMP_INPUTS for direction in DIRECTION_INPUTS)
+"""Input byte of the simulator for each :class:`Action`."""
+
+ACTION_OF_INPUT = tuple(
+    INPUT_OF_ACTION.index(code & ~INPUT_RIGHT if code & INPUT_LEFT else code)
+    for code in range(1 + (INPUT_JUMP | INPUT_RIGHT | INPUT_LEFT))
+)
+"""Action of each input byte 0..7; left wins over right."""
 
 # The number of each kind, the type byte of a record in every file format.
 # fmt: off

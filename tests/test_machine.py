@@ -6,15 +6,15 @@ import sys
 import numpy as np
 import pytest
 
-from nclone_env import NPlusPlusVectorEnv, memory_limit
+from nclone_env import NPlusPlusVectorEnv, machine
 from nclone_env.errors import MemoryLimitError
-from nclone_env.memory_limit import available_bytes, check_address_space, check_fits
+from nclone_env.machine import available_bytes, check_address_space, check_fits
 
 
 def test_the_least_of_machine_and_cgroup_is_available(tmp_path, monkeypatch):
     (tmp_path / "meminfo").write_text("MemTotal: 8000 kB\nMemAvailable: 6000 kB\n")
-    monkeypatch.setattr(memory_limit, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory_limit, "_CGROUP", tmp_path)
+    monkeypatch.setattr(machine, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(machine, "_CGROUP", tmp_path)
     assert available_bytes() == 6000 * 1024
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "memory.current").write_text("1000\n")
@@ -28,8 +28,8 @@ def test_the_least_of_machine_and_cgroup_is_available(tmp_path, monkeypatch):
 
 
 def test_a_limit_of_addresses_counts_as_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("nclone_env.memory_limit.resource.getrlimit", lambda kind: (10**9, 10**9))
-    monkeypatch.setattr(memory_limit, "_STATUS", tmp_path / "status")
+    monkeypatch.setattr("nclone_env.machine.resource.getrlimit", lambda kind: (10**9, 10**9))
+    monkeypatch.setattr(machine, "_STATUS", tmp_path / "status")
     (tmp_path / "status").write_text("VmPeak: 900000 kB\nVmSize: 500000 kB\n")
     assert available_bytes() == 10**9 - 500_000 * 1024
     with pytest.raises(
@@ -67,7 +67,7 @@ def test_too_many_environments_are_refused_before_they_are_allocated():
 
 
 def test_environments_that_fit_are_made(monkeypatch):
-    monkeypatch.setattr("nclone_env.memory_limit.available_bytes", lambda: 3 * 49_500)
+    monkeypatch.setattr("nclone_env.machine.available_bytes", lambda: 3 * 49_500)
     envs = NPlusPlusVectorEnv(num_envs=3)
     envs.reset(seed=0)
     envs.step(np.zeros(3, np.int64))

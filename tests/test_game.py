@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nclone_env.kinds import (
+from nclone_env.game import (
     DOOR_SWITCHES,
     KINDS,
     MOVER,
@@ -38,7 +38,7 @@ def names(kinds):
 def test_rows_are_in_the_order_of_their_numbers_and_names_are_unique():
     assert [kind.number for kind in KINDS] == list(range(len(KINDS)))
     assert len(set(names(KINDS))) == len(KINDS)
-    module = importlib.import_module("nclone_env.kinds")
+    module = importlib.import_module("nclone_env.game")
     assert all(getattr(module, kind.name.upper()) == kind.number for kind in KINDS)
     assert (kind_name(6), kind_name(len(KINDS)), kind_name(255)) == ("locked_door", f"type_{len(KINDS)}", "type_255")
 
@@ -225,7 +225,7 @@ def field_names():
 def test_only_the_file_of_a_kind_reads_the_fields_of_its_mover():
     fields = field_names()
     assert {"AIM_X", "NODE_Y", "BEAM_ANGLE", "TOUCH_FRAME"} <= fields
-    owners = {PACKAGE / "sim" / "tick.py", *(PACKAGE / "sim" / "entities").rglob("*.py")}
+    owners = {PACKAGE / "sim" / "frame.py", *(PACKAGE / "sim" / "entities").rglob("*.py")}
     strangers = []
     for path in set(SOURCES) - owners:
         for node in ast.walk(ast.parse(path.read_text())):

@@ -9,7 +9,7 @@ from nclone_env.level.build import build_room
 from nclone_env.level.compile import compile_level
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.load import load_level
-from nclone_env.sim.simulate import Trajectory, simulate
+from nclone_env.sim.trajectory import Trajectory, simulate
 
 from .bases import FLOOR_Y, JUMP, LEFT, RIGHT
 
