@@ -5,8 +5,6 @@ else is imported when a public name is first used. Kernels are compiled on first
 ``nclone-env warmup``.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

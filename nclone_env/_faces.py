@@ -1,7 +1,5 @@
 """Faces of rooms: the names that others import from a package, each loaded from its module on first use."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import sys

@@ -11,8 +11,6 @@ Locks are held until they are released, and at the latest until the process ends
 there is ``fcntl``, of ``LockFileEx`` on Windows. On file systems without locks every lock is free.
 """
 
-from __future__ import annotations
-
 import csv
 import ctypes
 import errno

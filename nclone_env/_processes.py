@@ -4,8 +4,6 @@ The child of a ``Background`` is ``python -m`` with this module: ``multiprocessi
 Requests and answers are pickled, one after another: a function of the package with its arguments, and what it returned.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import select

@@ -1,7 +1,5 @@
 """Tables, bars of progress and numbers of bytes as text; every kernel is compiled again when it changes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

@@ -4,8 +4,6 @@ Each message names the argument, the expected and the actual value, and how to f
 :class:`NcloneError`.
 """
 
-from __future__ import annotations
-
 import difflib
 import importlib
 import math

@@ -9,8 +9,6 @@ its name to the list of numbers and its row to :data:`KINDS`; CONTRIBUTING.md na
 are those of physics 02, section 3, and of physics 03; radii are those of physics 02, section 11.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import IntEnum

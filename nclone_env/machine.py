@@ -1,7 +1,5 @@
 """What this process has of the machine: processor cores and memory, and the check that something fits into it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

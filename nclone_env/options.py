@@ -5,8 +5,6 @@ made. Its fields may be groups: classes of options themselves. The command line 
 such a tree by one word; :func:`flat` and :func:`from_flat` convert between the two.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial

@@ -3,8 +3,6 @@
 An error, also of files or of the output itself, is told in one line on stderr, or in none, and by the exit status.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -1,7 +1,5 @@
 """Arguments of the command line: classes of options, and whole numbers as people write them, 1e6 and 2_000_000."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses
 import inspect

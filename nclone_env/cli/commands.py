@@ -3,8 +3,6 @@
 Their modules are imported only if they are run, or their options are needed: all of them take most of a second.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any

@@ -1,7 +1,5 @@
 """``nclone-env compare``: training runs side by side."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``nclone-env data``: data sets for offline learning."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``nclone-env levels generate``: make levels, each with a recording that completes it."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import Counter

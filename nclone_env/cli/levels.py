@@ -1,7 +1,5 @@
 """``nclone-env levels``: list, show, validate and convert levels, and inspect the level cache."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path

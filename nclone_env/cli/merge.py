@@ -1,7 +1,5 @@
 """``nclone-env merge``: join the shards of a job."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tyro.conf import Positional

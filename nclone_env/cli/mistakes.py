@@ -1,7 +1,5 @@
 """Mistakes on the command line in one line each, as those that the package finds itself."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """What commands check before they write a file."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

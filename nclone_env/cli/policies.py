@@ -1,7 +1,5 @@
 """``nclone-env policies``: the policies that ship with the package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tyro.conf import Positional

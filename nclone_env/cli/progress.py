@@ -1,7 +1,5 @@
 """Progress of commands: a live line on a terminal, periodic lines otherwise."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time

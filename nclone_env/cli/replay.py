@@ -1,7 +1,5 @@
 """``nclone-env play`` and ``nclone-env replay``: play levels; record and verify runs, show and export them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``nclone-env solve``: search for inputs that complete levels."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import Counter

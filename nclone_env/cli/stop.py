@@ -1,7 +1,5 @@
 """Signals that ask a command to stop: the first one politely, the second one at once."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Checks of the arguments of environment calls: options, seeds, masks, indices, and the choice of levels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A range of environments of a batch that is stepped together, in the foreground or in the background."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 

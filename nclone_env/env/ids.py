@@ -3,8 +3,6 @@
 The package registers them when it is imported, by the names of the classes, so that this module must import neither.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -3,8 +3,6 @@
 Levels in play stay until their episodes are over.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig

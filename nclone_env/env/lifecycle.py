@@ -1,7 +1,5 @@
 """The life cycle of an environment: which calls are allowed before the first reset, after an end, after ``close``."""
 
-from __future__ import annotations
-
 import threading
 from enum import Enum, auto
 from typing import Any

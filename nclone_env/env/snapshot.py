@@ -17,8 +17,6 @@ The checksum detects damage. Of forged numbers, those that compiled code could n
 (``sim.plausible``); others make an impossible state, but a harmless one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import struct

@@ -1,7 +1,5 @@
 """Gymnasium spaces of observations and actions, and the check of the actions passed to ``step``."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A thread pool that runs kernels over ranges of environments; the kernels release the interpreter lock."""
 
-from __future__ import annotations
-
 import os
 import weakref
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The vector environment: many environments in one process, with access to the state of each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The steps of the vector environment: many environments in one process, advanced by one compiled call per chunk."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Static web sites that show levels and replay recordings in the browser."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face

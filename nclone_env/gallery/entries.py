@@ -1,7 +1,5 @@
 """Which levels a gallery shows, with their facts and the runs on them: from names and files to entries."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

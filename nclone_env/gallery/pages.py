@@ -3,8 +3,6 @@
 They are made from the templates in ``assets``. What comes from level files is text: it is escaped and never obeyed.
 """
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Writing a gallery: pages and pictures go to a hidden folder, which then takes the place of the old one."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence

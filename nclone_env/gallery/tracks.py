@@ -20,8 +20,6 @@ number 2k + 1 means that the next k + 1 frames change nothing, an even number 2z
 even, else -(z + 1) >> 1. After the last number nothing changes.
 """
 
-from __future__ import annotations
-
 import base64
 import math
 from collections.abc import Iterator

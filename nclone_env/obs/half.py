@@ -3,8 +3,6 @@
 Numba's CPU target cannot store float16. With words for float32 too, kernels are compiled once for both dtypes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.jit import kernel

@@ -4,8 +4,6 @@ A square is a quarter of a tile, so that four values give the direction of a slo
 Occupancy from 0 to 255 can be fed to a network directly; tile numbers are categories and cannot.
 """
 
-from __future__ import annotations
-
 import math
 
 from nclone_env.game import COLUMNS, HALF_CELL, KINDS, RADIUS, ROWS, bits

@@ -20,8 +20,6 @@ columns              content of a query
 So a level without such doors and with one exit has a single key.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ To add an observation: a name in ``config.ObservationName``, its arrays in :func
 ``env.compiled.observe.ExtraArrays`` with a writer called there, and a row in ``docs/environments/observations.md``.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections import namedtuple
 from dataclasses import dataclass

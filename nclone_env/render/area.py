@@ -1,7 +1,5 @@
 """Parts of the world that a picture shows: all of it, or what levels use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

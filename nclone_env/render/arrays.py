@@ -1,7 +1,5 @@
 """The arrays that kernels compose the grey pictures from. Nothing here needs OpenCV."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@ those pictures: equal appearances are drawn alike. A door is looked up under its
 the switch; sizes are those of physics 02, section 11.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The shared arrays behind the configured picture observations."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig

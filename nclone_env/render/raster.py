@@ -4,8 +4,6 @@ Glyphs are the grey tiles, and every appearance of an entity, a door or the ninj
 and ink of one, 24 x 24 pixels, are the source of its stamps at every resolution.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 

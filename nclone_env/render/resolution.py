@@ -4,8 +4,6 @@ A stamp holds alpha and ink (already multiplied by alpha); pixel b becomes ``rou
 which cannot overflow.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache

@@ -6,8 +6,6 @@ it. A :class:`Layer` is one paint filled into outlines by the even-odd rule, so 
 Later layers cover earlier ones.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ The sprite of an appearance has its number in the tables of the glyphs, so the n
 the grey pictures is also that of the sprite.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

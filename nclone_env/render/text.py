@@ -1,7 +1,5 @@
 """Text on colour pictures, in the font that OpenCV brings: bars along them, messages, tables and paths over them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import cv2

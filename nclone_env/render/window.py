@@ -1,7 +1,5 @@
 """A window that shows pictures, for ``render_mode="human"``. Needs pygame-ce."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections import deque

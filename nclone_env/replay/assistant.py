@@ -1,7 +1,5 @@
 """The planner beside a player: it searches in a thread while the window stays alive."""
 
-from __future__ import annotations
-
 import threading
 
 from nclone_env.errors import NcloneError

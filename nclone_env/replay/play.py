@@ -1,7 +1,5 @@
 """Play levels with the keyboard in a window. Requires pygame-ce."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Record the episodes of an environment."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

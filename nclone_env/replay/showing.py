@@ -1,7 +1,5 @@
 """Watch moving pictures in a window. Requires pygame-ce."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Iterable
 from contextlib import closing

@@ -5,8 +5,6 @@ bit 3, the ninja must die exactly in the frame of the last byte. Otherwise the p
 bit 3, frame a: the ninja must be alive after byte a - 1 and dead after byte a + 1. Frames are counted from 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A level while it is played, as people see it: the part that it uses, and a bar that tells how the run stands."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """Runs as moving pictures: one, or several at once in a grid."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence

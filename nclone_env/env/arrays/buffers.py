@@ -1,7 +1,5 @@
 """Arrays by name: allocation from specs, and the check of arrays provided by the caller."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Memory for the last observations of episodes that end in same-step mode: one row per episode that ended."""
 
-from __future__ import annotations
-
 import math
 import mmap
 import sys

@@ -1,7 +1,5 @@
 """Writes the configured observations of one environment into rows of the output arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Records of the compiled step: the state of an episode, the result of a step, its event, and the settings."""
 
-from __future__ import annotations
-
 import dataclasses
 from functools import lru_cache
 

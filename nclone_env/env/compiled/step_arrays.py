@@ -1,7 +1,5 @@
 """The arrays that one step reads and writes: the argument of the compiled step and of its callees."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

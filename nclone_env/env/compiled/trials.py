@@ -4,8 +4,6 @@ The mask is 0 for each action that has exactly the effect of an action with a lo
 its own: environments without these observations compile neither.
 """
 
-from __future__ import annotations
-
 import warnings
 from time import perf_counter
 from typing import Any
