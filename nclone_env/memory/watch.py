@@ -58,7 +58,7 @@ _MOST_APART = 1.15
 _FEW = 0.08  # of what is judged so far is the longest time between two snapshots by time
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER, _SEARCH_COST = 1.0, 5  # seconds, and whenever searches have taken less than a fifth of the time
-_SEARCH_AGAIN = 1.1  # times the seconds before a search
+_SEARCH_AGAIN = 1.25  # times the seconds before a search
 _LEAST_SEARCH, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.25, 1.0, 3.0
 _TRACED_FLOOR = 6 * 1024
 """Bytes by which traced memory may vary: the user's lines are added up, once Python's free lists are emptied."""
