@@ -12,7 +12,7 @@ from nclone_env.cli.app import main
 from nclone_env.cli.levels import convert_level, list_levels, show_level, validate_levels
 from nclone_env.cli.output import release_claims
 from nclone_env.errors import ConfigError, LevelFormatError, UnknownLevelError
-from nclone_env.level import reference
+from nclone_env.level import catalog
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.formats.reader import LevelFile
@@ -21,7 +21,7 @@ from nclone_env.level.level import RawLevel
 from nclone_env.render.area import WORLD
 from nclone_env.render.picture import encoded
 from nclone_env.render.text import BAR_HEIGHT
-from nclone_env.sim import simulate
+from nclone_env.sim import trajectory
 
 RECORDS = [(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0), (2, 70, 70, 0, 0)]
 PACKED = [(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0)]
@@ -53,7 +53,7 @@ def test_list_names_sets_levels_and_titles(tmp_path, monkeypatch, capsys, level)
     folder = tmp_path / "levels" / "walks"
     folder.mkdir(parents=True)
     (folder / "one.toml").write_text(level.read_text())
-    monkeypatch.setattr(reference, "_PACKAGE", tmp_path / "package")
+    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "package")
     assert list_levels() == 0
     assert capsys.readouterr().out.split() == ["walks", "(1", "level)", "walks/one", "small"]
 
@@ -190,7 +190,7 @@ def test_validate_warns_of_slow_levels(tmp_path, capsys, monkeypatch, level, sec
     crowd = np.array([*RECORDS, *[(25, 20 + i % 16 * 8, 20 + i // 16 * 4, 0, 0) for i in range(256)]], np.uint8)
     path, pieces = tmp_path / "slow.map", itertools.count()
     path.write_bytes(write_map(RawLevel(RAW.tiles, crowd)))
-    monkeypatch.setattr(simulate, "process_time", lambda: next(pieces) * seconds_a_piece)
+    monkeypatch.setattr(trajectory, "process_time", lambda: next(pieces) * seconds_a_piece)
     assert validate_levels((str(path), str(level))) == 0
     *warnings, total = capsys.readouterr().out.splitlines()
     text = f"warning: {path}: slow: {speed} frames/s by random play; levels of the game reach 75,000 and more"
