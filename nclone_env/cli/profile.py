@@ -1,7 +1,5 @@
 """``nclone-env profile``: where the memory and the time of environments, training runs and scripts go."""
 
-from __future__ import annotations
-
 import functools
 import re
 import sys

@@ -1,7 +1,5 @@
 """``nclone-env profile script``: a user's own program, run as the interpreter runs it."""
 
-from __future__ import annotations
-
 import _thread
 import os
 import sys

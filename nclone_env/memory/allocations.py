@@ -4,8 +4,6 @@ tracemalloc shows what is live; what a step allocates and frees again only a rec
 sees the allocations of native code, and its flame graph shows native frames.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import closing

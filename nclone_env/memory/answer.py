@@ -1,7 +1,5 @@
 """The summary of a report: the answer in a few lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from nclone_env.memory.growth import MIN_SNAPSHOTS

@@ -1,7 +1,5 @@
 """Comparison of two profiles, row by row."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

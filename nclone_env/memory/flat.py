@@ -1,7 +1,5 @@
 """Tests that memory does not grow: of any code and any environment, by the verdict of the profiler."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Garbage collection beside code that is judged: it takes little of the time, and leaves no garbage to be counted."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import time

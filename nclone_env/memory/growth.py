@@ -1,7 +1,5 @@
 """Growth of a quantity over the snapshots of a run, and the verdict that follows from it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What is judged of a run: the quantities over its snapshots, their growth, and until when the program went on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import takewhile
 

@@ -1,7 +1,5 @@
 """Who keeps memory: from sampled survivors of a line, through their referrers, to a name that a person knows."""
 
-from __future__ import annotations
-
 import contextvars
 import gc
 import sys

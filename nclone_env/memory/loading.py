@@ -1,7 +1,5 @@
 """When a program imports and compiles: seen from what its threads do now and then."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -4,8 +4,6 @@ tracemalloc sees no memory of native code. While every line is watched a program
 this begins only once native memory has been seen to grow, and ends after some thousand lines.
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 import time

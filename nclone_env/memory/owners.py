@@ -3,8 +3,6 @@
 Advice names the option to change, and the bytes that it saves on this run.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -8,8 +8,6 @@
 6. Allocations, on request: recorded by memray (``memory.allocations``).
 """
 
-from __future__ import annotations
-
 import cProfile
 import gc
 import marshal

@@ -7,8 +7,6 @@ The system commits a page when it is first written. What an owner reports is the
 the part of them in committed pages.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

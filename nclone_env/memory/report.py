@@ -1,7 +1,5 @@
 """Writing reports: text, JSON, a page of HTML, and the files of cProfile and memray; nothing is measured here."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Iterable

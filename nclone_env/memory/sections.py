@@ -1,7 +1,5 @@
 """The report as a list of sections, made from the statistics, the answer first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from nclone_env.memory.answer import article, per, rate, step_times, subject, summary

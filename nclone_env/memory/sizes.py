@@ -6,8 +6,6 @@ What any number of environments will take is computed from one and two of them. 
 one and of two is continued. What no owner reports, objects of Python and worker processes, is measured.
 """
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import sys

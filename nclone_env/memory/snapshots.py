@@ -1,7 +1,5 @@
 """Snapshots of the memory of a process, in a preallocated array: taking one keeps no new memory."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 Sizes are in bytes, rates in bytes per 1,000 steps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 

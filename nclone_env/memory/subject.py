@@ -1,7 +1,5 @@
 """What can be profiled: a target makes subjects of any size, a subject repeats steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Objects that were allocated at lines that grow, sampled among all objects of the process."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

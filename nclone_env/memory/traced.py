@@ -1,7 +1,5 @@
 """Memory traced by tracemalloc: totals at every snapshot, and source lines at some of them."""
 
-from __future__ import annotations
-
 import gc
 import os
 import site

@@ -3,8 +3,6 @@
 Worker processes that are not forked run this file on its own: it imports nothing of the package before it is asked.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import threading

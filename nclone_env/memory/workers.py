@@ -1,7 +1,5 @@
 """Lines of worker processes: each traces itself once its parent has seen the memory of workers grow."""
 
-from __future__ import annotations
-
 import gc
 import json
 import multiprocessing

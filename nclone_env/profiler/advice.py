@@ -1,7 +1,5 @@
 """What a configuration could do with less memory, computed from the tree of a run with it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing

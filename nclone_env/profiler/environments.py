@@ -1,7 +1,5 @@
 """Environments as targets of the profiler, in every form in which people run them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -4,8 +4,6 @@ The compiled step finishes one environment before it begins the next, so its pha
 slowing it down. Here each is run alone over all environments, from the same state and by the same kernels.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import time
 from collections.abc import Callable, Iterator

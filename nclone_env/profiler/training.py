@@ -1,7 +1,5 @@
 """Training runs as targets of the profiler: updates of one run."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
