@@ -54,7 +54,8 @@ def push(policy: Positional[Path], name: Positional[str]) -> int:
     require_training_extra()
     from nclone_env.train import load_policy, policy_file, push_policy
 
-    address = push_policy(policy_file(policy), load_policy(policy, levels=("first-steps",)), name)
+    loaded = load_policy(policy, levels=("first-steps",))
+    address = push_policy(policy_file(policy), loaded.config, loaded.checkpoint.counters.get("timesteps", 0), name)
     print(f"wrote {address}; watch it with: nclone-env watch {name}")
     return 0
 

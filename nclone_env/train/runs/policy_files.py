@@ -3,16 +3,12 @@
 A policy that ships with the package is a checkpoint without what only training needs, and a card.
 """
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, optional_module, shortened
-
-if TYPE_CHECKING:
-    from nclone_env.train.runs.policy import Policy
+from nclone_env.train.config import TrainConfig
 
 LATEST = "checkpoint.pt"
 """The latest checkpoint in the folder of a run, and that in a repository of the hub."""
@@ -105,20 +101,19 @@ def _hub_file(name: str) -> Path:
         raise CheckpointError(f"{name}: expected a policy on the hub, got: {shortened(str(error), 200)}") from error
 
 
-def push_policy(file: Path, policy: Policy, name: str) -> str:
-    """Put a policy, and the checkpoint that it was loaded from, on the hub with a card; return its address.
+def push_policy(file: Path, config: TrainConfig, timesteps: int, name: str) -> str:
+    """Put the checkpoint of a run, after so many timesteps, on the hub with a card; return its address.
 
     Raises:
         ConfigError: if the hub refuses.
     """
     hub, repository = _hub(name)
-    environment = policy.config.environment
     card = _CARD.format(
         name=name,
-        steps=policy.checkpoint.counters.get("timesteps", 0),
-        seed=policy.config.seed,
-        levels=", ".join(map(str, environment.levels)),
-        observations=", ".join(environment.observations),
+        steps=timesteps,
+        seed=config.seed,
+        levels=", ".join(map(str, config.environment.levels)),
+        observations=", ".join(config.environment.observations),
     )
     try:
         hub.create_repo(repository, exist_ok=True)
