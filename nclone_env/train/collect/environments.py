@@ -9,6 +9,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv
 from nclone_env.memory import MemoryNode
+from nclone_env.train.network.arrays import stacked_shape
 
 
 class VectorEnvironment(Protocol):
@@ -80,11 +81,6 @@ def observation_shapes(envs: VectorEnvironment, frame_stack: int = 1) -> dict[st
     """Return the shape of each observation of one environment by name, with stacks of ``frame_stack`` except masks."""
     boxes = envs.single_observation_space.spaces
     return {name: stacked_shape(name, box.shape, frame_stack) for name, box in boxes.items()}
-
-
-def stacked_shape(name: str, shape: tuple[int, ...], depth: int) -> tuple[int, ...]:
-    """Return the shape of a stack of an observation as the policy sees it; of masks it sees only the newest."""
-    return (depth, *shape) if depth > 1 and name != "action_mask" else tuple(shape)
 
 
 def observation_arrays(envs: VectorEnvironment) -> dict[str, np.ndarray]:

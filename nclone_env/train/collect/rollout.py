@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory import MemoryNode, array_group
-from nclone_env.train.collect.environments import stacked_shape
-from nclone_env.train.network.arrays import LearningFields
+from nclone_env.train.network.arrays import LearningFields, stacked_shape
 from nclone_env.train.network.device import host_zeros
 
 NOT_STACKED = ("action_mask",)

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory import MemoryNode
-from nclone_env.train.collect.environments import stacked_shape
 from nclone_env.train.learn.episode_data import (
     OPTIONAL,
     Block,
@@ -24,7 +23,7 @@ from nclone_env.train.learn.episode_data import (
     first_steps,
 )
 from nclone_env.train.learn.gae import estimate_episode_advantages
-from nclone_env.train.network.arrays import LearningFields
+from nclone_env.train.network.arrays import LearningFields, stacked_shape
 
 _WINDOW = 4096
 """Steps that are written together: on another device those of one transfer, gathered on the host."""

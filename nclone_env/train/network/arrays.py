@@ -148,3 +148,8 @@ class PictureScratch(NamedTuple):
     """(n * width,) for the width of the last layer: gradients in its inputs."""
     below: np.ndarray
     """(2, q * b * units) for the units of the first layer: gradients in the outputs of the others."""
+
+
+def stacked_shape(name: str, shape: tuple[int, ...], depth: int) -> tuple[int, ...]:
+    """Return the shape of a stack of an observation as the policy sees it; of masks it sees only the newest."""
+    return (depth, *shape) if depth > 1 and name != "action_mask" else tuple(shape)
