@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from nclone_env.memory.growth import MIN_SNAPSHOTS
-from nclone_env.memory.judged import judged_steps
+from nclone_env.memory.growth import MIN_SNAPSHOTS, judged_steps
 from nclone_env.memory.measurements import NATIVE, TIME_UNIT, WORKER
 from nclone_env.memory.section import Row, Section, format_bytes, format_seconds, location
 from nclone_env.memory.stats import Stats, culprits

@@ -99,18 +99,23 @@ def chosen(candidates: Iterable[Advice], owners: Sequence[OwnedNode]) -> tuple[A
 
 
 def copies(owners: Sequence[OwnedNode], name: str) -> Iterator[tuple[int, int]]:
-    """Yield (number of copies, bytes of all) of the arrays with a name, which pools write as ``name x 2``."""
+    """Yield (number of copies, bytes of all) of the arrays with a name."""
+    return ((count, size) for array, count, size in _pools(owners) if array == name)
+
+
+def _pools(owners: Sequence[OwnedNode]) -> Iterator[tuple[str, int, int]]:
+    """Yield (name, number of copies, bytes of all) of arrays, which pools write as ``name x 2``."""
     for node in owners:
         found = _COPIES.fullmatch(node.name)
-        if not node.shared_bytes and (node.name == name or (found and found[1] == name)):
-            yield int(found[2]) if found else 1, node.environment_bytes
+        if not node.shared_bytes:
+            yield found[1] if found else node.name, int(found[2]) if found else 1, node.environment_bytes
 
 
 def of_kept_results(owners: Sequence[OwnedNode]) -> Iterator[Advice]:
     """Yield advice on results of a vector environment that are alive at the same time, for any code."""
-    pools = [node for node in owners if _COPIES.fullmatch(node.name) and not node.shared_bytes]
-    kept = max((int(node.name.rpartition(" x ")[2]) for node in pools), default=0)
-    saved = sum(node.environment_bytes * (count - 1) // count for node in pools if (count := _count(node)))
+    pools = [(count, size) for _, count, size in _pools(owners)]
+    kept = max((count for count, _ in pools), default=0)
+    saved = sum(size * (count - 1) // count for count, size in pools if count)
     if kept > 1:
         yield Advice(
             "out=",
@@ -135,7 +140,3 @@ def of_kept_results(owners: Sequence[OwnedNode]) -> Iterator[Advice]:
             saved,
             f"num_groups=1 saves {format_bytes(saved)}: each group keeps outputs of its own besides those of all.",
         )
-
-
-def _count(node: OwnedNode) -> int:
-    return int(node.name.rpartition(" x ")[2])

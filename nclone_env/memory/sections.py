@@ -3,9 +3,16 @@
 from collections.abc import Iterator, Sequence
 
 from nclone_env.memory.answer import article, per, rate, step_times, subject, summary
-from nclone_env.memory.growth import STANDARD_ERRORS, WARM_UP_SHARE, Growth
-from nclone_env.memory.judged import judged_steps, series
-from nclone_env.memory.measurements import FIRST_STEPS, MADE, STEPS, AllocatingLine, FunctionTime, OwnedNode
+from nclone_env.memory.growth import STANDARD_ERRORS, Growth, judged_steps, series
+from nclone_env.memory.measurements import (
+    FIRST_STEPS,
+    MADE,
+    STEPS,
+    WARM_UP_SHARE,
+    AllocatingLine,
+    FunctionTime,
+    OwnedNode,
+)
 from nclone_env.memory.owners import folded, or_dash, owner_rows
 from nclone_env.memory.section import Chart, Line, Row, Section, chart, format_bytes, format_seconds, location
 from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats
@@ -195,30 +202,22 @@ def _phases(stats: Stats) -> Section:
 
 
 def _churn(stats: Stats) -> Section:
-    unit, columns = stats.measurements.unit, ("line", "blocks", "bytes")
     if stats.churn is None:
         return Section("", ())
-    steps = stats.churn.steps
-    rows = [
-        row
-        for line in stats.churn.lines
-        for row in _line_rows(line, f"{line.blocks / steps:,.2f}", format_bytes(line.allocated_bytes / steps))
-    ]
+    unit, steps = stats.measurements.unit, stats.churn.steps
     title = f"Allocations of {article(unit)}, freed again or not (memray, means of {steps:,} {unit}s)"
-    return Section(title, rows or [("none", "-", "-")], columns)
+    lines = stats.churn.lines
+    cells = [(f"{line.blocks / steps:,.2f}", format_bytes(line.allocated_bytes / steps)) for line in lines]
+    return Section(title, _line_rows(lines, cells), ("line", "blocks", "bytes"))
 
 
 def _largest(stats: Stats) -> Section:
     traced = stats.measurements.traced
     if not traced:
         return Section("", ())
-    rows = [
-        row
-        for line in stats.largest_lines
-        for row in _line_rows(line, format_bytes(line.live_bytes), f"{line.blocks:,}")
-    ]
     title = f"Largest lines at the end (tracemalloc: {format_bytes(traced[-1].traced_bytes)} in all)"
-    return Section(title, rows or [("none", "-", "-")], ("line", "live", "blocks"))
+    cells = [(format_bytes(line.live_bytes), f"{line.blocks:,}") for line in stats.largest_lines]
+    return Section(title, _line_rows(stats.largest_lines, cells), ("line", "live", "blocks"))
 
 
 def _grown(stats: Stats) -> Section:
@@ -239,13 +238,19 @@ def _grown_rows(line: GrownLine, rate: str, error: str) -> Iterator[Row]:
         yield (f"  kept by {line.keeper}",)
     if line.behind:
         yield (f"  in {location(line.behind)}",)
-    yield from ((f"  < {location(place)}",) for place in line.callers[:_CALLERS])
+    yield from _call_rows(line.callers)
 
 
-def _line_rows(line: LiveLine | AllocatingLine, *cells: str) -> Iterator[Row]:
-    """Yield the row of a line, then those of the calls that led to it."""
-    yield location(f"{line.file}:{line.line}"), *cells
-    yield from ((f"  < {location(place)}",) for place in line.callers[:_CALLERS])
+def _line_rows(lines: Sequence[LiveLine | AllocatingLine], cells: Sequence[tuple[str, str]]) -> list[Row]:
+    """Return the row of each line, with those of the calls that led to it."""
+    rows: list[Row] = []
+    for line, rest in zip(lines, cells):
+        rows += (location(f"{line.file}:{line.line}"), *rest), *_call_rows(line.callers)
+    return rows or [("none", "-", "-")]
+
+
+def _call_rows(callers: Sequence[str]) -> list[Row]:
+    return [(f"  < {location(place)}",) for place in callers[:_CALLERS]]
 
 
 def _functions(title: str, stats: Stats, functions: Sequence[FunctionTime], field: str) -> Section:

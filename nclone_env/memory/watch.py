@@ -16,14 +16,14 @@ from pathlib import Path
 from types import TracebackType
 
 from nclone_env.memory.answer import summary
-from nclone_env.memory.garbage import Garbage
-from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
-from nclone_env.memory.judged import growing_alone, growths_of
+from nclone_env.memory.growth import MIN_SNAPSHOTS, growing_alone, growths_of
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
 from nclone_env.memory.measurements import (
+    FREE_LISTS,
     NATIVE,
     TIME_UNIT,
+    WARM_UP_SHARE,
     WORKER,
     Keeper,
     Measurements,
@@ -36,9 +36,9 @@ from nclone_env.memory.owners import chosen, of_kept_results, owned_nodes
 from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.section import text_of
-from nclone_env.memory.snapshots import SnapshotLog, held_bytes
+from nclone_env.memory.snapshots import Garbage, SnapshotLog, TracedLog, held_bytes
 from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, traced_lines
-from nclone_env.memory.traced import TracedLog, start_tracing
+from nclone_env.memory.traced import start_tracing
 from nclone_env.memory.tree import MemoryNode, MemoryOwner
 from nclone_env.memory.workers import WorkerLines
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple
 
 from nclone_env._table import format_bytes
 from nclone_env.config import EnvironmentConfig
@@ -14,15 +13,6 @@ from nclone_env.obs import frame_specs
 
 _SMALL, _SMALLEST = 64, 16  # pixels
 _ANY_LEVELS = ("first-steps",)
-
-
-class _Variant(NamedTuple):
-    """A configuration of the same environments with smaller observations."""
-
-    option: str
-    config: EnvironmentConfig
-    shared_bytes: int
-    """What all environments share takes so much more."""
 
 
 def of_observations(
@@ -52,16 +42,17 @@ def of_observations(
         )
 
 
-def _variants(config: EnvironmentConfig) -> Iterator[_Variant]:
+def _variants(config: EnvironmentConfig) -> Iterator[tuple[str, EnvironmentConfig, int]]:
+    """Yield (option, configuration with smaller observations, bytes more that all environments share)."""
     size = config.render.player_frame_size
     smaller = _SMALL if size > _SMALL else max(_SMALLEST, size // 2)
     if {"player_frame", "global_view"} & set(config.observations) and smaller < size:
         render = replace(config.render, player_frame_size=smaller, player_frame_scale=None)
         resized = config.replace(render=render)
-        yield _Variant(f"--picture-size {smaller}", resized, _shared_bytes(resized) - _shared_bytes(config))
+        yield f"--picture-size {smaller}", resized, _shared_bytes(resized) - _shared_bytes(config)
     if config.observation.dtype == "float32":
         halved = config.replace(observation=replace(config.observation, dtype="float16"))
-        yield _Variant("--vector-dtype float16", halved, 0)
+        yield "--vector-dtype float16", halved, 0
 
 
 def _bytes(config: EnvironmentConfig) -> dict[str, int]:

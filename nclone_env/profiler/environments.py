@@ -14,17 +14,16 @@ from nclone_env.env import AUTORESET_CODES, ENVIRONMENT_ID, NPlusPlusVectorEnv, 
 from nclone_env.errors import optional_module
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.memory import (
-    FLOORS,
     FREE_LISTS,
     Advice,
     MemoryNode,
     OwnedNode,
     PhaseTime,
     Subject,
+    Target,
     array_group,
     array_node,
     chosen,
-    extrapolated,
     merged,
     of_kept_results,
 )
@@ -61,13 +60,12 @@ class RandomActions:
 
 
 @dataclass(frozen=True)
-class EnvironmentTarget:
+class EnvironmentTarget(Target):
     """Environments of a configuration; the classes derived from it say in which form."""
 
     name = "environments"
     unit = "vector step"
     most_envs = 4096
-    traced_floor = FLOORS["traced"]
 
     config: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     """What to build."""
@@ -84,28 +82,12 @@ class EnvironmentTarget:
             found.append(("pictures", f"{render.player_frame_size} pixels, {_text(render.view_shape)} pixels"))
         return (*found, ("actions", f"uniform random, seed {self.seed}"))
 
-    def env_steps(self, num_envs: int) -> int:
-        """Return one step of each environment."""
-        return num_envs
-
-    def estimate(self, num_envs: int) -> MemoryNode:
-        """Return the tree of so many environments, of which one and two are made."""
-        return extrapolated(self, num_envs)
-
     def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
         """Return what would save most, with sizes of observations and contracts in mind."""
         return chosen(self._candidates(owners, num_envs, unreported), owners)
 
     def _candidates(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> Iterator[Advice]:
         yield from of_observations(self.config, owners, num_envs, unreported)
-
-    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
-        """Return nothing: the steps of these environments are not one compiled call."""
-        return ()
-
-    def make(self, num_envs: int) -> Subject:
-        """Make environments and reset them."""
-        raise NotImplementedError
 
 
 def _text(value: Any) -> str:
@@ -152,11 +134,35 @@ class VectorTarget(EnvironmentTarget):
         return VectorSubject(env, self.seed, with_out=self.contract == "out")
 
 
-class VectorSubject:
+class WrappedSubject:
+    """A vector environment with the interface of another library, and random actions."""
+
+    def __init__(self, env: Any, seed: int):
+        self._env, self._actions = env, RandomActions(env.num_envs, seed)
+
+    def step(self) -> None:
+        """Step every environment."""
+        self._env.step(self._actions.next())
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the environments in this process; those of worker processes cannot be asked."""
+        if hasattr(self._env, "memory"):
+            trees = (self._env.memory(),)
+        else:
+            trees = tuple(env.unwrapped.memory() for env in getattr(self._env, "envs", ()))
+        envs = (merged(trees),) if trees else ()
+        return MemoryNode("all", children=(*envs, self._actions.memory()))
+
+    def close(self) -> None:
+        """Close the environments and their processes."""
+        self._env.close()
+
+
+class VectorSubject(WrappedSubject):
     """A native vector environment with random actions."""
 
     def __init__(self, env: NPlusPlusVectorEnv, seed: int, with_out: bool):
-        self._env, self._actions = env, RandomActions(env.num_envs, seed)
+        super().__init__(env, seed)
         self._out: dict[str, np.ndarray] = {}
         if with_out:
             spaces: Mapping[str, Any] = env.observation_space.spaces  # type: ignore[attr-defined]
@@ -179,12 +185,7 @@ class VectorSubject:
         parts = (self._env.memory(), caller, self._actions.memory())
         return MemoryNode("all", children=tuple(part for part in parts if part.total_bytes))
 
-    def close(self) -> None:
-        """Close the environment."""
-        self._env.close()
 
-
-@dataclass(frozen=True)
 class SingleTarget(EnvironmentTarget):
     """A list of single environments."""
 
@@ -201,7 +202,6 @@ class SingleTarget(EnvironmentTarget):
         return create_environment(self.config)
 
 
-@dataclass(frozen=True)
 class GymTarget(SingleTarget):
     """A list of environments made by ``gymnasium.make``, with its wrappers."""
 
@@ -239,7 +239,6 @@ class ListSubject:
             env.close()
 
 
-@dataclass(frozen=True)
 class SyncTarget(EnvironmentTarget):
     """A vector environment of Gymnasium around single environments, in this process."""
 
@@ -254,7 +253,6 @@ class SyncTarget(EnvironmentTarget):
         return WrappedSubject(env, self.seed)
 
 
-@dataclass(frozen=True)
 class AsyncTarget(SyncTarget):
     """The same with a worker process for each environment."""
 
@@ -264,7 +262,6 @@ class AsyncTarget(SyncTarget):
     vectorization = "async"
 
 
-@dataclass(frozen=True)
 class StableBaselinesTarget(EnvironmentTarget):
     """The native vector environment behind Stable-Baselines3's interface."""
 
@@ -279,27 +276,3 @@ class StableBaselinesTarget(EnvironmentTarget):
         env.seed(self.seed)
         env.reset()
         return WrappedSubject(env, self.seed)
-
-
-class WrappedSubject:
-    """A vector environment with the interface of another library, and random actions."""
-
-    def __init__(self, env: Any, seed: int):
-        self._env, self._actions = env, RandomActions(env.num_envs, seed)
-
-    def step(self) -> None:
-        """Step every environment."""
-        self._env.step(self._actions.next())
-
-    def memory(self) -> MemoryNode:
-        """Return the bytes of the environments in this process; those of worker processes cannot be asked."""
-        if hasattr(self._env, "memory"):
-            trees = (self._env.memory(),)
-        else:
-            trees = tuple(env.unwrapped.memory() for env in getattr(self._env, "envs", ()))
-        envs = (merged(trees),) if trees else ()
-        return MemoryNode("all", children=(*envs, self._actions.memory()))
-
-    def close(self) -> None:
-        """Close the environments and their processes."""
-        self._env.close()

@@ -152,5 +152,5 @@ def test_reports_are_written_atomically(tmp_path):
 
 
 def test_files_of_what_was_not_measured_are_not_written(tmp_path):
-    bare = dataclasses.replace(measurements(), functions=(), profile=b"", flame_graph=b"")
+    bare = dataclasses.replace(measurements(), functions=(), profile=b"", allocations=None)
     assert [path.name for path in write_reports(compute_stats(bare), tmp_path)] == [MEMORY_REPORT]
