@@ -46,8 +46,7 @@ from nclone_env.profiler import (
 )
 from nclone_env.train import TrainConfig
 
-EXCEEDED = 1
-"""Exit status: a profile is larger than the one compared with."""
+EXCEEDED = 1  # exit status: a profile is larger than the one compared with
 
 
 @dataclass(frozen=True)
@@ -123,17 +122,6 @@ def _form(target: Callable[[EnvironmentConfig, int], Target], text: str) -> Call
     return command
 
 
-_FORMS = {
-    "single": _form(SingleTarget, "Profile a list of single environments, made by ``create_environment``."),
-    "gym": _form(GymTarget, "Profile a list of environments made by ``gymnasium.make``, with its wrappers."),
-    "sync": _form(SyncTarget, "Profile Gymnasium's SyncVectorEnv around single environments."),
-    "async": _form(
-        AsyncTarget, "Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS."
-    ),
-    "sb3": _form(StableBaselinesTarget, "Profile the native vector environment behind Stable-Baselines3's interface."),
-}
-
-
 def train(training: _Training = _TRAINING, options: _Report = _REPORT, ranks: int = 1) -> int:
     """Profile the updates of a training run: rollout, network, optimiser, environments.
 
@@ -179,10 +167,7 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
     """Profile a target, write the reports, print the answer and the paths of the reports.
 
     Args:
-        target: what is profiled.
-        num_envs: number of environments.
         steps: steps of each pass, unless the options say otherwise.
-        options: of the command line.
 
     Returns:
         The exit status: 0, or that of the verdict if the options ask for it.
@@ -208,24 +193,19 @@ def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
     Raises:
         MemoryLimitError: if it does not fit; the tree is printed before.
     """
-    limit = parse_bytes(options.memory_limit)
+    limit, available = parse_bytes(options.memory_limit), available_bytes()
+    known = "what is available is unknown here" if available is None else f"{format_bytes(available)} available"
+    allowed = known if limit is None else f"{format_bytes(limit)} allowed"
     print("measuring one and two in fresh processes", file=sys.stderr)
     tree = estimated(target, num_envs)
     title = f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)"
     rows, columns = owner_rows(list(folded(owned_nodes(tree))), num_envs)
     each, shared = tree.bytes_where(shared=False) / num_envs, tree.bytes_where(shared=True)
     parts = f"{format_bytes(each)} for each, {format_bytes(shared)} shared"
-    note = f"{format_bytes(tree.total_bytes)} in all: {parts}; {_limit_text(limit)}"
+    note = f"{format_bytes(tree.total_bytes)} in all: {parts}; {allowed}"
     print(text_of([Section(title, rows, columns, (note,))]))
     check_fits("num_envs", num_envs, each, shared, limit)
     return 0
-
-
-def _limit_text(limit: int | None) -> str:
-    if limit is not None:
-        return f"{format_bytes(limit)} allowed"
-    available = available_bytes()
-    return "what is available is unknown here" if available is None else f"{format_bytes(available)} available"
 
 
 def parse_bytes(text: str | None) -> int | None:
@@ -247,7 +227,21 @@ def parse_bytes(text: str | None) -> int | None:
 def profile_command() -> tyro.extras.SubcommandApp:
     """Return the subcommands of ``nclone-env profile``."""
     app = tyro.extras.SubcommandApp()
-    commands = {"vector": vector, **_FORMS, "train": train, "script": script, "compare": compare}
+    commands: dict[str, Callable[..., int]] = {
+        "vector": vector,
+        "single": _form(SingleTarget, "Profile a list of single environments, made by ``create_environment``."),
+        "gym": _form(GymTarget, "Profile a list of environments made by ``gymnasium.make``, with its wrappers."),
+        "sync": _form(SyncTarget, "Profile Gymnasium's SyncVectorEnv around single environments."),
+        "async": _form(
+            AsyncTarget, "Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS."
+        ),
+        "sb3": _form(
+            StableBaselinesTarget, "Profile the native vector environment behind Stable-Baselines3's interface."
+        ),
+        "train": train,
+        "script": script,
+        "compare": compare,
+    }
     for name, command in commands.items():
         app.command(name=name)(_later(command))
     return app

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Annotated, Any, TextIO, TypeVar
+from typing import Annotated, Any, TextIO
 
 import tyro
 
@@ -27,7 +27,6 @@ GROWING, UNDECIDED = 1, 2
 _PROGRESS = 10.0  # seconds between two lines on stderr
 _AGAIN = 2.0  # seconds after which a program that has not stopped is interrupted again
 _INTERRUPTED = 130
-Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -111,11 +110,7 @@ class _Clock:
         self.interrupted = self.stopped = False
 
     def __call__(self, now: float) -> None:
-        """Look at the clock.
-
-        Args:
-            now: seconds since the program began.
-        """
+        """Look at the clock: ``now`` is in seconds since the program began."""
         if now >= self._next:
             self._next += _PROGRESS
             with suppress(OSError, ValueError):
@@ -164,7 +159,6 @@ class Program:
     A context in which it can run; its global variables live until the context ends.
 
     Args:
-        path: of it.
         arguments: its ``sys.argv`` from 1 on.
 
     Raises:
@@ -181,15 +175,18 @@ class Program:
         if file.is_file() or file.is_dir():
             self._folder = str(file.resolve() if _is_archive(file) else file.resolve().parent)
             self._code = self._load
-        elif ":" in path:
-            self._folder, self._code = str(Path.cwd()), self._load_module
-            self._call = _from_here(function_of, path)
         else:
             self._folder, self._code = str(Path.cwd()), self._load_module
-            if not _from_here(_exists, path):
-                raise ConfigError(
-                    f"path: expected a script, a module or MODULE:FUNCTION, got {shortened(path)}, which is no file"
-                )
+            sys.path.insert(0, self._folder)  # as ``python -m`` does
+            try:
+                if ":" in path:
+                    self._call = function_of(path)
+                elif not _exists(path):
+                    raise ConfigError(
+                        f"path: expected a script, a module or MODULE:FUNCTION, got {shortened(path)}, which is no file"
+                    )
+            finally:
+                del sys.path[0]
 
     def run(self) -> int:
         """Run it and return its exit status; an exception is printed as the interpreter prints it."""
@@ -273,15 +270,6 @@ def function_of(path: str) -> Callable[[], object]:
         raise ConfigError(f"path: expected a function, got {path!r}, which is {shortened(function)}")
     found: Callable[[], object] = function
     return found
-
-
-def _from_here(find: Callable[[str], Found], name: str) -> Found:
-    """Find a module as ``python -m`` does: in the working directory first."""
-    sys.path.insert(0, str(Path.cwd()))
-    try:
-        return find(name)
-    finally:
-        del sys.path[0]
 
 
 def _is_archive(file: Path) -> bool:

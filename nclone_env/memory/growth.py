@@ -77,16 +77,11 @@ class Growth:
 
 
 def growth(
-    quantity: str,
-    points: Sequence[tuple[float, int]],
-    warm_up: float,
-    floor_bytes: int,
-    slowed: bool = False,
+    quantity: str, points: Sequence[tuple[float, int]], warm_up: float, floor_bytes: int, slowed: bool = False
 ) -> Growth:
     """Fit the values of the snapshots from ``warm_up`` on and derive a verdict.
 
     Args:
-        quantity: its name.
         points: (step, bytes) of each snapshot, ascending.
         warm_up: first step to fit, unless growth slows down after it.
         floor_bytes: variation over the fitted steps that means nothing.

@@ -56,7 +56,6 @@ def find_keepers(
     """Return the keeper of each line for which one is found.
 
     Args:
-        lines: that grew.
         seconds: of this thread, to search in at most.
         include: makes the collector show the objects, too, that were made before tracing began.
     """

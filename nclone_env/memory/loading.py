@@ -15,16 +15,8 @@ from types import FrameType
 
 _PACKAGE = str(Path(__file__).parents[1])
 _JIT = os.path.join(_PACKAGE, "jit", "")
-_PARTS = tuple(
-    os.sep + os.path.join(*parts) + os.sep
-    for parts in (
-        ("numba", "core"),
-        ("numba", "np"),
-        ("llvmlite",),
-        ("torch", "_inductor"),
-        ("jax", "_src", "interpreters"),
-    )
-)
+_COMPILERS = ("numba/core", "numba/np", "llvmlite", "torch/_inductor", "jax/_src/interpreters")
+_PARTS = tuple(f"/{part}/".replace("/", os.sep) for part in _COMPILERS)
 _SAME = 150.0  # milliseconds within which two sightings are one
 REQUEST, LOADING = "trace", ".loading"
 """Name of the file by which a parent asks, and ending of that by which a process says that it imports or compiles."""
@@ -91,11 +83,7 @@ def _loads(innermost: FrameType) -> bool:
 
 
 def begin(folder: Path) -> None:
-    """Begin to wait.
-
-    Args:
-        folder: of the profile; it is removed at its end.
-    """
+    """Begin to wait until there is a request in the folder of a profile, or that is removed."""
     threading.Thread(target=_wait, args=(folder,), daemon=True, name="memory profiler").start()
 
 

@@ -9,20 +9,13 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-INTERPRETER, LIBRARIES, COMPILED_CODE, MADE, FIRST_STEPS, STEPS = (
-    "interpreter",
-    "libraries",
-    "compiled code",
-    "made",
-    "first steps",
-    "steps",
-)
+INTERPRETER, LIBRARIES, COMPILED_CODE = "interpreter", "libraries", "compiled code"
+MADE, FIRST_STEPS, STEPS = "made", "first steps", "steps"
 TIME_UNIT = "millisecond"
 """Unit of code that counts no steps."""
 NATIVE, WORKER = "native code", "a worker process"
 """What allocates memory that tracemalloc does not see in this process."""
-FEWEST_SNAPSHOTS = 10
-"""Snapshots of a run that has as many steps; a larger interval is shortened."""
+_FEWEST_SNAPSHOTS = 10  # of a run that has as many steps; a larger interval is shortened
 _DEFAULT_SNAPSHOTS = 20
 WARM_UP_SHARE = 0.2
 """Share of a run during which the first episodes end and caches fill; its snapshots are not fitted."""
@@ -50,7 +43,7 @@ class ProfileSettings:
 
     def snapshot_steps(self) -> tuple[int, ...]:
         """Return the steps at which snapshots are taken: from 0 to the last in equal intervals."""
-        longest = max(1, self.steps // FEWEST_SNAPSHOTS)
+        longest = max(1, self.steps // _FEWEST_SNAPSHOTS)
         interval = min(self.interval or max(1, self.steps // _DEFAULT_SNAPSHOTS), longest)
         return (*range(0, self.steps, interval), self.steps)
 

@@ -52,11 +52,10 @@ _RECORDED_STEPS = 100
 """Steps that memray records at most; each allocation is an entry of the file."""
 _FRAMES = 12  # of the call stack of an allocation
 _PROFILER = str(Path(__file__).parent)
-Notify = Callable[[str], None]
 
 
 def collect(
-    target: Target, settings: ProfileSettings, notify: Notify = lambda text: None, memray: bool = False
+    target: Target, settings: ProfileSettings, notify: Callable[[str], None] = lambda text: None, memray: bool = False
 ) -> Measurements:
     """Run all passes and return their measurements.
 
@@ -183,11 +182,7 @@ def traced_pass(target: Target, measured: Measurements) -> Measurements:
 
         drive(step, settings, take)
     return replace(
-        measured,
-        traced=log.records(),
-        line_steps=log.line_steps(),
-        lines=log.lines(),
-        step_peaks=tuple(peaks.tolist()),
+        measured, traced=log.records(), line_steps=log.line_steps(), lines=log.lines(), step_peaks=tuple(peaks.tolist())
     )
 
 
@@ -256,8 +251,8 @@ def _lines(memray: Any, file: Path) -> tuple[AllocatingLine, ...]:
             place, *callers = places[record.stack_id] or ("outside of Python:0",)
             if place.startswith(_PROFILER):
                 continue
-            file, _, line = place.rpartition(":")
-            before = found.get(place) or AllocatingLine(file, int(line), 0, 0, tuple(callers))
+            source, _, line = place.rpartition(":")
+            before = found.get(place) or AllocatingLine(source, int(line), 0, 0, tuple(callers))
             blocks, size = before.blocks + record.n_allocations, before.allocated_bytes + record.size
             found[place] = replace(before, blocks=blocks, allocated_bytes=size)
     return tuple(found.values())

@@ -13,19 +13,13 @@ from typing import Any
 from nclone_env._files import open_regular, write_file
 from nclone_env._table import table
 from nclone_env.errors import ConfigError, optional_module, shortened
-from nclone_env.memory.answer import per
 from nclone_env.memory.section import HEIGHT, WIDTH, Row, format_bytes, text_of
-from nclone_env.memory.sections import memory_sections, run, time_sections
+from nclone_env.memory.sections import memory_sections, per, run, time_sections
 from nclone_env.memory.stats import Stats
 
-MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT, HTML_REPORT, FLAME_GRAPH = (
-    "memory_profiling_report.txt",
-    "profiling_stats.txt",
-    "profiling_stats.prof",
-    "memory_profiling_report.json",
-    "memory_profiling_report.html",
-    "memray_flamegraph.html",
-)
+MEMORY_REPORT, TIME_REPORT, TIME_PROFILE = "memory_profiling_report.txt", "profiling_stats.txt", "profiling_stats.prof"
+JSON_REPORT, HTML_REPORT = "memory_profiling_report.json", "memory_profiling_report.html"
+FLAME_GRAPH = "memray_flamegraph.html"
 JSON_FORMAT, JSON_VERSION = "nclone_env memory profile", 3
 _MOST_BYTES = 1 << 26  # of a file that is read
 _JSON_KEYS = (
@@ -35,10 +29,6 @@ _JSON_KEYS = (
     *("by_cumulative", "by_own", "speed", "env_steps"),
 )
 _TEMPLATE = Path(__file__).with_name("report.html.jinja")
-_FOLDED_FROM = "Run"
-"""Title of the first section that is not on the first screen."""
-_PEAK = "peak"
-"""Part of the answer that a section of the first screen has in detail."""
 
 
 def write_reports(stats: Stats, folder: Path, as_json: bool = False, as_html: bool = False) -> tuple[Path, ...]:
@@ -93,11 +83,11 @@ def html_text(stats: Stats) -> str:
         MissingExtraError: if Jinja2 is not installed.
     """
     answer, *sections = memory_sections(stats)
-    first = [section.title for section in sections].index(_FOLDED_FROM)
+    first = [section.title for section in sections].index("Run")  # those before it are on the first screen
     page: str = page_template().render(
         title=answer.title,
         verdict=stats.verdict,
-        cards=[(name, texts) for name, texts in cards(answer.rows) if not (name == _PEAK and first)],
+        cards=[(name, texts) for name, texts in cards(answer.rows) if not (name == "peak" and first)],
         floors=[(item.quantity, format_bytes(item.margin)) for item in stats.growths if item.margin],
         per=per(stats),
         shown=sections[:first],

@@ -23,7 +23,6 @@ from nclone_env.memory.tree import MemoryNode, MemoryOwner
 _STEPS, _FEWEST_STEPS = 60, 3  # of an environment, and fewest of the subject
 _LARGEST_BYTES = 48 * 1024**2
 """The largest process has at least so much of them, unless that takes more environments than the target allows."""
-
 _BLOCKS, _BALLAST = (*range(48, 513, 16), *range(512 + 128, 4096, 128)), 256 * 1024
 """Sizes of blocks of Python's allocator and of the C library's, and bytes of each size that are used up."""
 
@@ -90,23 +89,15 @@ class Process(NamedTuple):
     traced: bool
 
 
-class Sizes(NamedTuple):
-    """Memory of a fresh process, without tracing and with it."""
-
-    plain: SizePoint
-    traced: SizePoint
-
-
-def measure_one_and_two(target: Target) -> tuple[Sizes, Sizes]:
-    """Measure one and two environments in fresh processes, both at a time."""
+def measure_one_and_two(target: Target) -> list[tuple[SizePoint, SizePoint]]:
+    """Measure one and two environments in fresh processes, both at a time; each without tracing and then with it."""
     processes = [Process(target, count, steps_to_measure(target), traced=False) for count in (1, 2)]
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=1) as executor:
-        one, two = executor.map(_measure_twice, processes)
-    return one, two
+        return list(executor.map(_measure_twice, processes))
 
 
-def _measure_twice(process: Process) -> Sizes:
-    return Sizes(measure(process), measure(process._replace(traced=True)))
+def _measure_twice(process: Process) -> tuple[SizePoint, SizePoint]:
+    return measure(process), measure(process._replace(traced=True))
 
 
 def steps_to_measure(target: Target) -> int:
@@ -193,16 +184,16 @@ def estimated(target: Target, num_envs: int) -> MemoryNode:
 def _unreported(target: Target, num_envs: int) -> Iterator[MemoryNode]:
     """Yield the memory of Python and of worker processes that no owner reports, by its growth from one to two."""
     sizes = measure_one_and_two(target)
-    python = [found.traced.python_bytes or 0 for found in sizes]
-    yield from _grown("other Python memory", *python, num_envs)
-    rest = [found.plain.data_bytes - found.plain.committed_bytes - known for found, known in zip(sizes, python)]
-    if sizes[1].plain.worker_bytes:
-        yield from _grown("worker processes", *rest, num_envs)
+    python = [traced.python_bytes or 0 for _, traced in sizes]
+    yield from _grown("other Python memory", num_envs, *python)
+    rest = [plain.data_bytes - plain.committed_bytes - known for (plain, _), known in zip(sizes, python)]
+    if sizes[1][0].worker_bytes:
+        yield from _grown("worker processes", num_envs, *rest)
     else:
         yield MemoryNode("stacks of threads, spare heap", max(0, rest[0]), shared=True)
 
 
-def _grown(name: str, one: int, two: int, num_envs: int) -> Iterator[MemoryNode]:
+def _grown(name: str, num_envs: int, one: int, two: int) -> Iterator[MemoryNode]:
     each = max(0, two - one)
     yield MemoryNode(name, each * num_envs)
     yield MemoryNode(f"{name}, once", max(0, one - each), shared=True)

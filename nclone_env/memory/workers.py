@@ -126,24 +126,21 @@ def trace(folder: Path) -> None:
         start_tracing()
     began, log = time.perf_counter(), TracedLog(_SNAPSHOTS, Garbage().collect)
     keepers: dict[str, Keeper] = {}
+    own_name = multiprocessing.current_process().name
     for _ in range(_SNAPSHOTS):
         log.take(1000 * (time.perf_counter() - began), lines=True)
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         unknown = [line for line in grown if line.place not in keepers]
         found = find_keepers(unknown, _SEARCH_SECONDS) if unknown else ()
-        keepers |= {keeper.line: _in_this_process(keeper) for keeper in found}
+        for item in found:
+            keepers[item.line] = replace(item, line=_with_file(item.line), name=f"{item.name} in {own_name}")
         if grown:  # nothing does at its end, when it frees all
             rates = {_with_file(line.place): line.rate for line in grown}
             partial = folder / f"{os.getpid()}.partial"
             partial.write_text(json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
             partial.rename(partial.with_suffix(".json"))
         time.sleep(_INTERVAL)
-
-
-def _in_this_process(keeper: Keeper) -> Keeper:
-    name = f"{keeper.name} in {multiprocessing.current_process().name}"
-    return replace(keeper, line=_with_file(keeper.line), name=name)
 
 
 def _with_file(place: str) -> str:

@@ -14,7 +14,7 @@ from nclone_env._files import temporary_beside
 from nclone_env.machine import available_cores
 from nclone_env.memory import Advice, MemoryNode, OwnedNode, PhaseTime, Subject, Target, chosen, resident_bytes
 from nclone_env.options import leaves
-from nclone_env.profiler.advice import of_more_environments, of_observations
+from nclone_env.profiler.environments import of_more_environments, of_observations
 from nclone_env.train import TrainConfig, require_training_extra
 
 _PHASE_UPDATES = 20
@@ -64,7 +64,6 @@ class TrainingTarget(Target):
 
     def estimate(self, num_envs: int) -> MemoryNode:
         """Return the tree of a run, or of all its ranks."""
-        require_training_extra()
         from nclone_env.train import Ranks, estimate_bytes  # requires torch, an optional dependency
 
         count = self.ranks

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from nclone_env.memory.answer import summary
 from nclone_env.memory.measurements import OwnedNode
 from nclone_env.memory.owners import folded
 from nclone_env.memory.report import (
@@ -21,6 +20,7 @@ from nclone_env.memory.report import (
     write_reports,
 )
 from nclone_env.memory.section import format_bytes, format_seconds, text_of
+from nclone_env.memory.sections import summary
 from nclone_env.memory.stats import compute_stats
 
 from .by_hand import measurements
