@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import tyro
 
 from nclone_env._table import format_bytes
-from nclone_env.cli.profile_script import GROWING, UNDECIDED, OutputFolder, script
+from nclone_env.cli.profile_script import WriteOptions, script
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, check_integer, shortened
 from nclone_env.machine import available_bytes, check_fits
@@ -29,10 +29,7 @@ from nclone_env.memory import (
     load_profile,
     owned_nodes,
     owner_rows,
-    page_template,
-    summary,
     text_of,
-    write_reports,
 )
 from nclone_env.memory import compare as compare_profiles
 from nclone_env.options import group, option
@@ -49,24 +46,17 @@ from nclone_env.profiler import (
 )
 from nclone_env.train import TrainConfig
 
-EXCEEDED = 1
-"""Exit status: a profile is larger than the one compared with."""
+EXCEEDED = 1  # exit status: a profile is larger than the one compared with
 
 
 @dataclass(frozen=True)
-class ReportOptions:
+class ReportOptions(WriteOptions):
     """How long to profile, and what to write."""
 
     steps: int | None = None
     """Steps of each pass; by default enough for a verdict."""
     interval: int | None = None
     """Most steps between two snapshots; by default a twentieth of the steps."""
-    output_dir: OutputFolder = Path(".")
-    """Folder of the reports."""
-    json: bool = False
-    """Also write the statistics as JSON, which ``nclone-env profile compare`` reads."""
-    html: bool = False
-    """Also write a page of HTML with pictures, which needs no network."""
     memray: bool = False
     """Also record all allocations with memray, and write its flame graph."""
     estimate: bool = False
@@ -74,8 +64,6 @@ class ReportOptions:
     memory_limit: str | None = None
     """With --estimate: memory that may be used, such as 8GB or 512MB; by default what is available in the cgroup or the
     machine."""
-    fail_on_growth: bool = False
-    """Exit with status 1 if memory grows, with 2 if there is too little to tell."""
 
 
 @dataclass(frozen=True)
@@ -124,32 +112,14 @@ def vector(
     return profile(target, environment.num_envs, 1000, options)
 
 
-def single(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
-    """Profile a list of single environments, made by ``create_environment``."""
-    return profile(SingleTarget(environment.config, environment.seed), environment.num_envs, 1000, options)
+def _form(target: Callable[[EnvironmentConfig, int], Target], text: str) -> Callable[..., int]:
+    """Return the command for a form of environments that has no options of its own."""
 
+    def command(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
+        return profile(target(environment.config, environment.seed), environment.num_envs, 1000, options)
 
-def gym(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
-    """Profile a list of environments made by ``gymnasium.make``, with its wrappers."""
-    return profile(GymTarget(environment.config, environment.seed), environment.num_envs, 1000, options)
-
-
-def sync(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
-    """Profile Gymnasium's SyncVectorEnv around single environments."""
-    target = SyncTarget(environment.config, environment.seed)
-    return profile(target, environment.num_envs, 1000, options)
-
-
-def asynchronous(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
-    """Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS."""
-    target = AsyncTarget(environment.config, environment.seed)
-    return profile(target, environment.num_envs, 1000, options)
-
-
-def sb3(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
-    """Profile the native vector environment behind Stable-Baselines3's interface."""
-    target = StableBaselinesTarget(environment.config, environment.seed)
-    return profile(target, environment.num_envs, 1000, options)
+    command.__doc__ = text
+    return command
 
 
 def train(training: _Training = _TRAINING, options: _Report = _REPORT, ranks: int = 1) -> int:
@@ -197,13 +167,10 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
     """Profile a target, write the reports, print the answer and the paths of the reports.
 
     Args:
-        target: what is profiled.
-        num_envs: number of environments.
         steps: steps of each pass, unless the options say otherwise.
-        options: of the command line.
 
     Returns:
-        The exit status: 0, or ``GROWING`` if the options ask for it.
+        The exit status: 0, or that of the verdict if the options ask for it.
 
     Raises:
         ConfigError: if a number is out of range.
@@ -214,15 +181,10 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
         return estimate(target, num_envs, options)
     if options.memory_limit is not None:
         raise ConfigError("memory_limit: expected with --estimate, got it without; add --estimate, or leave it out")
-    if options.html:
-        page_template()  # missing: now, not after the measurements
+    options.check()
     found = compute_stats(collect(target, settings, notify=print, memray=options.memray))
-    paths = write_reports(found, options.output_dir, options.json, options.html)
-    print()
-    print(text_of([summary(found)]))
-    print("wrote " + ", ".join(map(str, paths)))
-    verdicts = {"growing": GROWING, "undecided": UNDECIDED}
-    return verdicts.get(found.verdict, 0) if options.fail_on_growth else 0
+    print(options.write(found, options.output_dir), end="")
+    return options.status(found)
 
 
 def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
@@ -231,24 +193,19 @@ def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
     Raises:
         MemoryLimitError: if it does not fit; the tree is printed before.
     """
-    limit = parse_bytes(options.memory_limit)
+    limit, available = parse_bytes(options.memory_limit), available_bytes()
+    known = "what is available is unknown here" if available is None else f"{format_bytes(available)} available"
+    allowed = known if limit is None else f"{format_bytes(limit)} allowed"
     print("measuring one and two in fresh processes", file=sys.stderr)
     tree = estimated(target, num_envs)
     title = f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)"
     rows, columns = owner_rows(list(folded(owned_nodes(tree))), num_envs)
     each, shared = tree.bytes_where(shared=False) / num_envs, tree.bytes_where(shared=True)
     parts = f"{format_bytes(each)} for each, {format_bytes(shared)} shared"
-    note = f"{format_bytes(tree.total_bytes)} in all: {parts}; {_limit_text(limit)}"
+    note = f"{format_bytes(tree.total_bytes)} in all: {parts}; {allowed}"
     print(text_of([Section(title, rows, columns, (note,))]))
     check_fits("num_envs", num_envs, each, shared, limit)
     return 0
-
-
-def _limit_text(limit: int | None) -> str:
-    if limit is not None:
-        return f"{format_bytes(limit)} allowed"
-    available = available_bytes()
-    return "what is available is unknown here" if available is None else f"{format_bytes(available)} available"
 
 
 def parse_bytes(text: str | None) -> int | None:
@@ -270,8 +227,22 @@ def parse_bytes(text: str | None) -> int | None:
 def profile_command() -> tyro.extras.SubcommandApp:
     """Return the subcommands of ``nclone-env profile``."""
     app = tyro.extras.SubcommandApp()
-    for command in (vector, single, gym, sync, asynchronous, sb3, train, script, compare):
-        name = "async" if command is asynchronous else command.__name__
+    commands: dict[str, Callable[..., int]] = {
+        "vector": vector,
+        "single": _form(SingleTarget, "Profile a list of single environments, made by ``create_environment``."),
+        "gym": _form(GymTarget, "Profile a list of environments made by ``gymnasium.make``, with its wrappers."),
+        "sync": _form(SyncTarget, "Profile Gymnasium's SyncVectorEnv around single environments."),
+        "async": _form(
+            AsyncTarget, "Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS."
+        ),
+        "sb3": _form(
+            StableBaselinesTarget, "Profile the native vector environment behind Stable-Baselines3's interface."
+        ),
+        "train": train,
+        "script": script,
+        "compare": compare,
+    }
+    for name, command in commands.items():
         app.command(name=name)(_later(command))
     return app
 

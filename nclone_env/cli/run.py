@@ -66,7 +66,7 @@ def run(
     config = EnvironmentConfig(levels=levels, observations=observations)
     target = VectorTarget(config, seed, autoreset="same-step")
     if profile_memory:
-        options = ReportOptions(profile_frames, memory_snapshot_interval, output_dir, json)
+        options = ReportOptions(output_dir, json, steps=profile_frames, interval=memory_snapshot_interval)
         return profile(target, num_envs, profile_frames, options)
     if not headless:
         show(Views([lambda number: random_runs(config, steps, seed + number)], views=9))

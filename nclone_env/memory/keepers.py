@@ -56,7 +56,6 @@ def find_keepers(
     """Return the keeper of each line for which one is found.
 
     Args:
-        lines: that grew.
         seconds: of this thread, to search in at most.
         include: makes the collector show the objects, too, that were made before tracing began.
     """
@@ -140,7 +139,11 @@ class _Walk:
 
     def __init__(self, names: Mapping[int, str], deadline: float, ours: Collection[int] = ()):
         self.deadline, self._ours = deadline, ours
-        self._modules = {id(vars(module)): name for name, module in list(sys.modules.items()) if _has_dict(module)}
+        self._modules = {
+            id(vars(module)): name
+            for name, module in list(sys.modules.items())
+            if issubclass(type(module), types.ModuleType)
+        }
         self._modules[id(vars(sys.modules["__main__"]))] = "__main__"
         self._locals = names
 
@@ -311,7 +314,3 @@ def _is_ours(thing: Any) -> bool:
     frame = _frame(thing) if issubclass(type(thing), _FRAME_TYPES) else None
     code = thing.__code__ if type(thing) is types.FunctionType else frame.f_code if frame is not None else None
     return code is not None and code.co_filename.startswith(FOLDER)
-
-
-def _has_dict(module: Any) -> bool:
-    return issubclass(type(module), types.ModuleType)

@@ -1,24 +1,28 @@
-"""When a program imports and compiles: seen from what its threads do now and then."""
+"""When a program imports and compiles, seen from what its threads do now and then; and how its workers tell.
+
+A worker process runs :func:`begin` from its start on: a thread that says when it imports or compiles, and waits until
+the profiler of its parent asks for lines. Worker processes that are not forked run this file on its own, so that it
+imports nothing of the package before it is asked.
+"""
 
 import os
 import sys
 import threading
+import time
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
 _PACKAGE = str(Path(__file__).parents[1])
 _JIT = os.path.join(_PACKAGE, "jit", "")
-_PARTS = tuple(
-    os.sep + os.path.join(*parts) + os.sep
-    for parts in (
-        ("numba", "core"),
-        ("numba", "np"),
-        ("llvmlite",),
-        ("torch", "_inductor"),
-        ("jax", "_src", "interpreters"),
-    )
-)
+_COMPILERS = ("numba/core", "numba/np", "llvmlite", "torch/_inductor", "jax/_src/interpreters")
+_PARTS = tuple(f"/{part}/".replace("/", os.sep) for part in _COMPILERS)
 _SAME = 150.0  # milliseconds within which two sightings are one
+REQUEST, LOADING = "trace", ".loading"
+"""Name of the file by which a parent asks, and ending of that by which a process says that it imports or compiles."""
+SPAWNED = "spawned worker"
+"""Name under which a worker process that is not forked runs this file."""
+_POLL = 0.1  # seconds
 
 
 class Loading:
@@ -76,3 +80,26 @@ def _loads(innermost: FrameType) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def begin(folder: Path) -> None:
+    """Begin to wait until there is a request in the folder of a profile, or that is removed."""
+    threading.Thread(target=_wait, args=(folder,), daemon=True, name="memory profiler").start()
+
+
+def _wait(folder: Path) -> None:
+    sign = folder / f"{os.getpid()}{LOADING}"
+    with suppress(OSError):  # the folder is removed at the end
+        while folder.exists():
+            if is_loading():
+                sign.touch()
+            elif (folder / REQUEST).exists():
+                from nclone_env.memory.workers import trace
+
+                trace(folder)
+                return
+            time.sleep(_POLL)
+
+
+if __name__ == SPAWNED:
+    begin(Path(globals()["folder"]))

@@ -6,26 +6,28 @@ All sizes are in bytes and all times in seconds of wall clock; steps are counted
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from nclone_env.memory.growth import FLOORS, WARM_UP_SHARE
-
-INTERPRETER, LIBRARIES, COMPILED_CODE, MADE, FIRST_STEPS, STEPS = (
-    "interpreter",
-    "libraries",
-    "compiled code",
-    "made",
-    "first steps",
-    "steps",
-)
+INTERPRETER, LIBRARIES, COMPILED_CODE = "interpreter", "libraries", "compiled code"
+MADE, FIRST_STEPS, STEPS = "made", "first steps", "steps"
 TIME_UNIT = "millisecond"
 """Unit of code that counts no steps."""
 NATIVE, WORKER = "native code", "a worker process"
 """What allocates memory that tracemalloc does not see in this process."""
-FEWEST_SNAPSHOTS = 10
-"""Snapshots of a run that has as many steps; a larger interval is shortened."""
+_FEWEST_SNAPSHOTS = 10  # of a run that has as many steps; a larger interval is shortened
 _DEFAULT_SNAPSHOTS = 20
+WARM_UP_SHARE = 0.2
+"""Share of a run during which the first episodes end and caches fill; its snapshots are not fitted."""
+FLOORS = {"traced": 2 * 1024, "native": 16 * 1024, "process": 128 * 1024, "workers": 256 * 1024}
+"""Bytes by which each quantity may vary over the fitted part of a run without anything growing.
+
+Python's caches and free lists vary by hundreds of bytes, the allocator's caches of each thread by kilobytes, and
+resident memory by the pages at the ends of heaps and arenas.
+"""
+FREE_LISTS = 24 * 1024
+"""The same for traced memory where objects are made and destroyed all the time: free lists and caches, which count as
+live, fill ever more slowly."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class ProfileSettings:
 
     def snapshot_steps(self) -> tuple[int, ...]:
         """Return the steps at which snapshots are taken: from 0 to the last in equal intervals."""
-        longest = max(1, self.steps // FEWEST_SNAPSHOTS)
+        longest = max(1, self.steps // _FEWEST_SNAPSHOTS)
         interval = min(self.interval or max(1, self.steps // _DEFAULT_SNAPSHOTS), longest)
         return (*range(0, self.steps, interval), self.steps)
 
@@ -195,9 +197,16 @@ class AllocatingLine:
     callers: tuple[str, ...] = ()
     """``file:line`` of the calls that led to the line for the first time, innermost first."""
 
-    def with_more(self, blocks: int, allocated_bytes: int) -> AllocatingLine:
-        """Return the line with more allocations."""
-        return replace(self, blocks=self.blocks + blocks, allocated_bytes=self.allocated_bytes + allocated_bytes)
+
+class Allocations(NamedTuple):
+    """What memray recorded."""
+
+    lines: tuple[AllocatingLine, ...]
+    """Every line that allocated in the recorded steps."""
+    steps: int
+    """Number of recorded steps."""
+    flame_graph: bytes
+    """memray's page: live memory at the peak while environments were made and stepped for the first time."""
 
 
 @dataclass(frozen=True)
@@ -277,11 +286,7 @@ class Measurements:
     step_peaks: tuple[int, ...] = ()
     """Bytes that each step of the traced pass allocated at most above its start."""
     sizes: tuple[SizePoint, ...] = ()
-    allocating_lines: tuple[AllocatingLine, ...] = ()
-    allocation_steps: int = 0
-    """Steps in which ``allocating_lines`` were recorded."""
-    flame_graph: bytes = b""
-    """The page of memray."""
+    allocations: Allocations | None = None
     phases: tuple[PhaseTime, ...] = ()
     """The whole step, then its parts."""
     functions: tuple[FunctionTime, ...] = ()

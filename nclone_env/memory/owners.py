@@ -1,4 +1,4 @@
-"""The tree that owners report: its rows in the report, and advice on what would save memory.
+"""The tree that owners report: its rows in the report, its parts of the peak, and advice on what would save memory.
 
 Advice names the option to change, and the bytes that it saves on this run.
 """
@@ -6,15 +6,20 @@ Advice names the option to change, and the bytes that it saves on this run.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from nclone_env.memory.measurements import Advice, OwnedNode
+from nclone_env.memory.measurements import FIRST_STEPS, MADE, STEPS, Advice, OwnedNode
 from nclone_env.memory.process import committed_tree_bytes
-from nclone_env.memory.section import format_bytes
+from nclone_env.memory.section import Section, format_bytes
+from nclone_env.memory.stats import Stats
 from nclone_env.memory.tree import MemoryNode
 
 _SMALL_SHARE = 0.01  # of the bytes of the root; smaller rows are folded
 MOST_ADVICE = 3
 _LEAST_SHARE = 0.05
 """Of the memory that grows with the environments: less is not worth a sentence."""
+_LATER = (MADE, FIRST_STEPS, STEPS, "after")
+"""Stages in which what is profiled exists; those before them are parts of the peak."""
+_ENVIRONMENTS = ("vector environment", "environments", "environment")
+_TRAINING = "training run"
 _COPIES = re.compile(r"(.+) x (\d+)")
 
 
@@ -91,6 +96,57 @@ def or_dash(count: float) -> str:
     return format_bytes(count) if count else "-"
 
 
+def peak_section(stats: Stats) -> Section:
+    """Return the peak by part; no rows if it is not known."""
+    parts = list(peak_parts(stats))
+    whole = max(1, stats.peak_bytes)
+    rows = [(name, format_bytes(size), f"{size / whole:.0%}" if size > whole / 200 else "<1%") for name, size in parts]
+    workers = max((item.worker_bytes for item in stats.measurements.snapshots), default=0)
+    notes = [f"Worker processes take {format_bytes(workers)} besides, without file pages."] if workers else []
+    title = f"Peak by part: {format_bytes(stats.peak_bytes)} resident"
+    return Section(title, rows, ("part", "resident", "share"), notes, [size / whole for _, size in parts])
+
+
+def peak_parts(stats: Stats) -> Iterator[tuple[str, int]]:
+    """Yield the name and the bytes of each part of the peak; their sum is the peak."""
+    measured, left = stats.measurements, stats.peak_bytes
+    for stage in measured.stages:
+        size = min(left, stage.rss_bytes - (stats.peak_bytes - left))
+        if stage.name not in _LATER and size > 0:
+            yield "before the program" if stage.name == "before" else stage.name, size
+            left -= size
+    for name, size in _owned(stats):
+        if min(size, left):
+            yield name, min(size, left)
+        left -= min(size, left)
+    if left:
+        yield "the rest" if measured.owners else "the program", left
+
+
+def _owned(stats: Stats) -> Iterator[tuple[str, int]]:
+    """Yield the committed bytes of the environments, and of what trains in them."""
+    owners, snapshots = stats.measurements.owners, stats.measurements.snapshots
+    if not owners:
+        yield "environments", max((item.committed_bytes for item in snapshots), default=0)
+    elif owners[0].name == _TRAINING:
+        environments = sum(node.committed_bytes for node in _topmost(owners))
+        yield "environments", environments
+        yield "trainer", owners[0].committed_bytes - environments
+    else:
+        yield "environments", owners[0].committed_bytes
+
+
+def _topmost(owners: Sequence[OwnedNode]) -> Iterator[OwnedNode]:
+    """Yield the nodes of environments that are in no other one."""
+    inside = None
+    for node in owners:
+        if inside is not None and node.depth > inside:
+            continue
+        inside = node.depth if node.name in _ENVIRONMENTS else None
+        if inside is not None:
+            yield node
+
+
 def chosen(candidates: Iterable[Advice], owners: Sequence[OwnedNode]) -> tuple[Advice, ...]:
     """Return the pieces of advice that save most, without those that save next to nothing."""
     least = _LEAST_SHARE * owners[0].environment_bytes if owners else 0.0
@@ -99,18 +155,23 @@ def chosen(candidates: Iterable[Advice], owners: Sequence[OwnedNode]) -> tuple[A
 
 
 def copies(owners: Sequence[OwnedNode], name: str) -> Iterator[tuple[int, int]]:
-    """Yield (number of copies, bytes of all) of the arrays with a name, which pools write as ``name x 2``."""
+    """Yield (number of copies, bytes of all) of the arrays with a name."""
+    return ((count, size) for array, count, size in _pools(owners) if array == name)
+
+
+def _pools(owners: Sequence[OwnedNode]) -> Iterator[tuple[str, int, int]]:
+    """Yield (name, number of copies, bytes of all) of arrays, which pools write as ``name x 2``."""
     for node in owners:
         found = _COPIES.fullmatch(node.name)
-        if not node.shared_bytes and (node.name == name or (found and found[1] == name)):
-            yield int(found[2]) if found else 1, node.environment_bytes
+        if not node.shared_bytes:
+            yield found[1] if found else node.name, int(found[2]) if found else 1, node.environment_bytes
 
 
 def of_kept_results(owners: Sequence[OwnedNode]) -> Iterator[Advice]:
     """Yield advice on results of a vector environment that are alive at the same time, for any code."""
-    pools = [node for node in owners if _COPIES.fullmatch(node.name) and not node.shared_bytes]
-    kept = max((int(node.name.rpartition(" x ")[2]) for node in pools), default=0)
-    saved = sum(node.environment_bytes * (count - 1) // count for node in pools if (count := _count(node)))
+    pools = [(count, size) for _, count, size in _pools(owners)]
+    kept = max((count for count, _ in pools), default=0)
+    saved = sum(size * (count - 1) // count for count, size in pools if count)
     if kept > 1:
         yield Advice(
             "out=",
@@ -135,7 +196,3 @@ def of_kept_results(owners: Sequence[OwnedNode]) -> Iterator[Advice]:
             saved,
             f"num_groups=1 saves {format_bytes(saved)}: each group keeps outputs of its own besides those of all.",
         )
-
-
-def _count(node: OwnedNode) -> int:
-    return int(node.name.rpartition(" x ")[2])

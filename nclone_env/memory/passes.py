@@ -5,60 +5,57 @@
 3. Profiled: cProfile around the steps.
 4. Phases: parts of a step, timed alone by targets that can.
 5. Sizes: fresh processes with different numbers of environments (``memory.sizes``).
-6. Allocations, on request: recorded by memray (``memory.allocations``).
+6. Allocations, on request: recorded by memray.
 """
 
 import cProfile
 import gc
 import marshal
 import pstats
+import subprocess
+import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
-from typing import Any, NamedTuple
+from dataclasses import replace
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
 
 import numpy as np
 
-from nclone_env.errors import check_integer
-from nclone_env.memory.allocations import Allocations, memray_module, record_allocations
+from nclone_env._files import temporary_beside
+from nclone_env.errors import check_integer, optional_module
 from nclone_env.memory.measurements import (
     COMPILED_CODE,
     FIRST_STEPS,
     LIBRARIES,
     MADE,
     STEPS,
+    AllocatingLine,
+    Allocations,
     FunctionTime,
     Measurements,
-    OwnedNode,
     ProfileSettings,
-    SizePoint,
-    Stage,
 )
 from nclone_env.memory.owners import owned_nodes
 from nclone_env.memory.process import bare_interpreter, machine, restart_peak, stage
-from nclone_env.memory.sizes import measure_sizes
-from nclone_env.memory.snapshots import SnapshotLog
+from nclone_env.memory.sizes import Target, measure_sizes, play
+from nclone_env.memory.snapshots import SnapshotLog, TracedLog
 from nclone_env.memory.stats import per_environment
-from nclone_env.memory.subject import Subject, Target
-from nclone_env.memory.traced import TracedLog, tracing
+from nclone_env.memory.traced import tracing
 
 _FIRST_STEPS = 10  # after them most buffers were used
 _PHASE_STEPS = 200
-Notify = Callable[[str], None]
-
-
-class Plain(NamedTuple):
-    """What the plain pass measures."""
-
-    stages: tuple[Stage, ...]
-    owners: tuple[OwnedNode, ...]
-    log: SnapshotLog
-    step_seconds: tuple[float, ...]
+_RECORDED_STEPS = 100
+"""Steps that memray records at most; each allocation is an entry of the file."""
+_FRAMES = 12  # of the call stack of an allocation
+_PROFILER = str(Path(__file__).parent)
 
 
 def collect(
-    target: Target, settings: ProfileSettings, notify: Notify = lambda text: None, memray: bool = False
+    target: Target, settings: ProfileSettings, notify: Callable[[str], None] = lambda text: None, memray: bool = False
 ) -> Measurements:
     """Run all passes and return their measurements.
 
@@ -75,44 +72,20 @@ def collect(
         memray_module()
     passes = f"of {4 + memray}"
     notify(f"pass 1 {passes}: stages, resident memory, time of each step")
-    plain = plain_pass(target, settings)
+    found = plain_pass(target, settings)
     notify(f"pass 2 {passes}: traced memory")
-    traced, peaks = traced_pass(target, settings)
+    found = traced_pass(target, found)
     notify(f"pass 3 {passes}: time by function and by phase")
-    functions, profile, profiled_seconds = profiled_pass(target, settings)
-    phases = target.phases(settings.num_envs, min(settings.steps, _PHASE_STEPS))
+    found = profiled_pass(target, found)
+    found = replace(found, phases=target.phases(settings.num_envs, min(settings.steps, _PHASE_STEPS)))
     notify(f"pass 4 {passes}: fresh processes with other numbers of environments")
-    sizes = measure_sizes(target, settings, _per_environment(plain.owners, settings.num_envs))
-    allocations = Allocations((), 0, b"")
+    sizes = measure_sizes(target, settings, found.owners[0].environment_bytes / settings.num_envs)
+    fitted = per_environment(sizes)
     if memray:
         notify(f"pass 5 {passes}: all allocations, recorded by memray")
-        allocations = record_allocations(target, settings.num_envs, settings.steps)
-    return Measurements(
-        machine=machine(),
-        settings=settings,
-        name=target.name,
-        unit=target.unit,
-        facts=target.facts(),
-        env_steps=target.env_steps(settings.num_envs),
-        snapshots=plain.log.snapshots(),
-        stages=plain.stages,
-        owners=plain.owners,
-        advice=target.advice(plain.owners, settings.num_envs, _unreported(sizes)),
-        traced=traced.records(),
-        traced_floor=target.traced_floor,
-        line_steps=traced.line_steps(),
-        lines=traced.lines(),
-        step_peaks=peaks,
-        sizes=sizes,
-        allocating_lines=allocations.lines,
-        allocation_steps=allocations.steps,
-        flame_graph=allocations.flame_graph,
-        phases=phases,
-        functions=functions,
-        profile=profile,
-        step_seconds=plain.step_seconds,
-        profiled_seconds=profiled_seconds,
-    )
+        found = replace(found, allocations=record_allocations(target, settings.num_envs, settings.steps))
+    unreported = max(0.0, fitted.python) if fitted else 0.0  # bytes of Python of each environment beside its owners
+    return replace(found, sizes=sizes, advice=target.advice(found.owners, settings.num_envs, unreported))
 
 
 def check_settings(settings: ProfileSettings) -> None:
@@ -123,37 +96,42 @@ def check_settings(settings: ProfileSettings) -> None:
             check_integer(name, value, low=1)
 
 
-def plain_pass(target: Target, settings: ProfileSettings) -> Plain:
-    """Measure stages, memory and the time of each step without tracing or profiling."""
+def plain_pass(target: Target, settings: ProfileSettings) -> Measurements:
+    """Measure stages, memory and the time of each step without tracing or profiling; the rest is left empty."""
     seconds = np.full(settings.steps, -1.0)  # not zeros: its pages are committed now
     log = SnapshotLog(len(settings.snapshot_steps()))
     stages = [bare_interpreter(), stage(LIBRARIES, "before the first environment was made")]
-    play_one(target)
+    with closing(target.make(1)) as one:  # its kernels are loaded
+        play(one, _FIRST_STEPS)
     stages.append(stage(COMPILED_CODE, "after one environment was made, stepped and closed"))
     restart_peak()
     with closing(target.make(settings.num_envs)) as subject:
+
+        def take(step: int) -> None:
+            gc.collect()
+            log.take(step, subject.memory())
+
         stages.append(stage(MADE, "after all environments were made and reset"))
         restart_peak()
-        for _ in range(_FIRST_STEPS):
-            subject.step()
+        play(subject, _FIRST_STEPS)
         stages.append(stage(FIRST_STEPS, f"after {_FIRST_STEPS} steps"))
         restart_peak()
-        drive(subject.step, settings, lambda step: _take(log, step, subject), seconds)
+        drive(subject.step, settings, take, seconds)
         stages.append(stage(STEPS, f"after {settings.steps:,} more steps"))
         owners = owned_nodes(subject.memory())
-    return Plain(tuple(stages), owners, log, tuple(seconds.tolist()))
-
-
-def _take(log: SnapshotLog, step: int, subject: Subject) -> None:
-    gc.collect()
-    log.take(step, subject.memory())
-
-
-def play_one(target: Target) -> None:
-    """Make, step and close one environment, so that its kernels are loaded."""
-    with closing(target.make(1)) as one:
-        for _ in range(_FIRST_STEPS):
-            one.step()
+    return Measurements(
+        machine=machine(),
+        settings=settings,
+        name=target.name,
+        unit=target.unit,
+        facts=target.facts(),
+        env_steps=target.env_steps(settings.num_envs),
+        snapshots=log.snapshots(),
+        traced_floor=target.traced_floor,
+        stages=tuple(stages),
+        owners=owners,
+        step_seconds=tuple(seconds.tolist()),
+    )
 
 
 def drive(
@@ -178,23 +156,9 @@ def drive(
         take(done)
 
 
-def _per_environment(owners: tuple[OwnedNode, ...], num_envs: int) -> float:
-    return owners[0].environment_bytes / num_envs if owners else 0.0
-
-
-def _unreported(sizes: Sequence[SizePoint]) -> float:
-    """Return the bytes of Python of each environment that no owner reports."""
-    found = per_environment(sizes)
-    return max(0.0, found.python) if found else 0.0
-
-
-def traced_pass(target: Target, settings: ProfileSettings) -> tuple[TracedLog, tuple[int, ...]]:
-    """Measure live memory by line with tracemalloc.
-
-    Returns:
-        The totals and the lines at each snapshot, and the peak of each step above its start.
-    """
-    places = settings.snapshot_steps()
+def traced_pass(target: Target, measured: Measurements) -> Measurements:
+    """Add live memory, in all and by line, and the peak of each step above its start, by tracemalloc."""
+    settings, places = measured.settings, measured.settings.snapshot_steps()
     log, peaks = TracedLog(len(places)), np.full(settings.steps, -1, dtype=np.int64)
     warm = max(step for step in places if step < settings.warm_up_steps)  # what the lines take is warm-up, too
     with_lines = {places[0], warm, settings.steps}
@@ -217,16 +181,18 @@ def traced_pass(target: Target, settings: ProfileSettings) -> tuple[TracedLog, t
             peaks[next(number)] = tracemalloc.get_traced_memory()[1] - before
 
         drive(step, settings, take)
-    return log, tuple(peaks.tolist())
+    return replace(
+        measured, traced=log.records(), line_steps=log.line_steps(), lines=log.lines(), step_peaks=tuple(peaks.tolist())
+    )
 
 
-def profiled_pass(target: Target, settings: ProfileSettings) -> tuple[tuple[FunctionTime, ...], bytes, float]:
-    """Return the time of every function called during the steps, the profile itself, and the seconds of all steps."""
+def profiled_pass(target: Target, measured: Measurements) -> Measurements:
+    """Add the time of every function called during the steps, the profile itself, and the seconds of all steps."""
     profile = cProfile.Profile()
-    with closing(target.make(settings.num_envs)) as subject:
+    with closing(target.make(measured.settings.num_envs)) as subject:
         start = time.perf_counter()
         profile.enable()
-        for _ in range(settings.steps):
+        for _ in range(measured.settings.steps):
             subject.step()
         profile.disable()
         seconds = time.perf_counter() - start
@@ -235,4 +201,65 @@ def profiled_pass(target: Target, settings: ProfileSettings) -> tuple[tuple[Func
         FunctionTime(file, line, name, calls, own, cumulative)
         for (file, line, name), (_, calls, own, cumulative, _) in rows.items()
     )
-    return functions, marshal.dumps(rows), seconds
+    return replace(measured, functions=functions, profile=marshal.dumps(rows), profiled_seconds=seconds)
+
+
+def memray_module() -> Any:
+    """Import memray.
+
+    Raises:
+        MissingExtraError: if it is not installed.
+    """
+    return optional_module("memray", "profile")
+
+
+def record_allocations(target: Target, num_envs: int, steps: int) -> Allocations:
+    """Record what making environments and stepping them allocates in this process, freed again or not.
+
+    memray also sees the allocations of native code, and its flame graph shows native frames.
+
+    Args:
+        steps: steps of the run; at most ``_RECORDED_STEPS`` of them are recorded.
+
+    Raises:
+        MissingExtraError: if memray is not installed.
+    """
+    memray, steps = memray_module(), min(steps, _RECORDED_STEPS)
+    with temporary_beside(Path(gettempdir(), "memray"), folder=True) as folder:
+        made, stepped = folder / "made.bin", folder / "stepped.bin"
+        aggregated = memray.FileFormat.AGGREGATED_ALLOCATIONS
+        with memray.Tracker(made, native_traces=True, file_format=aggregated):
+            subject = target.make(num_envs)
+            play(subject, _FIRST_STEPS)
+        with closing(subject), memray.Tracker(stepped, trace_python_allocators=True):
+            play(subject, steps)
+        return Allocations(_lines(memray, stepped), steps, _flame_graph(made))
+
+
+def _lines(memray: Any, file: Path) -> tuple[AllocatingLine, ...]:
+    """Return the allocations of a file by the line of Python code that made them."""
+    types = memray.AllocatorType
+    freeing = {types.FREE, types.PYMALLOC_FREE, types.MUNMAP}
+    places: dict[int, tuple[str, ...]] = {}
+    found: dict[str, AllocatingLine] = {}
+    with memray.FileReader(file) as reader:
+        for record in reader.get_allocation_records():
+            if record.allocator in freeing:
+                continue
+            if record.stack_id not in places:
+                places[record.stack_id] = tuple(f"{path}:{line}" for _, path, line in record.stack_trace(_FRAMES))
+            place, *callers = places[record.stack_id] or ("outside of Python:0",)
+            if place.startswith(_PROFILER):
+                continue
+            source, _, line = place.rpartition(":")
+            before = found.get(place) or AllocatingLine(source, int(line), 0, 0, tuple(callers))
+            blocks, size = before.blocks + record.n_allocations, before.allocated_bytes + record.size
+            found[place] = replace(before, blocks=blocks, allocated_bytes=size)
+    return tuple(found.values())
+
+
+def _flame_graph(file: Path) -> bytes:
+    page = file.with_suffix(".html")
+    command = [sys.executable, "-m", "memray", "flamegraph", "--force", "--no-web", "--output", str(page), str(file)]
+    subprocess.run(command, capture_output=True, check=True)
+    return page.read_bytes()

@@ -122,10 +122,8 @@ def _descendants(process: int) -> Iterator[int]:
 
 def restart_peak() -> None:
     """Restart the measurement of :func:`peak_bytes`, where the system can."""
-    try:
+    with suppress(OSError):
         (_PROC / "self" / "clear_refs").write_text("5")
-    except OSError:
-        return
 
 
 def peak_bytes() -> int:
@@ -148,11 +146,7 @@ def bare_interpreter() -> Stage:
 
 
 def stage(name: str, how: str) -> Stage:
-    """Return the resident memory of this process now, without garbage, and its peak.
-
-    Args:
-        how: method of the measurement.
-    """
+    """Return the resident memory of this process now, without garbage, and its peak; ``how`` is for the report."""
     gc.collect()
     peak = peak_bytes()
     rss, pss, data, _ = resident_bytes()
@@ -180,10 +174,9 @@ def _processor() -> str:
 
 
 def _version(package: str) -> str:
-    try:
+    with suppress(metadata.PackageNotFoundError):
         return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "not installed"
+    return "not installed"
 
 
 class _Mallinfo2(ctypes.Structure):
@@ -210,11 +203,10 @@ def heap_bytes() -> HeapBytes | None:
 
 def trim_heap() -> bool:
     """Give the pages of freed blocks back to the system; return whether the allocator can."""
-    try:
+    with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
         ctypes.CDLL(None).malloc_trim(0)
-    except (AttributeError, OSError, TypeError):  # another C library, or Windows
-        return False
-    return True
+        return True
+    return False
 
 
 @cache

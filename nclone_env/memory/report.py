@@ -1,27 +1,27 @@
-"""Writing reports: text, JSON, a page of HTML, and the files of cProfile and memray; nothing is measured here."""
+"""Writing reports: text, JSON, a page of HTML, and the files of cProfile and memray; nothing is measured here.
+
+Two reports in JSON are compared row by row.
+"""
 
 import dataclasses
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from nclone_env._files import write_file
-from nclone_env.errors import optional_module
-from nclone_env.memory.answer import per
+from nclone_env._files import open_regular, write_file
+from nclone_env._table import table
+from nclone_env.errors import ConfigError, optional_module, shortened
 from nclone_env.memory.section import HEIGHT, WIDTH, Row, format_bytes, text_of
-from nclone_env.memory.sections import memory_sections, run, time_sections
+from nclone_env.memory.sections import memory_sections, per, run, time_sections
 from nclone_env.memory.stats import Stats
 
-MEMORY_REPORT, TIME_REPORT, TIME_PROFILE, JSON_REPORT, HTML_REPORT, FLAME_GRAPH = (
-    "memory_profiling_report.txt",
-    "profiling_stats.txt",
-    "profiling_stats.prof",
-    "memory_profiling_report.json",
-    "memory_profiling_report.html",
-    "memray_flamegraph.html",
-)
+MEMORY_REPORT, TIME_REPORT, TIME_PROFILE = "memory_profiling_report.txt", "profiling_stats.txt", "profiling_stats.prof"
+JSON_REPORT, HTML_REPORT = "memory_profiling_report.json", "memory_profiling_report.html"
+FLAME_GRAPH = "memray_flamegraph.html"
 JSON_FORMAT, JSON_VERSION = "nclone_env memory profile", 3
+_MOST_BYTES = 1 << 26  # of a file that is read
 _JSON_KEYS = (
     *("name", "unit", "facts", "machine", "settings", "verdict", "growths", "per_environment", "sizes", "owners"),
     *("stages", "warm_up_steps", "snapshots", "traced", "largest_lines", "grown_lines", "step_peak", "churn", "phases"),
@@ -29,10 +29,6 @@ _JSON_KEYS = (
     *("by_cumulative", "by_own", "speed", "env_steps"),
 )
 _TEMPLATE = Path(__file__).with_name("report.html.jinja")
-_FOLDED_FROM = "Run"
-"""Title of the first section that is not on the first screen."""
-_PEAK = "peak"
-"""Part of the answer that a section of the first screen has in detail."""
 
 
 def write_reports(stats: Stats, folder: Path, as_json: bool = False, as_html: bool = False) -> tuple[Path, ...]:
@@ -45,11 +41,12 @@ def write_reports(stats: Stats, folder: Path, as_json: bool = False, as_html: bo
         MissingExtraError: if there is to be a page and Jinja2 is not installed.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    recorded = stats.measurements.allocations
     files = {
         MEMORY_REPORT: memory_text(stats).encode(),
         TIME_REPORT: time_text(stats).encode(),
         TIME_PROFILE: stats.measurements.profile,
-        FLAME_GRAPH: stats.measurements.flame_graph,
+        FLAME_GRAPH: recorded.flame_graph if recorded else b"",
         JSON_REPORT: json_text(stats).encode() if as_json else b"",
         HTML_REPORT: html_text(stats).encode() if as_html else b"",
     }
@@ -79,13 +76,6 @@ def json_text(stats: Stats) -> str:
     return json.dumps(content, indent=2) + "\n"
 
 
-class Card(NamedTuple):
-    """A part of the answer."""
-
-    name: str
-    texts: list[str]
-
-
 def html_text(stats: Stats) -> str:
     """Return the report as one page of HTML that needs no network.
 
@@ -93,11 +83,11 @@ def html_text(stats: Stats) -> str:
         MissingExtraError: if Jinja2 is not installed.
     """
     answer, *sections = memory_sections(stats)
-    first = [section.title for section in sections].index(_FOLDED_FROM)
+    first = [section.title for section in sections].index("Run")  # those before it are on the first screen
     page: str = page_template().render(
         title=answer.title,
         verdict=stats.verdict,
-        cards=[card for card in cards(answer.rows) if not (card.name == _PEAK and first)],
+        cards=[(name, texts) for name, texts in cards(answer.rows) if not (name == "peak" and first)],
         floors=[(item.quantity, format_bytes(item.margin)) for item in stats.growths if item.margin],
         per=per(stats),
         shown=sections[:first],
@@ -108,13 +98,13 @@ def html_text(stats: Stats) -> str:
     return page
 
 
-def cards(rows: Iterable[Row]) -> list[Card]:
-    """Return the rows of the answer by name; a row without a name continues the one before."""
-    found: list[Card] = []
+def cards(rows: Iterable[Row]) -> list[tuple[str, list[str]]]:
+    """Return (name, texts) of the rows of the answer; a row without a name continues the one before."""
+    found: list[tuple[str, list[str]]] = []
     for name, text in rows:
         if name:
-            found.append(Card(name, []))
-        found[-1].texts.append(text)
+            found.append((name, []))
+        found[-1][1].append(text)
     return found
 
 
@@ -129,3 +119,113 @@ def page_template() -> Any:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     return environment.from_string(_TEMPLATE.read_text())
+
+
+@dataclass(frozen=True)
+class Change:
+    """A quantity of two profiles, in bytes."""
+
+    row: str
+    before: float | None
+    """None: the first profile lacks the row."""
+    after: float | None
+
+    @property
+    def increase(self) -> float:
+        """Bytes by which the second profile is larger."""
+        return (self.after or 0.0) - (self.before or 0.0)
+
+    def exceeds(self, percent: float, least_bytes: float) -> bool:
+        """Return whether the increase is larger than both a share of the first profile and a number of bytes."""
+        return self.increase > max(least_bytes, percent / 100 * (self.before or 0.0))
+
+    def differs(self, percent: float, least_bytes: float) -> bool:
+        """Return whether the quantity changed by more than that in either direction."""
+        return abs(self.increase) > max(least_bytes, percent / 100 * (self.before or 0.0))
+
+
+def load_profile(path: Path) -> dict[str, Any]:
+    """Read a profile that was written with ``--json``.
+
+    Raises:
+        ConfigError: if the file is missing or no profile of this version; the message says how to make one.
+    """
+    how = "write one with nclone-env profile ... --json"
+    try:
+        with open_regular(path, _MOST_BYTES) as file:
+            content = json.loads(file.read())
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror or error}; {how}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: expected a memory profile as JSON, got {error}; {how}") from error
+    found = (content.get("format"), content.get("version")) if isinstance(content, dict) else (content, None)
+    if found[0] != JSON_FORMAT:
+        raise ConfigError(f"{path}: expected the format {JSON_FORMAT!r}, got {shortened(found[0])}; {how}")
+    if found[1] != JSON_VERSION:
+        raise ConfigError(
+            f"{path}: expected version {JSON_VERSION} of the format, got {shortened(found[1])}, whose fields have "
+            f"other meanings; {how}"
+        )
+    profile: dict[str, Any] = content
+    try:
+        list(rows(profile)), list(different_settings(profile, profile))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(f"{path}: expected all parts of a memory profile, got others ({error}); {how}") from error
+    return profile
+
+
+def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
+    """Return all rows of two profiles: bytes per environment, shared, of each owner, peaks and growth."""
+    first, second = dict(rows(before)), dict(rows(after))
+    return tuple(Change(name, first.get(name), second.get(name)) for name in dict.fromkeys((*first, *second)))
+
+
+def rows(profile: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield (name, bytes) of everything in a profile that is compared."""
+    fitted = profile["per_environment"]
+    if fitted is not None:
+        yield "measured for each further environment", fitted["measured"]
+        yield "reported for each further environment", fitted["reported"]
+    if profile["step_peak"] is not None:
+        yield f"allocated and freed by a {profile['unit']}, at most", profile["step_peak"]["largest"]
+    for growth in profile["growths"]:
+        yield f"growth per 1,000 {profile['unit']}s, {growth['quantity']}", max(0.0, growth["slope"] - growth["floor"])
+    num_envs = max(1, profile["settings"]["num_envs"])
+    path: list[str] = []
+    for node in profile["owners"]:
+        path = [*path[: node["depth"]], node["name"]]
+        place = " / ".join(path)
+        if node["environment_bytes"]:
+            yield f"{place}, per environment", node["environment_bytes"] / num_envs
+        if node["shared_bytes"]:
+            yield f"{place}, shared", node["shared_bytes"]
+
+
+def different_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a line for each fact in which two profiles differ: then a change may be no fault of the code."""
+    for name in ("name", "unit"):
+        if before[name] != after[name]:
+            yield f"{name}: {before[name]} -> {after[name]}"
+    first, second = dict(before["facts"]), dict(after["facts"])
+    first["environments"], second["environments"] = (p["settings"]["num_envs"] for p in (before, after))
+    for name in dict.fromkeys((*first, *second)):
+        if first.get(name) != second.get(name):
+            yield f"{name}: {first.get(name, '-')} -> {second.get(name, '-')}"
+
+
+def comparison_text(changes: Sequence[Change], percent: float, least_bytes: float) -> str:
+    """Return a table of the rows that changed by more than a share and a number of bytes."""
+    shown = [change for change in changes if change.differs(percent, least_bytes)]
+    if not shown:
+        return f"no row changed by more than {percent:g} % and {format_bytes(least_bytes)} ({len(changes)} rows)"
+    cells = [
+        (
+            change.row,
+            "-" if change.before is None else format_bytes(change.before),
+            "-" if change.after is None else format_bytes(change.after),
+            format_bytes(change.increase, sign=True),
+            f"{change.increase / change.before:+.1%}" if change.before else "new",
+        )
+        for change in sorted(shown, key=lambda change: -abs(change.increase))
+    ]
+    return "\n".join(table(("row", "before", "after", "change", ""), cells))

@@ -1,14 +1,12 @@
-"""The report as a list of sections, made from the statistics, the answer first."""
+"""The report as a list of sections, made from the statistics, the answer in a few lines first."""
 
 from collections.abc import Iterator, Sequence
 
-from nclone_env.memory.answer import article, per, rate, step_times, subject, summary
-from nclone_env.memory.growth import STANDARD_ERRORS, WARM_UP_SHARE, Growth
-from nclone_env.memory.judged import judged_steps, series
-from nclone_env.memory.measurements import FIRST_STEPS, MADE, STEPS, AllocatingLine, FunctionTime, OwnedNode
-from nclone_env.memory.owners import folded, or_dash, owner_rows
+from nclone_env.memory.growth import MIN_SNAPSHOTS, STANDARD_ERRORS, Growth, judged_steps, series
+from nclone_env.memory.measurements import NATIVE, TIME_UNIT, WARM_UP_SHARE, WORKER, AllocatingLine, FunctionTime
+from nclone_env.memory.owners import folded, or_dash, owner_rows, peak_section
 from nclone_env.memory.section import Chart, Line, Row, Section, chart, format_bytes, format_seconds, location
-from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats
+from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, culprits
 
 _CALLERS = 4  # of a line, in the report
 _QUANTITIES = {
@@ -18,11 +16,6 @@ _QUANTITIES = {
     "workers": "resident pages without a file of child processes",
     "owners": "bytes that the owners report",
 }
-_LATER = (MADE, FIRST_STEPS, STEPS, "after")
-"""Stages in which what is profiled exists; those before them are parts of the peak."""
-_LABELS = {"before": "before the program"}
-_ENVIRONMENTS = ("vector environment", "environments", "environment")
-_TRAINING = "training run"
 
 
 def memory_sections(stats: Stats) -> list[Section]:
@@ -52,6 +45,120 @@ def time_sections(stats: Stats) -> list[Section]:
         ),
         _functions("Functions by own time", stats, stats.by_own, "own_seconds"),
     ]
+
+
+def summary(stats: Stats) -> Section:
+    """Return the answer."""
+    return Section(f"Memory profile: {subject(stats)}", list(_answers(stats)))
+
+
+def _answers(stats: Stats) -> Iterator[Row]:
+    found, owners = stats.per_environment, stats.measurements.owners
+    yield "growth", f"{stats.verdict.upper()}{_blame(stats)}"
+    if any(item.rises for item in stats.growths):
+        yield from _culprits(stats)
+    if found is not None:
+        yield (
+            "memory",
+            f"{format_bytes(found.measured)} measured for each further environment, "
+            f"{format_bytes(found.reported)} reported by the owners",
+        )
+    elif owners:
+        count, reported = stats.measurements.settings.num_envs, owners[0].environment_bytes
+        each = f"{format_bytes(reported / count)} per environment" if count else format_bytes(reported)
+        yield "memory", f"{each}, as reported by the owners"
+    if owners and owners[0].shared_bytes:
+        yield "", f"{format_bytes(owners[0].shared_bytes)} shared by all environments"
+    if stats.peak_bytes:
+        yield "peak", f"{format_bytes(stats.peak_bytes)} resident"
+    for number, advice in enumerate(stats.measurements.advice):
+        yield "" if number else "advice", advice.text
+    if stats.step_peak is not None:
+        yield (
+            "churn",
+            f"at most {format_bytes(stats.step_peak.median)} at a time in {article(stats.measurements.unit)} (median), "
+            f"{format_bytes(stats.step_peak.largest)} in the worst one, freed at its end",
+        )
+    if stats.churn is not None:
+        yield "", f"{stats.churn.blocks:,.0f} allocations, {format_bytes(stats.churn.allocated_bytes)} in all"
+    if stats.speed is not None:
+        step = f"{article(stats.measurements.unit)} takes {step_times(stats)}"
+        yield "speed", f"{stats.speed.plain:,.0f} {rate(stats)}; {step}"
+
+
+def rate(stats: Stats) -> str:
+    """Return the unit of a speed."""
+    return "environment steps/s" if stats.measurements.env_steps else f"{stats.measurements.unit}s/s"
+
+
+def step_times(stats: Stats) -> str:
+    """Return the times of a step, without profiling."""
+    assert stats.speed is not None
+    median, p95 = format_seconds(stats.speed.median_seconds), format_seconds(stats.speed.p95_seconds)
+    return f"{median} (median), {p95} (p95)"
+
+
+def article(noun: str) -> str:
+    """Return a noun with its indefinite article."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
+
+
+def subject(stats: Stats) -> str:
+    """Return what is profiled, with the number of environments."""
+    name, count = stats.measurements.name, stats.measurements.settings.num_envs
+    return f"{name}, {count:,} environment{'s' * (count != 1)}" if count else name
+
+
+def _blame(stats: Stats) -> str:
+    """Return which quantities grow by how much, how much growth would have shown, or why there is no verdict."""
+    growing = [item for item in stats.growths if item.verdict == "growing"]
+    if growing:
+        rates = (f"{item.quantity} {format_bytes(item.slope, sign=True)}" for item in growing)
+        return f": {', '.join(rates)} {per(stats)}"
+    if stats.verdict == "undecided":
+        return f": {_doubt(stats)}"
+    margins = {item.quantity: format_bytes(item.margin) for item in stats.growths}
+    native = margins.get("native", margins.get("process"))
+    found = {"": margins.get("traced"), "native code": native, "worker processes": margins.get("workers")}
+    (_, most), *others = ((name, margin) for name, margin in found.items() if margin is not None)
+    more = f" ({', '.join(f'{name}: {margin}' for name, margin in others)})" if others else ""
+    return f": more than {most} {per(stats)} would have shown{more}"
+
+
+def _doubt(stats: Stats) -> str:
+    found = stats.measurements
+    first, last = judged_steps(found)
+    if found.unit == TIME_UNIT and last - first < 1000:
+        loading = f", imports and compilation took {found.loading:.0%} of the run" if found.loading > 0.1 else ""
+        return f"{(last - first) / 1000:.1f} s to judge, at least 1 s required{loading}; run it longer"
+    snapshots = min((item.snapshots for item in stats.growths), default=0)
+    longer = "run it longer" if found.unit == TIME_UNIT else "take more steps"
+    rises = (f"{item.quantity} {format_bytes(item.change, sign=True)}" for item in stats.growths if item.rises)
+    if listed := ", ".join(rises):
+        return f"{listed} in a few jumps, or ever more slowly: caches and compiled code, or a rare leak; {longer}"
+    return f"{snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; {longer}"
+
+
+def per(stats: Stats) -> str:
+    """Return the unit of time of rates."""
+    unit = stats.measurements.unit
+    return "per second" if unit == TIME_UNIT else f"per 1,000 {unit}s"
+
+
+def _culprits(stats: Stats) -> Iterator[Row]:
+    """Yield the lines that grew most, and what keeps their memory."""
+    title = "grew"
+    for line in culprits(stats.grown_lines):
+        behind = f", in {location(line.behind)}" if line.behind else ""
+        yield title, f"{location(line.place)} {format_bytes(line.rate, sign=True)} {per(stats)}{behind}"
+        title = ""
+        if line.keeper:
+            yield "", f"  kept by {line.keeper}"
+    if not any(line.behind == NATIVE for line in stats.grown_lines):
+        graphs = (keeper for keeper in stats.measurements.keepers if keeper.line == NATIVE)
+        yield from (("", f"memory of {NATIVE}: kept by {keeper.name} ({keeper.kind})") for keeper in graphs)
+    processes = (keeper for keeper in stats.measurements.keepers if keeper.line == WORKER)
+    yield from ((title, f"{keeper.name} {keeper.kind}") for keeper in processes)
 
 
 def run(stats: Stats) -> Section:
@@ -195,30 +302,22 @@ def _phases(stats: Stats) -> Section:
 
 
 def _churn(stats: Stats) -> Section:
-    unit, columns = stats.measurements.unit, ("line", "blocks", "bytes")
     if stats.churn is None:
         return Section("", ())
-    steps = stats.churn.steps
-    rows = [
-        row
-        for line in stats.churn.lines
-        for row in _line_rows(line, f"{line.blocks / steps:,.2f}", format_bytes(line.allocated_bytes / steps))
-    ]
+    unit, steps = stats.measurements.unit, stats.churn.steps
     title = f"Allocations of {article(unit)}, freed again or not (memray, means of {steps:,} {unit}s)"
-    return Section(title, rows or [("none", "-", "-")], columns)
+    lines = stats.churn.lines
+    cells = [(f"{line.blocks / steps:,.2f}", format_bytes(line.allocated_bytes / steps)) for line in lines]
+    return Section(title, _line_rows(lines, cells), ("line", "blocks", "bytes"))
 
 
 def _largest(stats: Stats) -> Section:
     traced = stats.measurements.traced
     if not traced:
         return Section("", ())
-    rows = [
-        row
-        for line in stats.largest_lines
-        for row in _line_rows(line, format_bytes(line.live_bytes), f"{line.blocks:,}")
-    ]
     title = f"Largest lines at the end (tracemalloc: {format_bytes(traced[-1].traced_bytes)} in all)"
-    return Section(title, rows or [("none", "-", "-")], ("line", "live", "blocks"))
+    cells = [(format_bytes(line.live_bytes), f"{line.blocks:,}") for line in stats.largest_lines]
+    return Section(title, _line_rows(stats.largest_lines, cells), ("line", "live", "blocks"))
 
 
 def _grown(stats: Stats) -> Section:
@@ -239,13 +338,19 @@ def _grown_rows(line: GrownLine, rate: str, error: str) -> Iterator[Row]:
         yield (f"  kept by {line.keeper}",)
     if line.behind:
         yield (f"  in {location(line.behind)}",)
-    yield from ((f"  < {location(place)}",) for place in line.callers[:_CALLERS])
+    yield from _call_rows(line.callers)
 
 
-def _line_rows(line: LiveLine | AllocatingLine, *cells: str) -> Iterator[Row]:
-    """Yield the row of a line, then those of the calls that led to it."""
-    yield location(f"{line.file}:{line.line}"), *cells
-    yield from ((f"  < {location(place)}",) for place in line.callers[:_CALLERS])
+def _line_rows(lines: Sequence[LiveLine | AllocatingLine], cells: Sequence[tuple[str, str]]) -> list[Row]:
+    """Return the row of each line, with those of the calls that led to it."""
+    rows: list[Row] = []
+    for line, rest in zip(lines, cells):
+        rows += (location(f"{line.file}:{line.line}"), *rest), *_call_rows(line.callers)
+    return rows or [("none", "-", "-")]
+
+
+def _call_rows(callers: Sequence[str]) -> list[Row]:
+    return [(f"  < {location(place)}",) for place in callers[:_CALLERS]]
 
 
 def _functions(title: str, stats: Stats, functions: Sequence[FunctionTime], field: str) -> Section:
@@ -263,54 +368,3 @@ def _functions(title: str, stats: Stats, functions: Sequence[FunctionTime], fiel
     ]
     columns = ("function", "calls", "own s", "own us/step", "cumulative s", "cumulative us/step")
     return Section(title, rows, columns, shares=[getattr(item, field) / whole for item in functions])
-
-
-def peak_section(stats: Stats) -> Section:
-    """Return the peak by part; no rows if it is not known."""
-    parts = list(peak_parts(stats))
-    whole = max(1, stats.peak_bytes)
-    rows = [(name, format_bytes(size), f"{size / whole:.0%}" if size > whole / 200 else "<1%") for name, size in parts]
-    workers = max((item.worker_bytes for item in stats.measurements.snapshots), default=0)
-    notes = [f"Worker processes take {format_bytes(workers)} besides, without file pages."] if workers else []
-    title = f"Peak by part: {format_bytes(stats.peak_bytes)} resident"
-    return Section(title, rows, ("part", "resident", "share"), notes, [size / whole for _, size in parts])
-
-
-def peak_parts(stats: Stats) -> Iterator[tuple[str, int]]:
-    """Yield the name and the bytes of each part of the peak; their sum is the peak."""
-    measured, left = stats.measurements, stats.peak_bytes
-    for stage in measured.stages:
-        size = min(left, stage.rss_bytes - (stats.peak_bytes - left))
-        if stage.name not in _LATER and size > 0:
-            yield _LABELS.get(stage.name, stage.name), size
-            left -= size
-    for name, size in _owned(stats):
-        if min(size, left):
-            yield name, min(size, left)
-        left -= min(size, left)
-    if left:
-        yield "the rest" if measured.owners else "the program", left
-
-
-def _owned(stats: Stats) -> Iterator[tuple[str, int]]:
-    """Yield the committed bytes of the environments, and of what trains in them."""
-    owners, snapshots = stats.measurements.owners, stats.measurements.snapshots
-    if not owners:
-        yield "environments", max((item.committed_bytes for item in snapshots), default=0)
-    elif owners[0].name == _TRAINING:
-        environments = sum(node.committed_bytes for node in _topmost(owners))
-        yield "environments", environments
-        yield "trainer", owners[0].committed_bytes - environments
-    else:
-        yield "environments", owners[0].committed_bytes
-
-
-def _topmost(owners: Sequence[OwnedNode]) -> Iterator[OwnedNode]:
-    """Yield the nodes of environments that are in no other one."""
-    inside = None
-    for node in owners:
-        if inside is not None and node.depth > inside:
-            continue
-        inside = node.depth if node.name in _ENVIRONMENTS else None
-        if inside is not None:
-            yield node

@@ -1,4 +1,4 @@
-"""Bytes per environment, measured: fresh processes make different numbers of environments.
+"""What can be profiled, and its bytes per environment: fresh processes make different numbers of environments.
 
 In the process that profiles, memory freed by earlier passes is used again, so that it would measure too little.
 
@@ -10,23 +10,74 @@ import gc
 import multiprocessing
 import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from nclone_env.memory.measurements import ProfileSettings, SizePoint
+from nclone_env.memory.measurements import FLOORS, Advice, OwnedNode, PhaseTime, ProfileSettings, SizePoint
 from nclone_env.memory.process import committed_tree_bytes, heap_bytes, resident_bytes, trim_heap, worker_bytes
-from nclone_env.memory.subject import Subject, Target
-from nclone_env.memory.tree import MemoryNode
+from nclone_env.memory.tree import MemoryNode, MemoryOwner
 
 _STEPS, _FEWEST_STEPS = 60, 3  # of an environment, and fewest of the subject
 _LARGEST_BYTES = 48 * 1024**2
 """The largest process has at least so much of them, unless that takes more environments than the target allows."""
-
 _BLOCKS, _BALLAST = (*range(48, 513, 16), *range(512 + 128, 4096, 128)), 256 * 1024
 """Sizes of blocks of Python's allocator and of the C library's, and bytes of each size that are used up."""
+
+
+class Subject(MemoryOwner, Protocol):
+    """Something that repeats steps and reports the memory it owns."""
+
+    def step(self) -> object:
+        """Do what is repeated, once."""
+
+    def close(self) -> object:
+        """Release all resources."""
+
+
+class Target:
+    """Makes subjects of any size. It must be picklable, since fresh processes make subjects of several sizes."""
+
+    name: str
+    """What is profiled, for the reports."""
+    unit: str
+    """What a step is, for example "vector step" or "update"."""
+    most_envs: int
+    """The largest number of environments that a fresh process should make."""
+    traced_floor = FLOORS["traced"]
+    """Bytes by which traced memory may vary over a run without anything growing."""
+
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """Return (name, value) of what a reader must know to compare two reports, such as mode and observations."""
+        return ()
+
+    def env_steps(self, num_envs: int) -> int:
+        """Return the environment steps of a step, by default one of each environment."""
+        return num_envs
+
+    def estimate(self, num_envs: int) -> MemoryNode:
+        """Return the tree that a subject will report; by default one and two environments are made."""
+        return extrapolated(self, num_envs)
+
+    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
+        """Return what would save memory, given the tree and the bytes of Python of each environment beside it."""
+        return ()
+
+    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
+        """Return the time of a whole step and then of its parts; nothing if they cannot be timed."""
+        return ()
+
+    def make(self, num_envs: int) -> Subject:
+        """Make a subject that is ready to step."""
+        raise NotImplementedError
+
+
+def play(subject: Subject, steps: int) -> None:
+    """Take so many steps."""
+    for _ in range(steps):
+        subject.step()
 
 
 class Process(NamedTuple):
@@ -38,23 +89,15 @@ class Process(NamedTuple):
     traced: bool
 
 
-class Sizes(NamedTuple):
-    """Memory of a fresh process, without tracing and with it."""
-
-    plain: SizePoint
-    traced: SizePoint
-
-
-def measure_one_and_two(target: Target) -> tuple[Sizes, Sizes]:
-    """Measure one and two environments in fresh processes, both at a time."""
+def measure_one_and_two(target: Target) -> list[tuple[SizePoint, SizePoint]]:
+    """Measure one and two environments in fresh processes, both at a time; each without tracing and then with it."""
     processes = [Process(target, count, steps_to_measure(target), traced=False) for count in (1, 2)]
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=1) as executor:
-        one, two = executor.map(_measure_twice, processes)
-    return one, two
+        return list(executor.map(_measure_twice, processes))
 
 
-def _measure_twice(process: Process) -> Sizes:
-    return Sizes(measure(process), measure(process._replace(traced=True)))
+def _measure_twice(process: Process) -> tuple[SizePoint, SizePoint]:
+    return measure(process), measure(process._replace(traced=True))
 
 
 def steps_to_measure(target: Target) -> int:
@@ -92,15 +135,15 @@ def in_fresh_process(process: Process) -> SizePoint:
 def measure(process: Process) -> SizePoint:
     """Measure in this process, beside one that stays: it has what all share, and frees nothing."""
     with closing(process.target.make(1)) as one:
-        _step(one, process.steps)
+        play(one, process.steps)
         ballast = _ballast()
         shared = {block for _, node in one.memory().walk() for block in node.blocks}
         if process.traced:
             tracemalloc.start()
         before, workers = _data_bytes(), worker_bytes()
         with closing(process.target.make(process.num_envs)) as subject:
-            _step(subject, process.steps)
-            data, traced = _data_bytes() - before, _traced_bytes()
+            play(subject, process.steps)
+            data, traced = _data_bytes() - before, tracemalloc.get_traced_memory()[0]
             tree = subject.memory()  # last: it takes memory itself, a few KB for each single environment
             made = _without(tree, shared)
             del ballast
@@ -120,11 +163,6 @@ def _without(tree: MemoryNode, blocks: set[tuple[int, int]]) -> MemoryNode:
     return replace(tree, children=children, own_bytes=0 if is_there else tree.own_bytes)
 
 
-def _step(subject: Subject, steps: int) -> None:
-    for _ in range(steps):
-        subject.step()
-
-
 def _ballast() -> list[bytes]:
     """Return objects in the small blocks that imports have left free: what is made next takes memory of its own."""
     return [bytes(size - sys.getsizeof(b"")) for size in _BLOCKS for _ in range(_BALLAST // size)]
@@ -137,10 +175,6 @@ def _data_bytes() -> int:
     return resident_bytes().data + worker_bytes() - (heap.free if heap else 0)
 
 
-def _traced_bytes() -> int:
-    return tracemalloc.get_traced_memory()[0] if tracemalloc.is_tracing() else 0
-
-
 def estimated(target: Target, num_envs: int) -> MemoryNode:
     """Return the tree that a target will report, and what it will take besides."""
     tree, others = target.estimate(num_envs), _unreported(target, num_envs)
@@ -149,22 +183,17 @@ def estimated(target: Target, num_envs: int) -> MemoryNode:
 
 def _unreported(target: Target, num_envs: int) -> Iterator[MemoryNode]:
     """Yield the memory of Python and of worker processes that no owner reports, by its growth from one to two."""
-    one, two = measure_one_and_two(target)
-    assert one.traced.python_bytes is not None
-    assert two.traced.python_bytes is not None
-    python = one.traced.python_bytes, two.traced.python_bytes
-    yield from _grown("other Python memory", *python, num_envs)
-    rest = (
-        one.plain.data_bytes - one.plain.committed_bytes - python[0],
-        two.plain.data_bytes - two.plain.committed_bytes - python[1],
-    )
-    if two.plain.worker_bytes:
-        yield from _grown("worker processes", *rest, num_envs)
+    sizes = measure_one_and_two(target)
+    python = [traced.python_bytes or 0 for _, traced in sizes]
+    yield from _grown("other Python memory", num_envs, *python)
+    rest = [plain.data_bytes - plain.committed_bytes - known for (plain, _), known in zip(sizes, python)]
+    if sizes[1][0].worker_bytes:
+        yield from _grown("worker processes", num_envs, *rest)
     else:
         yield MemoryNode("stacks of threads, spare heap", max(0, rest[0]), shared=True)
 
 
-def _grown(name: str, one: int, two: int, num_envs: int) -> Iterator[MemoryNode]:
+def _grown(name: str, num_envs: int, one: int, two: int) -> Iterator[MemoryNode]:
     each = max(0, two - one)
     yield MemoryNode(name, each * num_envs)
     yield MemoryNode(f"{name}, once", max(0, one - each), shared=True)
@@ -185,5 +214,5 @@ def scaled(one: MemoryNode, two: MemoryNode, num_envs: int) -> MemoryNode:
 
 def _tree(target: Target, num_envs: int) -> MemoryNode:
     with closing(target.make(num_envs)) as subject:
-        _step(subject, _FEWEST_STEPS)
+        play(subject, _FEWEST_STEPS)
         return subject.memory()

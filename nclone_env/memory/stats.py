@@ -14,9 +14,11 @@ from nclone_env.memory.growth import (
     Growth,
     Verdict,
     combined_verdict,
+    growing_alone,
+    growths_of,
+    judged_steps,
     least_squares,
 )
-from nclone_env.memory.judged import growing_alone, growths_of, judged_steps
 from nclone_env.memory.measurements import (
     COMPILED_CODE,
     INTERPRETER,
@@ -220,9 +222,9 @@ def step_peak(peaks: Sequence[int], warm_up: float) -> StepPeak | None:
 
 def churn(measured: Measurements) -> Churn | None:
     """Return the allocations of a step; None if they were not recorded."""
-    lines, steps = measured.allocating_lines, measured.allocation_steps
-    if not steps:
+    if measured.allocations is None:
         return None
+    lines, steps, _ = measured.allocations
     most = sorted(lines, key=lambda line: (-line.allocated_bytes, line.file, line.line))[:TOP_LINES]
     blocks, size = sum(line.blocks for line in lines), sum(line.allocated_bytes for line in lines)
     return Churn(blocks / steps, size / steps, steps, tuple(most))

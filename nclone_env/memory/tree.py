@@ -57,7 +57,6 @@ class MemoryOwner(Protocol):
 
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
-        ...
 
 
 def array_group(name: str, arrays: Mapping[str, np.ndarray], *, shared: bool) -> MemoryNode:
@@ -81,11 +80,8 @@ def arrays_node(name: str, arrays: Sequence[np.ndarray], *, shared: bool) -> Mem
 
 
 def _blocks(arrays: Iterable[np.ndarray]) -> tuple[tuple[int, int], ...]:
-    return tuple((_address(array), array.nbytes) for array in arrays if array.nbytes and array.flags.c_contiguous)
-
-
-def _address(array: np.ndarray) -> int:
-    return int(array.__array_interface__["data"][0])
+    whole = (array for array in arrays if array.nbytes and array.flags.c_contiguous)
+    return tuple((int(array.__array_interface__["data"][0]), array.nbytes) for array in whole)
 
 
 def merged(trees: Sequence[MemoryNode]) -> MemoryNode:

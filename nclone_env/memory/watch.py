@@ -15,15 +15,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
-from nclone_env.memory.answer import summary
-from nclone_env.memory.garbage import Garbage
-from nclone_env.memory.growth import FREE_LISTS, MIN_SNAPSHOTS, WARM_UP_SHARE
-from nclone_env.memory.judged import growing_alone, growths_of
+from nclone_env.memory.growth import MIN_SNAPSHOTS, growing_alone, growths_of
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
 from nclone_env.memory.measurements import (
+    FREE_LISTS,
     NATIVE,
     TIME_UNIT,
+    WARM_UP_SHARE,
     WORKER,
     Keeper,
     Measurements,
@@ -36,9 +35,10 @@ from nclone_env.memory.owners import chosen, of_kept_results, owned_nodes
 from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.section import text_of
-from nclone_env.memory.snapshots import SnapshotLog, held_bytes
+from nclone_env.memory.sections import summary
+from nclone_env.memory.snapshots import Garbage, SnapshotLog, TracedLog, held_bytes
 from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, traced_lines
-from nclone_env.memory.traced import TracedLog, start_tracing
+from nclone_env.memory.traced import start_tracing
 from nclone_env.memory.tree import MemoryNode, MemoryOwner
 from nclone_env.memory.workers import WorkerLines
 
@@ -65,7 +65,6 @@ _TRACED_FLOOR = 6 * 1024
 _NATIVE_FLOOR = 128 * 1024
 """Bytes by which native memory may vary: the profiler works beside the code, and each thread has caches."""
 _NOTHING = MemoryNode("nothing reported")
-Notify = Callable[[float], object]
 
 
 class Watch:
@@ -78,7 +77,7 @@ class Watch:
         num_envs: int,
         output_dir: Path | None,
         traced: bool,
-        notify: Notify | None = None,
+        notify: Callable[[float], object] | None = None,
     ):
         self._name, self._owner, self._num_envs, self._folder = name, owner, num_envs, output_dir
         self._notify = notify
@@ -192,9 +191,8 @@ class Watch:
                 self._garbage.collect()
                 self._take(now)
             took = time.thread_time() - start
-            rest = min(
-                _COST * took, max(2 * took, _FEW * (now - self._settled) / 1000)
-            )  # a short run needs some snapshots, too
+            some = max(2 * took, _FEW * (now - self._settled) / 1000)  # a short run needs some snapshots, too
+            rest = min(_COST * took, some)
             self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
             self._search_now_and_then()
 
@@ -285,10 +283,6 @@ class Watch:
         first, last = self._loading.longest_without(steps[0] if not self._steps else 0.0, steps[-1])
         return first + WARM_UP_SHARE * (last - first), last
 
-    def _untraced(self) -> tuple[UntracedLine, ...]:
-        native = [UntracedLine(NATIVE, place, share) for place, share in self._native.shares().items()]
-        return (*native, *(UntracedLine(WORKER, place, share) for place, share in self._of_workers.items()))
-
     def _measurements(self, with_lines: bool = True) -> Measurements:
         snapshots = self._log.snapshots()
         last = snapshots[-1].step
@@ -309,7 +303,10 @@ class Watch:
             native_floor=_NATIVE_FLOOR,
             line_steps=self._traced.line_steps(),
             lines=self._traced.lines() if with_lines else (),
-            untraced=self._untraced(),
+            untraced=(
+                *(UntracedLine(NATIVE, place, share) for place, share in self._native.shares().items()),
+                *(UntracedLine(WORKER, place, share) for place, share in self._of_workers.items()),
+            ),
             keepers=tuple(self._keepers.values()),
             judged=self._judged(),
             loading=self._loading.milliseconds / max(1.0, self._milliseconds()),

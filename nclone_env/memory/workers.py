@@ -17,15 +17,15 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
-from nclone_env.memory import worker_start
-from nclone_env.memory.garbage import Garbage
+from nclone_env.memory import loading
 from nclone_env.memory.keepers import find_keepers
+from nclone_env.memory.loading import LOADING, REQUEST, SPAWNED
 from nclone_env.memory.measurements import WORKER, Keeper
 from nclone_env.memory.process import command_of, worker_sizes
 from nclone_env.memory.section import format_bytes
+from nclone_env.memory.snapshots import Garbage, TracedLog
 from nclone_env.memory.stats import culprits, grown_lines
-from nclone_env.memory.traced import TracedLog, start_tracing
-from nclone_env.memory.worker_start import LOADING, REQUEST, SPAWNED
+from nclone_env.memory.traced import start_tracing
 
 _INTERVAL = 0.5  # seconds between two snapshots
 _SNAPSHOTS = 600  # of a process
@@ -39,6 +39,9 @@ _NAMED, _LEAST_SHARE = 3, 0.1  # processes without lines, and the least part of 
 class WorkerLines:
     """The lines that grew in worker processes, which they write to a folder that this process reads."""
 
+    current: Path | None = None
+    """Folder of the profile that runs now; seen by a fork."""
+
     def __init__(self) -> None:
         self._folder = Path()
         self._prepare: Callable[[str], dict[str, Any]] = spawn.get_preparation_data
@@ -49,7 +52,7 @@ class WorkerLines:
     def open(self) -> None:
         """Have every process that ``multiprocessing`` or a fork starts from now on wait for the request."""
         self._folder = Path(tempfile.mkdtemp(prefix="nclone-env-workers-"))
-        _Folder.current = self._folder
+        WorkerLines.current = self._folder
         self._prepare = spawn.get_preparation_data
 
         def prepared(name: str) -> dict[str, Any]:
@@ -60,7 +63,7 @@ class WorkerLines:
     def are_loading(self) -> bool:
         """Return whether one of the processes imports or compiles now."""
         now = time.time()
-        signs = self._folder.glob(f"*{LOADING}") if _Folder.current is not None else ()
+        signs = self._folder.glob(f"*{LOADING}") if WorkerLines.current is not None else ()
         return any(now - sign.stat().st_mtime < _FRESH for sign in signs)
 
     def request(self) -> None:
@@ -84,7 +87,7 @@ class WorkerLines:
             lines, found = json.loads(file.read_text())
             rates.update(lines)
             keepers.extend(Keeper(*keeper) for keeper in found)
-        _Folder.current = None
+        WorkerLines.current = None
         spawn.get_preparation_data = self._prepare  # type: ignore[assignment]
         shutil.rmtree(self._folder, ignore_errors=True)
         shares = {line: rate / rates.total() for line, rate in rates.items()}
@@ -105,17 +108,12 @@ class _Start:
         self._folder = folder
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return runpy.run_path, (worker_start.__file__, {"folder": str(self._folder)}, SPAWNED)
-
-
-class _Folder:
-    current: Path | None = None
-    """Of the profile that runs now; seen by a fork."""
+        return runpy.run_path, (loading.__file__, {"folder": str(self._folder)}, SPAWNED)
 
 
 def _after_fork() -> None:
-    if _Folder.current is not None:
-        worker_start.begin(_Folder.current)
+    if WorkerLines.current is not None:
+        loading.begin(WorkerLines.current)
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
@@ -128,24 +126,21 @@ def trace(folder: Path) -> None:
         start_tracing()
     began, log = time.perf_counter(), TracedLog(_SNAPSHOTS, Garbage().collect)
     keepers: dict[str, Keeper] = {}
+    own_name = multiprocessing.current_process().name
     for _ in range(_SNAPSHOTS):
         log.take(1000 * (time.perf_counter() - began), lines=True)
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         unknown = [line for line in grown if line.place not in keepers]
         found = find_keepers(unknown, _SEARCH_SECONDS) if unknown else ()
-        keepers |= {keeper.line: _in_this_process(keeper) for keeper in found}
+        for item in found:
+            keepers[item.line] = replace(item, line=_with_file(item.line), name=f"{item.name} in {own_name}")
         if grown:  # nothing does at its end, when it frees all
             rates = {_with_file(line.place): line.rate for line in grown}
             partial = folder / f"{os.getpid()}.partial"
             partial.write_text(json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
             partial.rename(partial.with_suffix(".json"))
         time.sleep(_INTERVAL)
-
-
-def _in_this_process(keeper: Keeper) -> Keeper:
-    name = f"{keeper.name} in {multiprocessing.current_process().name}"
-    return replace(keeper, line=_with_file(keeper.line), name=name)
 
 
 def _with_file(place: str) -> str:

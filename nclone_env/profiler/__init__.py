@@ -1,4 +1,4 @@
-"""Targets of the memory profiler: environments in every form, training runs, scripts."""
+"""Targets of the memory profiler: environments in every form, and training runs."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         SyncTarget,
         VectorTarget,
     )
-    from nclone_env.profiler.script import Program
     from nclone_env.profiler.training import TrainingTarget
 
 __all__, __getattr__, __dir__ = face(__name__)

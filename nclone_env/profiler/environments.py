@@ -1,7 +1,9 @@
-"""Environments as targets of the profiler, in every form in which people run them."""
+"""Environments as targets of the profiler, in every form in which people run them, and what would save memory."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import gymnasium
@@ -14,21 +16,21 @@ from nclone_env.env import AUTORESET_CODES, ENVIRONMENT_ID, NPlusPlusVectorEnv, 
 from nclone_env.errors import optional_module
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.memory import (
-    FLOORS,
     FREE_LISTS,
     Advice,
     MemoryNode,
     OwnedNode,
     PhaseTime,
     Subject,
+    Target,
     array_group,
     array_node,
     chosen,
-    extrapolated,
+    copies,
     merged,
     of_kept_results,
 )
-from nclone_env.profiler.advice import of_observations
+from nclone_env.obs import frame_specs
 from nclone_env.profiler.phases import measure_phases
 
 Contract = Literal["default", "out", "ring"]
@@ -40,6 +42,7 @@ AUTORESET = {
 }
 _FACTS = ("levels", "observations", "frame_skip", "max_frames", "action_space")
 _SPARE_ACTIONS = 1024
+_SMALL, _SMALLEST = 64, 16  # pixels
 
 
 class RandomActions:
@@ -61,13 +64,12 @@ class RandomActions:
 
 
 @dataclass(frozen=True)
-class EnvironmentTarget:
+class EnvironmentTarget(Target):
     """Environments of a configuration; the classes derived from it say in which form."""
 
     name = "environments"
     unit = "vector step"
     most_envs = 4096
-    traced_floor = FLOORS["traced"]
 
     config: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     """What to build."""
@@ -84,28 +86,12 @@ class EnvironmentTarget:
             found.append(("pictures", f"{render.player_frame_size} pixels, {_text(render.view_shape)} pixels"))
         return (*found, ("actions", f"uniform random, seed {self.seed}"))
 
-    def env_steps(self, num_envs: int) -> int:
-        """Return one step of each environment."""
-        return num_envs
-
-    def estimate(self, num_envs: int) -> MemoryNode:
-        """Return the tree of so many environments, of which one and two are made."""
-        return extrapolated(self, num_envs)
-
     def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
         """Return what would save most, with sizes of observations and contracts in mind."""
         return chosen(self._candidates(owners, num_envs, unreported), owners)
 
     def _candidates(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> Iterator[Advice]:
         yield from of_observations(self.config, owners, num_envs, unreported)
-
-    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
-        """Return nothing: the steps of these environments are not one compiled call."""
-        return ()
-
-    def make(self, num_envs: int) -> Subject:
-        """Make environments and reset them."""
-        raise NotImplementedError
 
 
 def _text(value: Any) -> str:
@@ -152,11 +138,35 @@ class VectorTarget(EnvironmentTarget):
         return VectorSubject(env, self.seed, with_out=self.contract == "out")
 
 
-class VectorSubject:
+class WrappedSubject:
+    """A vector environment with the interface of another library, and random actions."""
+
+    def __init__(self, env: Any, seed: int):
+        self._env, self._actions = env, RandomActions(env.num_envs, seed)
+
+    def step(self) -> None:
+        """Step every environment."""
+        self._env.step(self._actions.next())
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the environments in this process; those of worker processes cannot be asked."""
+        if hasattr(self._env, "memory"):
+            trees = (self._env.memory(),)
+        else:
+            trees = tuple(env.unwrapped.memory() for env in getattr(self._env, "envs", ()))
+        envs = (merged(trees),) if trees else ()
+        return MemoryNode("all", children=(*envs, self._actions.memory()))
+
+    def close(self) -> None:
+        """Close the environments and their processes."""
+        self._env.close()
+
+
+class VectorSubject(WrappedSubject):
     """A native vector environment with random actions."""
 
     def __init__(self, env: NPlusPlusVectorEnv, seed: int, with_out: bool):
-        self._env, self._actions = env, RandomActions(env.num_envs, seed)
+        super().__init__(env, seed)
         self._out: dict[str, np.ndarray] = {}
         if with_out:
             spaces: Mapping[str, Any] = env.observation_space.spaces  # type: ignore[attr-defined]
@@ -179,12 +189,7 @@ class VectorSubject:
         parts = (self._env.memory(), caller, self._actions.memory())
         return MemoryNode("all", children=tuple(part for part in parts if part.total_bytes))
 
-    def close(self) -> None:
-        """Close the environment."""
-        self._env.close()
 
-
-@dataclass(frozen=True)
 class SingleTarget(EnvironmentTarget):
     """A list of single environments."""
 
@@ -201,7 +206,6 @@ class SingleTarget(EnvironmentTarget):
         return create_environment(self.config)
 
 
-@dataclass(frozen=True)
 class GymTarget(SingleTarget):
     """A list of environments made by ``gymnasium.make``, with its wrappers."""
 
@@ -239,7 +243,6 @@ class ListSubject:
             env.close()
 
 
-@dataclass(frozen=True)
 class SyncTarget(EnvironmentTarget):
     """A vector environment of Gymnasium around single environments, in this process."""
 
@@ -254,7 +257,6 @@ class SyncTarget(EnvironmentTarget):
         return WrappedSubject(env, self.seed)
 
 
-@dataclass(frozen=True)
 class AsyncTarget(SyncTarget):
     """The same with a worker process for each environment."""
 
@@ -264,7 +266,6 @@ class AsyncTarget(SyncTarget):
     vectorization = "async"
 
 
-@dataclass(frozen=True)
 class StableBaselinesTarget(EnvironmentTarget):
     """The native vector environment behind Stable-Baselines3's interface."""
 
@@ -281,25 +282,73 @@ class StableBaselinesTarget(EnvironmentTarget):
         return WrappedSubject(env, self.seed)
 
 
-class WrappedSubject:
-    """A vector environment with the interface of another library, and random actions."""
+def of_observations(
+    config: EnvironmentConfig, owners: Sequence[OwnedNode], num_envs: int, unreported: float
+) -> Iterator[Advice]:
+    """Yield advice on the sizes of observations.
 
-    def __init__(self, env: Any, seed: int):
-        self._env, self._actions = env, RandomActions(env.num_envs, seed)
+    Args:
+        unreported: bytes of Python of an environment that no owner reports; whole batches in them count, too.
+    """
+    before = _bytes(config)
+    batches = int(unreported // max(1, sum(before.values())))
+    used = owners[0].environment_bytes / num_envs + unreported
+    for option, variant, more in _variants(config):
+        after = _bytes(variant)
+        shares = {name: 1 - after[name] / size for name, size in before.items() if size}
+        stored = {name: sum(total for _, total in copies(owners, name)) for name in shares}
+        each = sum(share * (stored[name] / num_envs + batches * before[name]) for name, share in shares.items())
+        saved = int(each * num_envs) - more
+        besides = f" and takes {format_bytes(more)} more for what all share" if more > 0 else ""
+        yield Advice(
+            option,
+            saved,
+            f"{option} saves {format_bytes(each)} of {format_bytes(used)} for each environment{besides}: "
+            f"{format_bytes(saved)} in all.",
+        )
 
-    def step(self) -> None:
-        """Step every environment."""
-        self._env.step(self._actions.next())
 
-    def memory(self) -> MemoryNode:
-        """Return the bytes of the environments in this process; those of worker processes cannot be asked."""
-        if hasattr(self._env, "memory"):
-            trees = (self._env.memory(),)
-        else:
-            trees = tuple(env.unwrapped.memory() for env in getattr(self._env, "envs", ()))
-        envs = (merged(trees),) if trees else ()
-        return MemoryNode("all", children=(*envs, self._actions.memory()))
+def _variants(config: EnvironmentConfig) -> Iterator[tuple[str, EnvironmentConfig, int]]:
+    """Yield (option, configuration with smaller observations, bytes more that all environments share)."""
+    size = config.render.player_frame_size
+    smaller = _SMALL if size > _SMALL else max(_SMALLEST, size // 2)
+    if {"player_frame", "global_view"} & set(config.observations) and smaller < size:
+        render = replace(config.render, player_frame_size=smaller, player_frame_scale=None)
+        resized = config.replace(render=render)
+        yield f"--picture-size {smaller}", resized, _shared_bytes(resized) - _shared_bytes(config)
+    if config.observation.dtype == "float32":
+        halved = config.replace(observation=replace(config.observation, dtype="float16"))
+        yield "--vector-dtype float16", halved, 0
 
-    def close(self) -> None:
-        """Close the environments and their processes."""
-        self._env.close()
+
+def _bytes(config: EnvironmentConfig) -> dict[str, int]:
+    """Return the bytes of each observation of an environment; 0 where they depend on the levels."""
+    depth = config.observation.frame_stack
+    return {
+        spec.name: math.prod(spec.shape) * spec.dtype.itemsize * (depth if spec.stacks else 1)
+        for spec in frame_specs(config)
+    }
+
+
+def _shared_bytes(config: EnvironmentConfig) -> int:
+    """Return the bytes of pictures that all environments share, without mapped files."""
+    with closing(NPlusPlusVectorEnv(config.replace(levels=("first-steps",)), 1)) as env:
+        return env.memory().bytes_where(shared=True, mapped=False)
+
+
+def of_more_environments(num_envs: int, one: MemoryNode, two: MemoryNode) -> Iterator[Advice]:
+    """Yield advice for a training run most of whose memory does not grow with the environments.
+
+    Args:
+        one: tree of the run.
+        two: tree of a run of twice as many.
+    """
+    once = one.bytes_where(shared=True, mapped=False)
+    more = two.bytes_where(mapped=False) - one.bytes_where(mapped=False)
+    if once > more:
+        yield Advice(
+            f"--num-envs {2 * num_envs}",
+            -more,
+            f"--num-envs {2 * num_envs}, twice as many, takes only {format_bytes(more)} more: most of the run, "
+            f"{format_bytes(once)}, is parameters, optimiser and scratch.",
+        )

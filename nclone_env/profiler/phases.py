@@ -6,7 +6,7 @@ slowing it down. Here each is run alone over all environments, from the same sta
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -38,6 +38,8 @@ _TOGETHER = {  # arrays that one kernel writes
     "graph_level": ("graph_level", "graph_node", "graph_entities"),
 }
 _OF_PASSES = {ActionMasks: "action_mask", ActionOutcomes: "action_outcomes", Reachability: "reachability"}
+_OTHERS = {*_OF_PASSES.values(), *(name for first, names in _TOGETHER.items() for name in names if name != first)}
+"""Arrays that are not timed as observations of the compiled step: of a pass, or written with another one."""
 _WARM_UP = 3
 
 
@@ -89,7 +91,7 @@ class PhaseTimer:
         played = self._undone(lambda: self._play(call.arrays, True, 0, last))
         stepped = self._undone(lambda: self._run_pass(unseen.passes[0], unseen))
         passes = self._pass_seconds(self._step_call(self._out))
-        observations = {name: self._observation_seconds(name) for name in self._observed()}
+        observations = {name: self._observation_seconds(name) for name in self._out if name not in _OTHERS}
         queries = self._observation_seconds()
         if "reachability" in passes:
             passes["reachability"] += queries
@@ -105,11 +107,6 @@ class PhaseTimer:
             if not isinstance(one, StepPass):
                 seconds[_OF_PASSES[type(one)]] = taken
         return seconds
-
-    def _observed(self) -> Iterator[str]:
-        """Yield the names of the observations that the compiled step writes, one for arrays of the same kernel."""
-        others = {name for first, names in _TOGETHER.items() for name in names if name != first}
-        yield from (name for name in self._out if name not in others and name not in _OF_PASSES.values())
 
     def _observation_seconds(self, name: str | None = None) -> float:
         """Return the time of writing one observation of the current state; of none: of the loop and of queries."""

@@ -1,7 +1,7 @@
 """Training runs as targets of the profiler: updates of one run."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,9 +12,9 @@ import numpy as np
 
 from nclone_env._files import temporary_beside
 from nclone_env.machine import available_cores
-from nclone_env.memory import FLOORS, Advice, MemoryNode, OwnedNode, PhaseTime, Subject, chosen, resident_bytes
+from nclone_env.memory import Advice, MemoryNode, OwnedNode, PhaseTime, Subject, Target, chosen, resident_bytes
 from nclone_env.options import leaves
-from nclone_env.profiler.advice import of_more_environments, of_observations
+from nclone_env.profiler.environments import of_more_environments, of_observations
 from nclone_env.train import TrainConfig, require_training_extra
 
 _PHASE_UPDATES = 20
@@ -22,13 +22,12 @@ _MOST_UPDATES = 200  # that a run is made for; its learning curve grows beyond t
 
 
 @dataclass(frozen=True)
-class TrainingTarget:
+class TrainingTarget(Target):
     """The updates of a training run."""
 
     name = "training run"
     unit = "update"
     most_envs = 4096
-    traced_floor = FLOORS["traced"]
 
     config: TrainConfig = field(default_factory=TrainConfig)
     """Configuration of the run; its output folder is not used."""
@@ -50,7 +49,14 @@ class TrainingTarget:
             for option in leaves(TrainConfig)
             if option.key in sizes or (option.key not in hidden and option.value(self.config) != option.value(default))
         ]
-        return (*((key.replace("_", " "), str(value)) for key, value in shown), *self._computing())
+        config = self.config
+        return (
+            *((key.replace("_", " "), str(value)) for key, value in shown),
+            ("device", config.device),
+            ("threads", str(config.num_threads or available_cores())),
+            ("AMP", "on" if config.amp else "off"),
+            ("compile", "on" if config.compile else "off"),
+        )
 
     def env_steps(self, num_envs: int) -> int:
         """Return the steps of a rollout."""
@@ -58,7 +64,6 @@ class TrainingTarget:
 
     def estimate(self, num_envs: int) -> MemoryNode:
         """Return the tree of a run, or of all its ranks."""
-        require_training_extra()
         from nclone_env.train import Ranks, estimate_bytes  # requires torch, an optional dependency
 
         count = self.ranks
@@ -82,14 +87,6 @@ class TrainingTarget:
     def make(self, num_envs: int) -> Subject:
         """Set up a run in a temporary folder and warm it up."""
         return TrainingSubject(self._sized(num_envs))
-
-    def _computing(self) -> Iterator[tuple[str, str]]:
-        """Yield where a run computes, and how; the version of torch is among those of the machine."""
-        config = self.config
-        yield "device", config.device
-        yield "threads", str(config.num_threads or available_cores())
-        for name, value in (("AMP", config.amp), ("compile", config.compile)):
-            yield name, "on" if value else "off"
 
     def _sized(self, num_envs: int) -> TrainConfig:
         timesteps = num_envs * self.config.num_steps * _MOST_UPDATES

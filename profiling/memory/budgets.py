@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 import tyro
 
 from nclone_env._table import table
-from nclone_env.memory.changes import load_profile
-from nclone_env.memory.report import JSON_REPORT
+from nclone_env.memory.report import JSON_REPORT, load_profile
 from nclone_env.memory.section import format_bytes
 from profiling.measure import describe
 

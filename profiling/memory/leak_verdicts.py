@@ -11,18 +11,17 @@ from __future__ import annotations
 import ctypes
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import tyro
 
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
-from nclone_env.memory.judged import growths_of
-from nclone_env.memory.measurements import Advice, Measurements, OwnedNode, PhaseTime, ProfileSettings
+from nclone_env.memory.growth import growths_of
+from nclone_env.memory.measurements import ProfileSettings
 from nclone_env.memory.passes import plain_pass, traced_pass
-from nclone_env.memory.process import machine
-from nclone_env.memory.subject import Subject, Target
+from nclone_env.memory.sizes import Subject, Target
 from nclone_env.memory.tree import MemoryNode
 from nclone_env.profiler.environments import AsyncTarget, EnvironmentTarget, Mode, VectorTarget
 from profiling.measure import describe, in_fresh_process
@@ -56,7 +55,7 @@ LEAKS = (
 
 
 @dataclass(frozen=True)
-class LeakingTarget:
+class LeakingTarget(Target):
     """A vector environment beside which something leaks."""
 
     target: EnvironmentTarget
@@ -69,26 +68,6 @@ class LeakingTarget:
     def traced_floor(self) -> int:
         """Return that of the environment."""
         return self.target.traced_floor
-
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return those of the environment."""
-        return self.target.facts()
-
-    def env_steps(self, num_envs: int) -> int:
-        """Return one step of each environment."""
-        return num_envs
-
-    def estimate(self, num_envs: int) -> MemoryNode:
-        """Return the tree of the environment."""
-        return self.target.estimate(num_envs)
-
-    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
-        """Return nothing."""
-        return ()
-
-    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
-        """Return nothing."""
-        return ()
 
     def make(self, num_envs: int) -> Subject:
         """Make the environment."""
@@ -126,21 +105,7 @@ class LeakingSubject:
 
 def verdict(target: Target, num_envs: int, steps: int) -> tuple[str, str]:
     """Make both passes in this process; return the verdict and what grows by how much per 1,000 steps."""
-    settings = ProfileSettings(num_envs, steps)
-    plain = plain_pass(target, settings)
-    traced, _ = traced_pass(target, settings)
-    measurements = Measurements(
-        machine=machine(),
-        settings=settings,
-        name=target.name,
-        unit=target.unit,
-        facts=(),
-        env_steps=num_envs,
-        snapshots=plain.log.snapshots(),
-        traced=traced.records(),
-        traced_floor=target.traced_floor,
-    )
-    growths = growths_of(measurements)
+    growths = growths_of(traced_pass(target, plain_pass(target, ProfileSettings(num_envs, steps))))
     growing = [f"{item.quantity} {item.slope:+,.0f} B" for item in growths if item.verdict == "growing"]
     return "growing" if growing else "flat", ", ".join(growing)
 

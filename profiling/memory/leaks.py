@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import tyro
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv, create_environment
-from nclone_env.memory.growth import FLOORS, FREE_LISTS
+from nclone_env.memory.measurements import FLOORS, FREE_LISTS
+from nclone_env.memory.sizes import Target
 from nclone_env.memory.tree import MemoryNode
 from nclone_env.profiler.environments import RandomActions
 from nclone_env.profiler.training import TrainingSubject
@@ -77,7 +78,7 @@ def trainings(num_envs: int) -> Repeat:
 
 
 @dataclass(frozen=True)
-class RepeatedTarget:
+class RepeatedTarget(Target):
     """Something that is repeated, as the two passes of the verdict need it."""
 
     begin: Callable[[int], Repeat]

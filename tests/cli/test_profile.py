@@ -11,7 +11,7 @@ import pytest
 from nclone_env.cli.app import main, with_default_target
 from nclone_env.cli.profile import parse_bytes
 from nclone_env.errors import ConfigError
-from nclone_env.memory.sizes import Process, Sizes, measure
+from nclone_env.memory.sizes import Process, measure
 
 SHORT = ["--steps", "12", "--num-envs", "2", "--levels", "first-steps"]
 STATE = ["--observations", "game_state"]
@@ -24,7 +24,7 @@ def sizes_here(target):
     """Make one and two environments in this process; a fresh process would get a copy of the target, as here."""
     target = pickle.loads(pickle.dumps(target))
     points = [measure(Process(target, count, 1, traced=False)) for count in (1, 2)]
-    return tuple(Sizes(point, replace(point, python_bytes=0)) for point in points)
+    return [(point, replace(point, python_bytes=0)) for point in points]
 
 
 @pytest.fixture

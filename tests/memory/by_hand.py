@@ -11,6 +11,7 @@ from nclone_env.memory.measurements import (
     WORKER,
     Advice,
     AllocatingLine,
+    Allocations,
     FunctionTime,
     Keeper,
     Machine,
@@ -74,12 +75,11 @@ def measurements(traced_per_step: int = 0, native_per_step: int = 0) -> Measurem
             SizePoint(10, 99_000, 0, 10_000, 13_000, -500),
             SizePoint(40, 99_000, 0, 40_000, 43_000, 1_000),
         ),
-        allocating_lines=(
-            AllocatingLine("a.py", 1, 20, 2_000, ("caller.py:7",)),
-            AllocatingLine("b.py", 2, 5, 30_720),
+        allocations=Allocations(
+            (AllocatingLine("a.py", 1, 20, 2_000, ("caller.py:7",)), AllocatingLine("b.py", 2, 5, 30_720)),
+            10,
+            b"a page",
         ),
-        allocation_steps=10,
-        flame_graph=b"a page",
         phases=(PhaseTime("whole step", 0.002), PhaseTime("simulation", 0.0015), PhaseTime("rest", -0.00001)),
         functions=(
             FunctionTime("a.py", 1, "outer", 1000, 0.1, 1.0),

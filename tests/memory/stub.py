@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from nclone_env.memory.growth import FLOORS
-from nclone_env.memory.measurements import Advice, OwnedNode, PhaseTime
-from nclone_env.memory.sizes import extrapolated
+from nclone_env.memory.measurements import PhaseTime
+from nclone_env.memory.sizes import Target
 from nclone_env.memory.tree import MemoryNode, array_group
 
 _malloc = ctypes.CDLL(None).malloc
@@ -19,13 +17,12 @@ _malloc.restype = ctypes.c_void_p
 
 
 @dataclass(frozen=True)
-class StubTarget:
+class StubTarget(Target):
     """Makes stub subjects; picklable."""
 
     name = "stub"
     unit = "vector step"
     most_envs = 2000
-    traced_floor = FLOORS["traced"]
 
     leak_bytes: int = 0
     """Python bytes kept for good at every step."""
@@ -42,16 +39,6 @@ class StubTarget:
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         return (("levels", "none"),)
-
-    def env_steps(self, num_envs: int) -> int:
-        return num_envs
-
-    def estimate(self, num_envs: int) -> MemoryNode:
-        return extrapolated(self, num_envs)
-
-    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
-        """Return nothing."""
-        return ()
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
         return (PhaseTime("whole step", 1e-3), PhaseTime("work", 1e-3))

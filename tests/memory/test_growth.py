@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nclone_env.memory.growth import FLOORS, Growth, combined_verdict, growth, least_squares
+from nclone_env.memory.growth import Growth, combined_verdict, growth, least_squares
+from nclone_env.memory.measurements import FLOORS
 
 STEPS = list(range(0, 1001, 50))
 

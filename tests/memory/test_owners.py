@@ -1,7 +1,12 @@
 from __future__ import annotations
 
-from nclone_env.memory.measurements import Advice, OwnedNode
-from nclone_env.memory.owners import chosen, copies, of_kept_results
+import dataclasses
+
+from nclone_env.memory.measurements import Advice, OwnedNode, Snapshot, Stage
+from nclone_env.memory.owners import chosen, copies, of_kept_results, peak_parts, peak_section
+from nclone_env.memory.stats import compute_stats
+
+from .by_hand import measurements
 
 
 def node(name, size, shared=0, depth=1):
@@ -29,3 +34,60 @@ def test_what_saves_next_to_nothing_is_left_out_and_the_rest_sorted():
     owners = (node("all", 1000, shared=9_000_000, depth=0),)
     candidates = [Advice(f"{saved}", saved, "") for saved in (60, 40, 700, -900, 300)]
     assert [advice.saved_bytes for advice in chosen(candidates, owners)] == [700, 300, 60]
+
+
+def parts(**changes):
+    return dict(peak_parts(compute_stats(dataclasses.replace(measurements(), **changes))))
+
+
+def test_the_parts_sum_up_to_the_peak():
+    found = parts()
+    assert found == {
+        "interpreter": 9_000,
+        "libraries": 46_000,
+        "compiled code": 10_000,
+        "environments": 6_000,
+        "the rest": 97_000 - 71_000,
+    }
+    assert sum(found.values()) == compute_stats(measurements()).peak_bytes
+
+
+def test_a_training_run_is_split_into_environments_and_trainer():
+    owners = (
+        OwnedNode(0, "training run", 1_000, 9_000, 9_500, mapped=False),
+        OwnedNode(1, "rollout storage", 0, 4_000, 4_000, mapped=False),
+        OwnedNode(1, "groups", 1_000, 5_000, 5_500, mapped=False),
+        OwnedNode(2, "vector environment", 1_000, 4_000, 4_500, mapped=False),
+        OwnedNode(3, "environments", 1_000, 3_000, 3_500, mapped=False),
+        OwnedNode(2, "episodes", 0, 1_000, 1_000, mapped=False),
+    )
+    found = parts(owners=owners)
+    assert (found["environments"], found["trainer"]) == (4_500, 5_000)
+
+
+def test_a_script_is_what_came_after_imports_and_compilation():
+    stages = tuple(
+        Stage(name, rss, rss, rss, rss + 500, "by hand")
+        for name, rss in (("before", 30_000), ("imports and compilation", 70_000), ("after", 80_000))
+    )
+    found = parts(stages=stages, owners=(), snapshots=())
+    assert found == {"before the program": 30_000, "imports and compilation": 40_000, "the program": 10_500}
+
+
+def test_workers_are_named_besides():
+    snapshot = Snapshot(1, 90_000, 80_000, 70_000, 4096, 50_000, 7_000, 6_000)
+    stats = compute_stats(dataclasses.replace(measurements(), snapshots=(snapshot,)))
+    assert peak_section(stats).notes == ["Worker processes take 4.0 KB besides, without file pages."]
+
+
+def test_there_are_no_parts_without_a_peak():
+    assert parts(stages=()) == {}
+    assert peak_section(compute_stats(dataclasses.replace(measurements(), stages=()))).rows == []
+
+
+def test_memory_that_was_freed_before_the_peak_is_no_part_of_it():
+    stages = tuple(
+        Stage(name, rss, rss, rss, peak, "by hand")
+        for name, rss, peak in (("libraries", 50_000, 0), ("compiled code", 90_000, 95_000), ("made", 70_000, 80_000))
+    )
+    assert parts(stages=stages) == {"libraries": 50_000, "compiled code": 30_000}

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import pstats
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,18 +13,18 @@ import pytest
 from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.memory import process
 from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.passes import check_settings, collect, drive, traced_pass
+from nclone_env.memory.passes import check_settings, collect, drive, record_allocations, traced_pass
 from nclone_env.memory.process import heap_bytes, resident_bytes, worker_bytes
 from nclone_env.memory.sizes import environment_counts
-from nclone_env.memory.snapshots import SnapshotLog
 from nclone_env.memory.stats import compute_stats
-from nclone_env.memory.tree import MemoryNode
 
+from .by_hand import measurements
 from .stub import StubTarget
 
 pytestmark = pytest.mark.usefixtures("frozen_heap")
 
 SETTINGS = ProfileSettings(16)
+needs_memray = pytest.mark.skipif(importlib.util.find_spec("memray") is None, reason="needs memray")
 
 
 @pytest.fixture(autouse=True)
@@ -100,10 +102,10 @@ def test_an_array_whose_pages_are_committed_late_is_not_a_leak():
 
 def test_the_profiler_excludes_its_own_memory():
     steps = ProfileSettings(2, steps=100, interval=2)  # many snapshots, so that any accumulation would show
-    log, peaks = traced_pass(StubTarget(), steps)
-    traced, lines = log.records(), log.lines()
+    found = traced_pass(StubTarget(), replace(measurements(), settings=steps))
+    traced, lines = found.traced, found.lines
     assert len(traced) == 51
-    assert len(peaks) == 100
+    assert len(found.step_peaks) == 100
     assert max(item.traced_bytes for item in traced[10:]) - traced[10].traced_bytes < 512
     assert not [line for line in lines if "nclone_env/memory" in line.file or "fnmatch" in line.file]
     assert not tracemalloc.is_tracing()
@@ -112,7 +114,7 @@ def test_the_profiler_excludes_its_own_memory():
 def test_tracing_started_before_continues():
     tracemalloc.start()
     try:
-        traced_pass(StubTarget(), ProfileSettings(1, steps=4, interval=2))
+        traced_pass(StubTarget(), replace(measurements(), settings=ProfileSettings(1, steps=4, interval=2)))
         assert tracemalloc.is_tracing()
     finally:
         tracemalloc.stop()
@@ -159,15 +161,6 @@ def test_fresh_processes_have_enough_environments_to_measure():
     assert environment_counts(16, 100, 4096) == (1024, 2048, 4096)
     assert environment_counts(10_000, 50_000, 4096) == (2500, 5000, 10_000)
     assert environment_counts(1, 0, 8) == (2, 4, 8)
-
-
-def test_a_log_of_snapshots_makes_room():
-    log = SnapshotLog(4)
-    for step in range(4):
-        log.take(step, MemoryNode("nothing"))
-    log.thin()
-    log.take(4, MemoryNode("nothing"))
-    assert [item.step for item in log.snapshots()] == [0, 2, 4]
 
 
 def test_the_allocator_counts_single_blocks():
@@ -227,3 +220,34 @@ def test_the_memory_of_child_processes_is_summed():
         assert 20_000_000 < worker_bytes() - before < 60_000_000
         child.communicate(b"\n")
     assert worker_bytes() == pytest.approx(before, abs=1_000_000)
+
+
+@needs_memray
+def test_every_allocation_of_a_step_is_recorded_with_its_line():
+    recorded = record_allocations(StubTarget(leak_bytes=5000, leak_pages=3), 2, steps=20)
+    assert recorded.steps == 20
+    sizes = {line.allocated_bytes // 20: line for line in recorded.lines if line.file.endswith("stub.py")}
+    for expected in (5000, 3 * 4096):
+        found = [line for size, line in sizes.items() if expected <= size < expected + 300]  # and small objects
+        assert found, sizes
+        assert found[0].blocks >= 20
+    assert b"flamegraph" in recorded.flame_graph.lower()
+
+
+@needs_memray
+def test_steps_that_allocate_nothing_have_no_large_lines():
+    recorded = record_allocations(StubTarget(), 2, steps=20)
+    assert sum(line.allocated_bytes for line in recorded.lines) < 20 * 500
+
+
+@needs_memray
+def test_long_runs_are_recorded_in_part():
+    assert record_allocations(StubTarget(), 1, steps=10_000).steps == 100
+
+
+def test_without_memray_nothing_is_measured(monkeypatch):
+    monkeypatch.setitem(sys.modules, "memray", None)
+    passes = []
+    with pytest.raises(MissingExtraError, match=r"memray is not installed; run pip install .*\[profile\]"):
+        collect(StubTarget(), ProfileSettings(1), notify=passes.append, memray=True)
+    assert passes == []

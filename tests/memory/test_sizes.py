@@ -58,8 +58,8 @@ def test_an_estimate_begins_with_what_the_owners_will_report():
 
 
 def test_growth_from_one_to_two_is_that_of_each_and_the_rest_is_once():
-    assert list(_grown("workers", 50, 90, 10)) == [
+    assert list(_grown("workers", 10, 50, 90)) == [
         MemoryNode("workers", 400),
         MemoryNode("workers, once", 10, shared=True),
     ]
-    assert [node.own_bytes for node in _grown("workers", 50, 40, 10)] == [0, 50]
+    assert [node.own_bytes for node in _grown("workers", 10, 50, 40)] == [0, 50]

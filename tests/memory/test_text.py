@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from nclone_env.memory.answer import summary
 from nclone_env.memory.measurements import OwnedNode
 from nclone_env.memory.owners import folded
 from nclone_env.memory.report import (
@@ -21,6 +20,7 @@ from nclone_env.memory.report import (
     write_reports,
 )
 from nclone_env.memory.section import format_bytes, format_seconds, text_of
+from nclone_env.memory.sections import summary
 from nclone_env.memory.stats import compute_stats
 
 from .by_hand import measurements
@@ -152,5 +152,5 @@ def test_reports_are_written_atomically(tmp_path):
 
 
 def test_files_of_what_was_not_measured_are_not_written(tmp_path):
-    bare = dataclasses.replace(measurements(), functions=(), profile=b"", flame_graph=b"")
+    bare = dataclasses.replace(measurements(), functions=(), profile=b"", allocations=None)
     assert [path.name for path in write_reports(compute_stats(bare), tmp_path)] == [MEMORY_REPORT]

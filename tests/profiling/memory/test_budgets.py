@@ -4,8 +4,7 @@ import tomllib
 
 import pytest
 
-from nclone_env.memory.changes import load_profile
-from nclone_env.memory.report import JSON_REPORT, write_reports
+from nclone_env.memory.report import JSON_REPORT, load_profile, write_reports
 from nclone_env.memory.stats import compute_stats
 from profiling.memory import budgets
 from profiling.memory.budgets import BUDGETS, entries

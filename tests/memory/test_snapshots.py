@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nclone_env.memory import garbage
-from nclone_env.memory.garbage import Garbage
+from nclone_env.memory import snapshots
+from nclone_env.memory.snapshots import Garbage, SnapshotLog
+from nclone_env.memory.tree import MemoryNode
 
 
 class Collector:
@@ -45,8 +46,8 @@ class Collector:
 def collector(monkeypatch):
     found = Collector()
     for module in ("gc", "time"):
-        monkeypatch.setattr(garbage, module, found)
-    monkeypatch.setattr(garbage, "_clear_caches", found.clear_caches)
+        monkeypatch.setattr(snapshots, module, found)
+    monkeypatch.setattr(snapshots, "_clear_caches", found.clear_caches)
     return found
 
 
@@ -102,3 +103,12 @@ def test_what_the_code_leaves_out_stays_so(collector, when):
     before = collector.frozen
     own.include()
     assert collector.frozen == before
+
+
+def test_a_log_of_snapshots_makes_room():
+    log = SnapshotLog(4)
+    for step in range(4):
+        log.take(step, MemoryNode("nothing"))
+    log.thin()
+    log.take(4, MemoryNode("nothing"))
+    assert [item.step for item in log.snapshots()] == [0, 2, 4]
