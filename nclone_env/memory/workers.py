@@ -126,15 +126,15 @@ def trace(folder: Path) -> None:
         start_tracing()
     began, log = time.perf_counter(), TracedLog(_SNAPSHOTS, Garbage().collect)
     keepers: dict[str, Keeper] = {}
-    own_name = multiprocessing.current_process().name
     for _ in range(_SNAPSHOTS):
         log.take(1000 * (time.perf_counter() - began), lines=True)
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         unknown = [line for line in grown if line.place not in keepers]
         found = find_keepers(unknown, _SEARCH_SECONDS) if unknown else ()
-        for item in found:
-            keepers[item.line] = replace(item, line=_with_file(item.line), name=f"{item.name} in {own_name}")
+        for item in found:  # after a fork the process gets its name only when it runs
+            name = f"{item.name} in {multiprocessing.current_process().name}"
+            keepers[item.line] = replace(item, line=_with_file(item.line), name=name)
         if grown:  # nothing does at its end, when it frees all
             rates = {_with_file(line.place): line.rate for line in grown}
             partial = folder / f"{os.getpid()}.partial"

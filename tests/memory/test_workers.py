@@ -13,8 +13,9 @@ import pytest
 from nclone_env.memory.workers import WorkerLines, _with_file
 
 
-def work(ended: Any) -> None:
+def work(began: Any, ended: Any) -> None:
     kept: list[bytes] = []
+    began.set()
     while not ended.is_set():
         kept.append(bytes(4000))
         time.sleep(0.001)
@@ -25,16 +26,17 @@ def work(ended: Any) -> None:
 def test_a_worker_names_its_line_and_the_keeper(method):
     context, lines, before = multiprocessing.get_context(method), WorkerLines(), spawn.get_preparation_data
     lines.open()
-    ended = context.Event()
-    process = context.Process(target=work, args=(ended,), daemon=True)
+    began, ended = context.Event(), context.Event()
+    process = context.Process(target=work, args=(began, ended), daemon=True)
     process.start()
+    assert began.wait(60)  # imports of a process that has just begun would be lines that grow
     lines.request()
     while not list(Path(lines._folder).glob("*.json")) and process.is_alive():
         time.sleep(0.1)
     ended.set()
     shares, keepers = lines.close()
     process.join()
-    line = f"{__file__}:{work.__code__.co_firstlineno + 3}"
+    line = f"{__file__}:{work.__code__.co_firstlineno + 4}"
     assert max(shares, key=lambda place: shares[place]) == line
     assert [keeper.name for keeper in keepers if keeper.line == line] == [f"work.kept in {process.name}"]
     assert spawn.get_preparation_data is before
