@@ -14,7 +14,7 @@ from gymnasium.utils import seeding
 from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env.arguments import check_options, check_seed, find_level
 from nclone_env.env.arrays.buffers import Buffers, alone, make_buffers
-from nclone_env.env.arrays.outputs import RecyclingPool, single_info
+from nclone_env.env.arrays.outputs import RecyclingPool, single_result
 from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.passes import RewardFunction
@@ -63,6 +63,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         self.config = config = _shared(config)
         self._reward_function = reward_function
         self._batch = Batch(config, 1, DISABLED, 1, reward_function, like)
+        self._action = self._batch.actions.reshape(())
         self._pool = RecyclingPool(self._batch.specs, 1)
         self._lifecycle = Lifecycle()
         self.render_mode = self.config.render_mode
@@ -148,16 +149,15 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
             ClosedError: after ``close``.
         """
         self._lifecycle.check("step", IN_EPISODE)
-        check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
+        check_actions(action, self.config.action_space, self._action)
         buffers = self._pool.take()
         self._lifecycle.phase = BROKEN  # unless the step comes to its end
         self._batch.step_call(buffers, None, 0)(CALLING_THREAD, 0, 1)
         self._batch.finish(buffers)
-        result = self._batch.results[0]
-        terminated, truncated = bool(result["terminated"]), bool(result["truncated"])
+        reward, terminated, truncated, info = single_result(self._batch.results, 0, self.level_names)
         self._lifecycle.phase = OVER if terminated or truncated else RUNNING
         self._show()
-        return self._row(buffers), float(result["reward"]), terminated, truncated, self._info()
+        return self._row(buffers), reward, terminated, truncated, info
 
     def get_state(self) -> bytes:
         """Return a snapshot of world, episode and random state, as bytes that can be stored.
@@ -288,7 +288,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         return alone({name: array[0] for name, array in buffers.items()}, self.config.only_observation)
 
     def _info(self) -> dict[str, Any]:
-        return single_info(self._batch.results[0], self.level_names)
+        return single_result(self._batch.results, 0, self.level_names)[-1]
 
 
 def _unpickled(

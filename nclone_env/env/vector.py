@@ -8,7 +8,7 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arguments import check_assignment, check_indices, check_weights
 from nclone_env.env.arrays.buffers import alone, make_buffers
-from nclone_env.env.arrays.outputs import COLUMNS, single_info
+from nclone_env.env.arrays.outputs import COLUMNS, single_result
 from nclone_env.env.lifecycle import AFTER_RESET, NOT_CLOSED
 from nclone_env.env.vector_steps import VectorSteps
 from nclone_env.errors import check_integer
@@ -283,9 +283,9 @@ class NPlusPlusVectorEnv(VectorSteps):
         buffers = make_buffers(self._batch.specs, 1)
         self._batch.observe(index, buffers)
         row = alone({name: array[0] for name, array in buffers.items()}, self.config.only_observation)
-        result = self._batch.results[index]
         if self.gymnasium_infos:
-            return row, single_info(result, self.level_names)
+            return row, single_result(self._batch.results, index, self.level_names)[-1]
+        result = self._batch.results[index]
         return row, {name: result[name].item() for name in COLUMNS}
 
 

@@ -264,17 +264,22 @@ class Ring(Generic[T]):
         return self.made[turn]
 
 
-def single_info(result: Any, level_names: Sequence[str]) -> dict[str, Any]:
-    """Return the ``info`` of one environment from its ``RESULT`` record."""
-    return {
-        "level": level_names[result["level"]],
-        "frames": int(result["frames"]),
-        "outcome": OUTCOMES[result["outcome"]],
-        "gold": int(result["gold"]),
-        "episode_frames": int(result["episode_frames"]),
-        "episode_steps": int(result["episode_steps"]),
-        "episode_return": float(result["episode_return"]),
+def single_result(
+    results: np.ndarray, index: int, level_names: Sequence[str]
+) -> tuple[float, bool, bool, dict[str, Any]]:
+    """Return reward, terminated, truncated and ``info`` of one environment, from (n,) ``RESULT`` records."""
+    # all fields of RESULT at once: an access to each would make a NumPy scalar
+    reward, total, frames, episode_frames, steps, level, _, gold, outcome, *ended = results.item(index)
+    info = {
+        "level": level_names[level],
+        "frames": frames,
+        "outcome": OUTCOMES[outcome],
+        "gold": gold,
+        "episode_frames": episode_frames,
+        "episode_steps": steps,
+        "episode_return": total,
     }
+    return reward, *ended, info
 
 
 def gathered_info(
