@@ -179,11 +179,13 @@ def growths_of(measured: Measurements) -> tuple[Growth, ...]:
     found, floors = series(measured), _floors(measured)
     if "owners" in found:
         floors["owners"] = int(_OWNED_SHARE * found["owners"][-1][1])
-    first, last = judged_steps(measured)
-    if measured.unit == TIME_UNIT and last - first < _SHORTEST:
-        found = {name: [] for name in found}
-    judged = {name: [point for point in points if point[0] <= last] for name, points in found.items()}
-    return tuple(growth(name, points, first, floors[name]) for name, points in judged.items())
+    shortest = _SHORTEST if measured.unit == TIME_UNIT else 0.0
+    growths = []
+    for name, points in found.items():
+        first, last = judged_steps(measured, name)
+        judged = [point for point in points if point[0] <= last] if last - first >= shortest else []
+        growths.append(growth(name, judged, first, floors[name]))
+    return tuple(growths)
 
 
 def _floors(measured: Measurements) -> dict[str, int]:
@@ -192,11 +194,18 @@ def _floors(measured: Measurements) -> dict[str, int]:
     return {**FLOORS, "traced": measured.traced_floor, "native": measured.native_floor, "process": process}
 
 
-def judged_steps(measured: Measurements) -> tuple[float, float]:
-    """Return the first and the last step whose snapshots, of memory and of lines, are judged."""
+def judged_steps(measured: Measurements, quantity: str = "process") -> tuple[float, float]:
+    """Return the first and the last step whose snapshots are judged; those of lines are judged as ``traced``."""
+    if measured.tracing is not None and quantity == "traced":
+        return measured.tracing
     settings = measured.settings
     first, last = measured.judged or (settings.warm_up_steps, settings.steps)
-    return first, min([last, *(points[-1][0] for points in series(measured).values())])
+    return first, min([last, *(points[-1][0] for points in _whole(measured, series(measured)).values())])
+
+
+def _whole(measured: Measurements, found: dict[str, Points]) -> dict[str, Points]:
+    """Return the quantities that were measured until the end."""
+    return {name: points for name, points in found.items() if measured.tracing is None or name != "traced"} or found
 
 
 def series(measured: Measurements) -> dict[str, Points]:
@@ -218,7 +227,7 @@ def series(measured: Measurements) -> dict[str, Points]:
     if measured.unit != TIME_UNIT or not found:
         return found
     floors = _floors(measured)
-    end = min(_end(points, floors.get(name, ARENA)) for name, points in found.items())
+    end = min(_end(points, floors.get(name, ARENA)) for name, points in _whole(measured, found).items())
     return {name: [point for point in points if point[0] <= end] for name, points in found.items()}
 
 

@@ -281,6 +281,8 @@ class Measurements:
     """Of memory that grew."""
     judged: tuple[float, float] | None = None
     """First and last step of the part that is judged; None: all after the warm-up of ``settings``."""
+    tracing: tuple[float, float] | None = None
+    """The same of traced memory, where tracing ended earlier; None: as long as everything else."""
     loading: float = 0.0
     """Share of the run in which code was imported or compiled, which is not judged."""
     step_peaks: tuple[int, ...] = ()

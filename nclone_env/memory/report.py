@@ -25,7 +25,7 @@ _MOST_BYTES = 1 << 26  # of a file that is read
 _JSON_KEYS = (
     *("name", "unit", "facts", "machine", "settings", "verdict", "growths", "per_environment", "sizes", "owners"),
     *("stages", "warm_up_steps", "snapshots", "traced", "largest_lines", "grown_lines", "step_peak", "churn", "phases"),
-    *("advice", "keepers", "judged", "loading"),
+    *("advice", "keepers", "judged", "tracing", "loading"),
     *("by_cumulative", "by_own", "speed", "env_steps"),
 )
 _TEMPLATE = Path(__file__).with_name("report.html.jinja")

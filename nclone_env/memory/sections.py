@@ -120,9 +120,17 @@ def _blame(stats: Stats) -> str:
     margins = {item.quantity: format_bytes(item.margin) for item in stats.growths}
     native = margins.get("native", margins.get("process"))
     found = {"": margins.get("traced"), "native code": native, "worker processes": margins.get("workers")}
+    if stats.measurements.tracing is not None:
+        found[f"after {_end_of_tracing(stats)}, without tracing"] = margins.get("process")
     (_, most), *others = ((name, margin) for name, margin in found.items() if margin is not None)
     more = f" ({', '.join(f'{name}: {margin}' for name, margin in others)})" if others else ""
     return f": more than {most} {per(stats)} would have shown{more}"
+
+
+def _end_of_tracing(stats: Stats) -> str:
+    assert stats.measurements.tracing is not None
+    last, unit = stats.measurements.tracing[1], stats.measurements.unit
+    return f"{last / 1000:,.0f} s" if unit == TIME_UNIT else f"{last:,.0f} {unit}s"
 
 
 def _doubt(stats: Stats) -> str:
@@ -247,6 +255,8 @@ def _growths(stats: Stats) -> Section:
         f"Error: {STANDARD_ERRORS:g} standard errors of that slope. Floor: variation without a leak.",
         "Flat: the slope is at most the larger of error and floor. Change: first to last snapshot, jumps included.",
     )
+    if stats.measurements.tracing is not None:
+        notes = (*notes, f"Nothing grew while memory was traced, until {_end_of_tracing(stats)}: tracing is slow.")
     return Section(
         f"Growth: {stats.verdict}",
         [_growth_row(item) for item in stats.growths],

@@ -249,11 +249,12 @@ def traced_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[Gro
     If those that rose steadily explain too little of traced memory that grows, all that rose are returned: something
     of them leaks, though their few snapshots are too noisy to tell.
     """
-    found = grown_lines(measured.lines, measured.line_steps, *judged_steps(measured))
+    bounds = judged_steps(measured, "traced")
+    found = grown_lines(measured.lines, measured.line_steps, *bounds)
     whole = sum(item.slope for item in growths if item.quantity == "traced" and item.rises)
     if sum(line.rate for line in found) >= _EXPLAINED * whole:
         return found
-    return grown_lines(measured.lines, measured.line_steps, *judged_steps(measured), steady=False)
+    return grown_lines(measured.lines, measured.line_steps, *bounds, steady=False)
 
 
 def grown_lines(

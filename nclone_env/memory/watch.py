@@ -11,6 +11,7 @@ import traceback
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -49,6 +50,10 @@ _FIRST_INTERVAL = 0.05  # seconds
 _QUIET, _QUIET_SHARE = 0.5, 0.2
 """Seconds, and share of the run so far, without imports and compilation after which tracing starts."""
 _EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
+_TRACED = 20.0
+"""Seconds of tracing in which nothing grew, after which it ends: meanwhile code of many small objects runs at a tenth
+of its speed."""
+_LOOK_AGAIN = 1.1  # times the seconds before a look at what grows without tracing
 _COST = 10
 """Snapshots take at most a tenth of the time, where there are enough of them."""
 _STEP_COST = 20
@@ -87,6 +92,8 @@ class Watch:
         self._loading = Loading()
         self._wants_trace = traced
         self._began_trace = False
+        self._tracing: tuple[float, float] | None = None  # what was judged of it, once it has ended
+        self._next_look = 0.0  # milliseconds
         self._settled = 0.0  # milliseconds at which the part began that is judged
         self._steps = 0
         self._every = 1  # step of the code, or of the clock, has a snapshot
@@ -131,6 +138,7 @@ class Watch:
                 self._take(self._steps)
                 self._due = self._steps * _MOST_APART
                 self._next = self._milliseconds() + 1000 * _STEP_COST * (time.thread_time() - start)
+                self._trace_if_needed()
                 self._search_now_and_then()
                 self._native.skip()
 
@@ -194,6 +202,7 @@ class Watch:
             some = max(2 * took, _FEW * (now - self._settled) / 1000)  # a short run needs some snapshots, too
             rest = min(_COST * took, some)
             self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
+            self._trace_if_needed()
             self._search_now_and_then()
 
     def _settle(self, name: str, how: str) -> None:
@@ -210,6 +219,27 @@ class Watch:
         self._loading.restart()
         self._every = 1
         self._settled = self._milliseconds()
+        self._tracing, self._next_look = None, self._settled + 1000 * _TRACED
+
+    def _trace_if_needed(self) -> None:
+        """End tracing after a time in which nothing grew; begin again when something grows without it."""
+        now = self._milliseconds()
+        if not (self._settled and self._began_trace) or now < self._next_look:
+            return
+        measured = self._measurements(with_lines=False)
+        if self._tracing is None:
+            self._next_look = now + 1000 * _TRACED
+            if all(item.verdict == "flat" for item in growths_of(measured)):
+                self._tracing = self._judged()
+                before = held_bytes()
+                tracemalloc.stop()
+                self._log.exclude(before)
+        else:
+            self._next_look = self._settled + _LOOK_AGAIN * (now - self._settled)
+            since = self._tracing[1]
+            found = growing_alone(growths_of(replace(measured, judged=(since, measured.snapshots[-1].step))))
+            if found.keys() & {"native", "process"}:
+                self._settle("program without tracing", "until memory was seen to grow")
 
     def _unsettle(self) -> None:
         """Wait again: imports and compilation go on, which are many times as slow if traced."""
@@ -227,10 +257,11 @@ class Watch:
         """Take a snapshot at a step, or at a time in milliseconds."""
         if len(self._log) == _CAPACITY:
             self._log.thin()
-            self._traced.thin()
+            if self._tracing is None:
+                self._traced.thin()
             self._every *= 2
         self._log.take(place, self._owner.memory() if self._owner is not None else _NOTHING, self._traced.nbytes)
-        if self._wants_trace:
+        if self._wants_trace and self._tracing is None:
             self._traced.take(place, lines=True, always=last)
 
     def _search_now_and_then(self) -> None:
@@ -309,6 +340,7 @@ class Watch:
             ),
             keepers=tuple(self._keepers.values()),
             judged=self._judged(),
+            tracing=self._tracing,
             loading=self._loading.milliseconds / max(1.0, self._milliseconds()),
         )
 

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from nclone_env.memory import profile
+from nclone_env.memory.report import memory_text
 from nclone_env.memory.tree import MemoryNode, array_node
 
 pytestmark = pytest.mark.usefixtures("frozen_heap")
@@ -102,3 +104,51 @@ def test_arrays_of_an_owner_are_told_apart():
     assert watch.stats is not None
     assert watch.stats.verdict == "flat"
     assert watch.stats.measurements.snapshots[-1].committed_bytes > 1_400_000
+
+
+@pytest.fixture
+def soon_untraced(monkeypatch):
+    """End tracing after a tenth of a second in which nothing grew, instead of 20 s; trace little of the stack."""
+    monkeypatch.setattr("nclone_env.memory.watch._TRACED", 0.1)
+    monkeypatch.setattr("nclone_env.memory.traced._FRAMES", 1)
+
+
+@pytest.mark.usefixtures("soon_untraced")
+def test_tracing_ends_while_nothing_grows():
+    with profile("fine") as watch:
+        watch.step()
+        while tracemalloc.is_tracing():
+            bytearray(500)
+            watch.step()
+        for _ in range(20_000):
+            bytearray(500)
+            watch.step()
+    assert watch.stats is not None
+    found = watch.stats.measurements
+    assert watch.stats.verdict == "flat"
+    assert found.tracing is not None
+    assert found.tracing[1] <= found.traced[-1].step <= found.snapshots[-1].step - 20_000
+    assert "without tracing: " in str(watch)
+    assert "Nothing grew while memory was traced, until" in memory_text(watch.stats)
+
+
+@pytest.mark.usefixtures("soon_untraced")
+def test_tracing_begins_again_when_something_grows_and_names_the_line(monkeypatch):
+    monkeypatch.setattr("nclone_env.memory.watch.find_keepers", lambda *arguments: ())  # it would take seconds
+    kept = []
+    with profile("late") as watch:
+        watch.step()
+        while tracemalloc.is_tracing():
+            bytearray(5000)
+            watch.step()
+        while not tracemalloc.is_tracing():
+            kept.append(bytearray(5000))
+            watch.step()
+        for _ in range(len(kept)):
+            kept.append(bytearray(5000))
+            watch.step()
+    assert watch.stats is not None
+    assert watch.stats.verdict == "growing"
+    assert watch.stats.measurements.tracing is None
+    assert watch.stats.grown_lines[0].file == __file__
+    assert "without tracing" in [stage.name for stage in watch.stats.measurements.stages][-2]
