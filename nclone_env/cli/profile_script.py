@@ -64,7 +64,8 @@ class ScriptOptions(WriteOptions):
     seconds: float | None = None
     """Interrupt the program after this time, as Ctrl-C does, and report; by default it runs to its end."""
     trace: bool = True
-    """Find the source lines by tracemalloc, which slows down code that makes many small objects."""
+    """Find the source lines by tracemalloc, which slows down code that makes many small objects; it ends after 20 s in
+    which nothing grew."""
 
 
 _OPTIONS = ScriptOptions()

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import FrameType
 
 _PACKAGE = str(Path(__file__).parents[1])
-_JIT = os.path.join(_PACKAGE, "jit", "")
+_MAKING = os.path.join(_PACKAGE, "jit", ""), os.path.join(_PACKAGE, "render", "raster.py")
+"""Compiles kernels, and draws glyphs: once per machine, from thousands of small arrays."""
 _COMPILERS = ("numba/core", "numba/np", "llvmlite", "torch/_inductor", "jax/_src/interpreters")
 _PARTS = tuple(f"/{part}/".replace("/", os.sep) for part in _COMPILERS)
 _SAME = 150.0  # milliseconds within which two sightings are one
@@ -76,7 +77,7 @@ def _loads(innermost: FrameType) -> bool:
     frame: FrameType | None = innermost
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith(("<frozen importlib", _JIT)) or any(part in file for part in _PARTS):
+        if file.startswith(("<frozen importlib", *_MAKING)) or any(part in file for part in _PARTS):
             return True
         frame = frame.f_back
     return False

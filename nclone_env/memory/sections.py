@@ -325,7 +325,8 @@ def _largest(stats: Stats) -> Section:
     traced = stats.measurements.traced
     if not traced:
         return Section("", ())
-    title = f"Largest lines at the end (tracemalloc: {format_bytes(traced[-1].traced_bytes)} in all)"
+    when = "at the end" if stats.measurements.tracing is None else "when tracing ended"
+    title = f"Largest lines {when} (tracemalloc: {format_bytes(traced[-1].traced_bytes)} in all)"
     cells = [(format_bytes(line.live_bytes), f"{line.blocks:,}") for line in stats.largest_lines]
     return Section(title, _line_rows(stats.largest_lines, cells), ("line", "live", "blocks"))
 

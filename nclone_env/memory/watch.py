@@ -379,7 +379,8 @@ def profile(
         num_envs: number of environments, if the block has any.
         output_dir: folder for the reports, with a page of HTML if Jinja2 is installed; None: none are written,
             ``str()`` of the object is the answer.
-        trace: find the source lines by tracemalloc, which slows down code that makes many small objects.
+        trace: find the source lines by tracemalloc. It slows down code that makes many small objects, so it ends after
+            20 s in which nothing grew, and begins again when something does.
 
     Returns:
         An object with ``step()``, and with ``stats`` once the block has ended.

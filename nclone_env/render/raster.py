@@ -10,11 +10,18 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env.game import DOOR_SWITCHES, KINDS, MAX_TILE
+from nclone_env.level import Arrays, cached_arrays
 from nclone_env.render.arrays import CELL, ORIENTATIONS, STATES, Glyphs
 from nclone_env.render.looks import DOOR_LIES, DOOR_UPRIGHT, Appearance, appearance, layers_of
 from nclone_env.render.shapes import PAINTS, Layer, tile_outline
 
 _SAMPLES = 8  # samples per pixel and axis
+_LAYOUT = {
+    "tiles": np.dtype(np.uint8),
+    "appearances": np.dtype(np.int16),
+    "door_appearances": np.dtype(np.int16),
+    "planes": np.dtype(np.float32),
+}
 
 Coverage = Callable[[Sequence[np.ndarray], int], np.ndarray]
 """Takes outlines and magnification as :func:`coverage`."""
@@ -99,19 +106,26 @@ def stamp(
 
 @lru_cache(maxsize=1)
 def all_glyphs() -> Glyphs:
-    """Return the glyphs, created on the first call."""
-    _, numbers, door_numbers = numbered()
-    result = Glyphs(_tiles(), numbers, door_numbers)
-    for array in result:
-        array.flags.writeable = False
-    return result
+    """Return the glyphs, drawn once per machine."""
+    drawn = _cached()
+    return Glyphs(*(drawn[name] for name in Glyphs._fields))
 
 
 def full_size_planes() -> np.ndarray:
-    """Return (K, 2, 24, 24) float32, 0..255: alpha and ink of every appearance; rasterised at every call."""
+    """Return (K, 2, 24, 24) float32, 0..255, read-only: alpha and ink of every appearance."""
+    return _cached()["planes"]
+
+
+def _cached() -> Arrays:
+    return cached_arrays("glyphs", "", _LAYOUT, _drawn)
+
+
+def _drawn() -> dict[str, np.ndarray]:
+    shown, numbers, door_numbers = numbered()
     covers = remembered_coverage()
-    pictures = [stamp(layers_of(item), GREYS, coverage=covers) for item in numbered()[0]]
-    return np.array([(255 * alpha, ink[..., 0]) for alpha, ink in pictures])
+    pictures = [stamp(layers_of(item), GREYS, coverage=covers) for item in shown]
+    planes = np.array([(255 * alpha, ink[..., 0]) for alpha, ink in pictures])
+    return {"tiles": _tiles(), "appearances": numbers, "door_appearances": door_numbers, "planes": planes}
 
 
 @lru_cache(maxsize=1)

@@ -21,19 +21,33 @@ if __name__ == "__main__":
     environment = EnvironmentConfig(levels=("first-steps",), observations=("game_state",))
     train(TrainConfig(environment=environment, total_timesteps={steps}, output="runs", num_threads=1))
 """
+CARTPOLE = """
+import gymnasium
+
+env = gymnasium.make("CartPole-v1")
+env.reset(seed=0)
+for step in range({steps}):
+    if any(env.step(step % 2)[2:4]):
+        env.reset()
+"""
 PROFILE = ("-m", "nclone_env", "profile", "script")
 WAYS = {"alone": (), "--no-trace": (*PROFILE, "--no-trace"), "traced": PROFILE}
 
 
-def main(updates: int = 100, rounds: int = 1) -> None:
+def main(updates: int = 100, cartpole: int = 6_000_000, rounds: int = 1) -> None:
     """Print a row per program and way, each in a fresh process.
 
     Args:
         updates: of 32,768 steps, of the training run.
+        cartpole: steps of Gymnasium's environment.
         rounds: so many times, in turns.
     """
     print(describe())
-    programs = {"README, first example": examples()[0], "training": TRAINING.format(steps=32768 * updates)}
+    programs = {
+        "README, first example": examples()[0],
+        "training": TRAINING.format(steps=32768 * updates),
+        "CartPole": CARTPOLE.format(steps=cartpole),
+    }
     for name, code in programs.items():
         for _ in range(rounds):
             alone = 0.0
