@@ -8,8 +8,6 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.generate.levels import GeneratedLevel as GeneratedLevel
     from nclone_env.generate.levels import generate_level as generate_level
     from nclone_env.generate.levels import generated_levels as generated_levels
-    from nclone_env.generate.variants import Variant as Variant
-    from nclone_env.generate.variants import make_variant as make_variant
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.generate.candidate import HELD_OUT_SPLIT, TRAIN_SPLIT

@@ -8,15 +8,15 @@ import hashlib
 
 import numpy as np
 
-from nclone_env.game import DEAD, kind_name
-from nclone_env.generate.course import least_clearance, play_out, random_wins
+from nclone_env.game import kind_name
+from nclone_env.generate.course import is_safe, least_clearance, random_wins
 from nclone_env.generate.difficulty import EASIEST, Difficulty
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.families.table import BY_KIND, FAMILIES, MOST_FRAMES, NEEDED
 from nclone_env.generate.matters import Furnished, Trimmed, furnish, shows, trim
 from nclone_env.generate.route import Unusable
 from nclone_env.generate.search import edited, first_solution, shorter_solution
-from nclone_env.level import LevelSet, mirrored_tiles, pack, validate
+from nclone_env.level import mirrored_tiles, pack, validate
 from nclone_env.plan import make_task
 
 TRAIN_SPLIT, HELD_OUT_SPLIT = "train", "held-out"
@@ -25,8 +25,6 @@ _FEWEST_FRAMES = 30_000
 """Frames that the search for a first solution may simulate at an aim of 0; at 100 ``MOST_FRAMES`` of the family."""
 _PROPOSAL_FRAMES, _SHORTER_FRAMES, _EDIT_FRAMES = 150_000, 40_000, 20_000
 _RANDOM_RUNS, _MORE_RANDOM_RUNS = 64, 192
-_REST = 60
-"""Frames that the ninja must survive at the start without input."""
 
 
 def split_of(tiles: np.ndarray) -> str:
@@ -61,7 +59,7 @@ def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> t
     found = first_solution(task, frames, seed)
     _demand(len(found.inputs) > 0, "no solution found")
     shorter = shorter_solution(task, found.inputs, _SHORTER_FRAMES, seed)
-    made = furnish(sketch, Furnished(level, task, found, shorter, {}), min(frames, _PROPOSAL_FRAMES), seed, is_safe)
+    made = furnish(sketch, Furnished(level, task, found, shorter, {}), min(frames, _PROPOSAL_FRAMES), seed)
     best = edited(made.task, made.inputs, _EDIT_FRAMES, seed)
     trimmed = trim(made.level, made.task, best, made.blocked, seed, family in BY_KIND)
     needed, kept = NEEDED.get(family), {kind_name(group[0][0]) for group, _ in trimmed.witnesses}
@@ -79,12 +77,6 @@ def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> t
 def _demand(holds: bool, reason: str) -> None:
     if not holds:
         raise Unusable(reason)
-
-
-def is_safe(levels: LevelSet) -> bool:
-    """Return whether the ninja survives a while at the start without input."""
-    states = play_out(levels, np.zeros(_REST, np.uint8))["state"]
-    return bool((states < DEAD).all())
 
 
 def _measure(trimmed: Trimmed, effort: int, seed: int) -> Difficulty:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from nclone_env.game import CELEBRATING, INPUT_OF_ACTION, KINDS, RADIUS, ROCKET_TURRET
+from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, KINDS, RADIUS, ROCKET_TURRET
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet
 from nclone_env.plan import play
@@ -14,6 +14,8 @@ NO_HAZARDS = 10_000
 """Clearance, tenths of a pixel, where nothing is deadly to touch."""
 _TOUCHED = tuple(kind.number for kind in KINDS if kind.deadly and not kind.solid)
 _FLYING = KINDS[ROCKET_TURRET].states["flying"]
+_REST = 60
+"""Frames that the ninja must survive at the start without input."""
 HOLD = 12
 """Frames that each random input is held."""
 FRAMES = 1800
@@ -23,6 +25,11 @@ FRAMES = 1800
 def play_out(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
     """Return the (T,) ``NINJA_RECORD`` of the first level of a set after each frame of a run."""
     return Session(levels, max_frames=len(inputs)).record(inputs, entities=False).ninjas
+
+
+def is_safe(levels: LevelSet) -> bool:
+    """Return whether the ninja survives a while at the start without input."""
+    return bool((play_out(levels, np.zeros(_REST, np.uint8))["state"] < DEAD).all())
 
 
 def same_course(one: np.ndarray, other: np.ndarray) -> bool:

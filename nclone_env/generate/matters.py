@@ -13,13 +13,13 @@ one-way platforms and bounce blocks count as one. Gold, mines and toggle mines a
 Doors and movers that are proposed are put in the way: each blocks the best solution of the level without it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nclone_env import game
-from nclone_env.generate.course import play_out, same_course
+from nclone_env.generate.course import is_safe, play_out, same_course
 from nclone_env.generate.search import Edits, Found, first_solution, shorter_solution, with_levels
 from nclone_env.generate.sketch import Proposal, Sketch
 from nclone_env.level import Level, LevelSet, pack
@@ -208,7 +208,7 @@ class Furnished:
     blocked: dict[RecordGroup, np.ndarray]
 
 
-def furnish(sketch: Sketch, bare: Furnished, frames: int, seed: int, is_safe: Callable[[LevelSet], bool]) -> Furnished:
+def furnish(sketch: Sketch, bare: Furnished, frames: int, seed: int) -> Furnished:
     """Add proposed entities to a level, as long as it can be completed, until there are as many as wanted.
 
     ``bare`` is the level without them, and its solution; ``frames`` limits each search for a first solution.
