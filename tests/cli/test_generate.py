@@ -16,8 +16,8 @@ from nclone_env._processes import in_order, processes
 from nclone_env.cli.app import main
 from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING
-from nclone_env.generate import collection
-from nclone_env.generate.collection import CollectionFiles, Order, write_collection
+from nclone_env.generate import levels
+from nclone_env.generate.levels import CollectionFiles, Order, write_collection
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.replay.recording import load_recording
 
@@ -229,10 +229,10 @@ def test_nothing_is_written_if_there_is_no_level(folder):
 
 
 def test_a_solution_that_does_not_win_is_never_written(monkeypatch):
-    made = collection.generate_level("slopes", 3, 0)
+    made = levels.generate_level("slopes", 3, 0)
     object.__setattr__(made, "inputs", made.inputs[:-1])
     with pytest.raises(RuntimeError, match="not reproduced"):
-        collection.entry_of(made, 0)
+        levels.entry_of(made, 0)
 
 
 @pytest.mark.parametrize(
