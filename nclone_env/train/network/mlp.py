@@ -29,10 +29,8 @@ from nclone_env.train.network.arrays import (
     Steps,
     StoredSets,
 )
-from nclone_env.train.network.encoder_kernels import ENTITY_UNITS
-from nclone_env.train.network.encoders import PictureEncoder
-from nclone_env.train.network.picture_kernels import add_picture_gradients, encode_pictures
-from nclone_env.train.network.policy import HIDDEN_LAYERS, ActorCritic, FlatParameters
+from nclone_env.train.network.encoder_kernels import ENTITY_UNITS, add_picture_gradients, encode_pictures
+from nclone_env.train.network.policy import HIDDEN_LAYERS, ActorCritic, FlatParameters, PictureEncoder
 from nclone_env.train.network.protocols import StoredSteps
 from nclone_env.train.network.torch_network import TorchNetwork
 

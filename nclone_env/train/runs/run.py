@@ -29,9 +29,8 @@ from nclone_env.train.levels.solutions import Planner, run_starts
 from nclone_env.train.levels.sources import level_digests, run_levels
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.device import is_pinned, learning_device
-from nclone_env.train.network.encoders import PICTURES
 from nclone_env.train.network.mlp import make_network
-from nclone_env.train.network.policy import ActorCritic, FlatParameters, make_policy
+from nclone_env.train.network.policy import PICTURES, ActorCritic, FlatParameters, make_policy
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import LearningCurve
