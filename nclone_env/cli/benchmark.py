@@ -19,7 +19,7 @@ from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, optional_module
 from nclone_env.jobs import Shard, run, run_shard
-from nclone_env.train import Hooks, require_training_extra
+from nclone_env.train import Hooks
 
 if TYPE_CHECKING:
     from nclone_env.benchmark import Run, Verification
@@ -107,7 +107,6 @@ def run_baseline(
         raise ConfigError("seed: expected at least one, got none")
     target = output or Path(f"{found.name}-{own_mode}-{baseline}.zip")
     _check_target(target, force)
-    require_training_extra()
     played = []
     for one in seed:
         hooks, progress = _hooks(steps or found.budgets[chosen].get("steps", 1))
@@ -160,7 +159,6 @@ def submit_runs(
         check_folder("output", output)
     else:
         _check_target(output, force)
-    require_training_extra()
     if found.attempts == 1:
         if shard:
             raise ConfigError("shard: expected none for recordings, which are only read; leave --shard out")
