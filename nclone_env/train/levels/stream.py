@@ -11,12 +11,10 @@ import numpy as np
 
 from nclone_env._processes import Background
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env import playable_levels
-from nclone_env.errors import ConfigError
 from nclone_env.level import Level, RawLevel, load_level, load_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.levels.solutions import PLANNED, Planner, find
+from nclone_env.train.levels.solutions import PLANNED, Planner, fixed_solutions
 from nclone_env.train.levels.sources import (
     Collection,
     LevelBatch,
@@ -176,7 +174,7 @@ def open_stream(
         ValueError: if the state is damaged.
     """
     fixed = tuple(load_levels(levels))
-    solutions = _fixed_solutions(config, environment, fixed, planner)
+    solutions = fixed_solutions(environment, fixed, config.starts, planner)
     plan = Plan(
         collection=training_collection(config, fixed, load_levels(held_out)),
         count=config.generated.count,
@@ -226,22 +224,6 @@ class _FirstLevels:
         if self.ranks.first:
             self.background.submit(function, *args)
         return self.ranks.from_first(self.background.result)
-
-
-def _fixed_solutions(
-    config: TrainConfig, environment: EnvironmentConfig, fixed: tuple[Level, ...], planner: Planner
-) -> Mapping[str, np.ndarray]:
-    """Return solutions of the fixed levels and their mirror images by name."""
-    if config.starts and fixed:
-        levels = playable_levels(environment.replace(levels=fixed))
-        required = PLANNED not in config.starts
-        return find(levels, config.starts, config.environment.max_frames, planner, required)
-    if config.starts and PLANNED not in config.starts:
-        raise ConfigError(
-            f"starts: expected {PLANNED} with generated levels alone, got {', '.join(config.starts)}; "
-            f"{PLANNED} takes their proofs"
-        )
-    return {}
 
 
 def read_levels(state: Mapping[str, Any]) -> tuple[tuple[Made, ...], tuple[Made, ...]]:
