@@ -14,7 +14,7 @@ from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.collect.rollout import RolloutColumns
 from nclone_env.train.network.device import host_zeros
 from nclone_env.train.network.protocols import Actor
-from nclone_env.train.network.sampling import sample_actions
+from nclone_env.train.network.sampling import NO_MASKS, sample_actions
 
 
 class Collector:
@@ -39,7 +39,6 @@ class Collector:
         self.levels = np.zeros(columns.num_envs, np.int32)
         self._network, self._seed = network, seed
         self._scratch = np.zeros((columns.num_envs, NUM_ACTIONS), np.float32)
-        self._no_masks = np.zeros((0, NUM_ACTIONS), np.int8)
         self._indices, self._places = (np.zeros(columns.num_envs, np.int64) for _ in range(2))
         self._finals: Buffers = {
             name: host_zeros(array.shape, array.dtype, columns.storage.pinned)
@@ -102,7 +101,7 @@ class Collector:
         observations = columns.observation()
         logits, values = self._network.outputs(seat, observations)
         actions = columns.row("actions")
-        masks = observations.get("action_mask", self._no_masks)
+        masks = observations.get("action_mask", NO_MASKS)
         draw = (self._seed, self.first, step, self._scratch, actions, columns.row("log_probs"))
         sample_actions(logits, masks, *draw)
         columns.row("values")[:] = values

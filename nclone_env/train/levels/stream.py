@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nclone_env._processes import Background
-from nclone_env.config import EnvironmentConfig
 from nclone_env.level import Level, RawLevel, load_level, load_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
@@ -153,7 +152,6 @@ class LevelStream:
 
 def open_stream(
     config: TrainConfig,
-    environment: EnvironmentConfig,
     levels: tuple[str, ...],
     held_out: tuple[str, ...],
     planner: Planner,
@@ -163,7 +161,6 @@ def open_stream(
     """Return the generated levels of a run to train on, and those that it holds out.
 
     Args:
-        environment: of the environments trained in; its levels are replaced.
         levels: fixed levels to train on; there may be none.
         held_out: fixed levels that the run holds out.
         planner: finds solutions of fixed levels; its hooks are called for generated ones too.
@@ -173,7 +170,7 @@ def open_stream(
         ConfigError: if no levels can be made, or ``starts`` fit none of the levels.
         ValueError: if the state is damaged.
     """
-    fixed = tuple(load_levels(levels))
+    fixed, environment = tuple(load_levels(levels)), config.unstacked_environment
     solutions = fixed_solutions(environment, fixed, config.starts, planner)
     plan = Plan(
         collection=training_collection(config, fixed, load_levels(held_out)),

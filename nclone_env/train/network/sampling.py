@@ -6,6 +6,7 @@ neither threads nor groups nor a resumed run change what is drawn.
 
 import numpy as np
 
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.jit import numeric_kernel
 from nclone_env.sim import splitmix
 
@@ -13,6 +14,8 @@ _S40 = np.uint64(40)
 _UNIT = np.float32(2.0**-24)
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _NOT_ALLOWED = np.float32(-1e30)
+NO_MASKS = np.zeros((0, NUM_ACTIONS), np.int8)
+"""Masks that allow all actions."""
 
 
 @numeric_kernel
@@ -51,6 +54,13 @@ def action_distribution(logits, i, masks, row, probabilities):
         logits[i, j] = logits[i, j] - log_total if allowed else _ZERO
         entropy -= probabilities[i, j] * logits[i, j]
     return entropy
+
+
+@numeric_kernel
+def write_probabilities(logits, masks, probabilities):
+    """Write the probabilities, (n, a), of logits, (n, a) float32, which are overwritten; masks as below."""
+    for i in range(logits.shape[0]):
+        action_distribution(logits, i, masks, i, probabilities)
 
 
 @numeric_kernel

@@ -228,7 +228,7 @@ def _choose_levels(
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment
     if config.generates:
-        stream, measured = open_stream(config, environment, levels, held_out, planner, ranks, generated)
+        stream, measured = open_stream(config, levels, held_out, planner, ranks, generated)
         return environment.replace(levels=stream.levels, mirrored=False), (*held_out, *measured), stream
     named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
     count = len(levels)
