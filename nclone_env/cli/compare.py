@@ -7,6 +7,7 @@ from tyro.conf import Positional
 
 from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.errors import ConfigError
+from nclone_env.train import require_training_extra
 
 
 def compare(
@@ -44,6 +45,7 @@ def compare(
         check_suffix("csv", csv, ".csv")
     if not 0 < rate <= 1:
         raise ConfigError(f"rate: expected a number above 0 and at most 1, got {rate}")
+    require_training_extra()
     from nclone_env.train import (
         by_levels,
         comparison_table,
