@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.network.sampling import NO_MASKS, sample_actions
+from nclone_env.train.network.policy import NO_MASKS, ActorCritic
+from nclone_env.train.network.sampling import sample_actions
 from nclone_env.train.network.torch_network import most_probable
 
 

@@ -13,8 +13,9 @@ from nclone_env.train.collect.environments import VectorEnvironment
 from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.collect.rollout import RolloutColumns
 from nclone_env.train.network.device import host_zeros
+from nclone_env.train.network.policy import NO_MASKS
 from nclone_env.train.network.protocols import Actor
-from nclone_env.train.network.sampling import NO_MASKS, sample_actions
+from nclone_env.train.network.sampling import sample_actions
 
 
 class Collector:

@@ -30,9 +30,8 @@ from nclone_env.train.network.arrays import (
     StoredSets,
 )
 from nclone_env.train.network.encoder_kernels import ENTITY_UNITS, add_picture_gradients, encode_pictures
-from nclone_env.train.network.policy import HIDDEN_LAYERS, ActorCritic, FlatParameters, PictureEncoder
+from nclone_env.train.network.policy import HIDDEN_LAYERS, NO_MASKS, ActorCritic, FlatParameters, PictureEncoder
 from nclone_env.train.network.protocols import StoredSteps
-from nclone_env.train.network.sampling import NO_MASKS
 from nclone_env.train.network.torch_network import TorchNetwork
 
 _ENCODED = ("locals", "entity_states")

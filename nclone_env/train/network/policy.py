@@ -35,6 +35,8 @@ _PATCH_UNITS, _SQUARE_UNITS, _MOST_PLACES = 16, 32, 32
 _SOLID = 255.0
 Observations = Mapping[str, Tensor]
 HIDDEN_LAYERS = 2
+NO_MASKS = np.zeros((0, NUM_ACTIONS), np.int8)
+"""Masks of actions that allow all."""
 _GAIN = math.sqrt(2)
 """Gain of orthogonal weights before a rectifier: it keeps the variance of standard normal inputs."""
 

@@ -6,7 +6,6 @@ neither threads nor groups nor a resumed run change what is drawn.
 
 import numpy as np
 
-from nclone_env.game import NUM_ACTIONS
 from nclone_env.jit import numeric_kernel
 from nclone_env.sim import splitmix
 
@@ -14,8 +13,6 @@ _S40 = np.uint64(40)
 _UNIT = np.float32(2.0**-24)
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _NOT_ALLOWED = np.float32(-1e30)
-NO_MASKS = np.zeros((0, NUM_ACTIONS), np.int8)
-"""Masks that allow all actions."""
 
 
 @numeric_kernel
