@@ -68,9 +68,8 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 
 def _run_command(args: list[str]) -> int:
-    from nclone_env.cli.arguments import ARGUMENTS  # they need tyro, which --version does not
+    from nclone_env.cli.arguments import ARGUMENTS, in_one_line  # they need tyro, which --version does not
     from nclone_env.cli.commands import COMMANDS, PROFILES, parser
-    from nclone_env.cli.mistakes import in_one_line
     from nclone_env.cli.output import release_claims
 
     _check_names(args, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")})

@@ -1,4 +1,4 @@
-"""``nclone-env benchmark``: tracks, and submissions that are proved by playing them again."""
+"""``nclone-env benchmark`` and ``data``: tracks, submissions that are proved by playing them again, and data sets."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from nclone_env._table import table
 from nclone_env.benchmark import TRACK_NAMES, Submission, Track, check_choice, load_track
 from nclone_env.cli.output import check_exists, check_folder, check_free, check_suffix, counted
 from nclone_env.cli.progress import LevelProgress, TrainingProgress
-from nclone_env.errors import ConfigError
+from nclone_env.config import EnvironmentConfig, ObservationName
+from nclone_env.errors import ConfigError, optional_module
 from nclone_env.jobs import Shard, run, run_shard
-from nclone_env.train import Hooks, require_training_extra
+from nclone_env.train import Hooks
 
 if TYPE_CHECKING:
     from nclone_env.benchmark import Run, Verification
@@ -106,11 +107,10 @@ def run_baseline(
         raise ConfigError("seed: expected at least one, got none")
     target = output or Path(f"{found.name}-{own_mode}-{baseline}.zip")
     _check_target(target, force)
-    require_training_extra()
     played = []
     for one in seed:
         hooks, progress = _hooks(steps or found.budgets[chosen].get("steps", 1))
-        order = Order(found, own_mode, chosen, one, named_packs(packs), runs, hooks, with_policy, steps)
+        order = Order(found, own_mode, chosen, one, _packs(packs), runs, hooks, with_policy, steps)
         played.append(BASELINES[baseline](order))
         progress.clear()
     Submission(found.name, own_mode, chosen, baseline, tuple(played), _command()).save(target)
@@ -159,14 +159,13 @@ def submit_runs(
         check_folder("output", output)
     else:
         _check_target(output, force)
-    require_training_extra()
     if found.attempts == 1:
         if shard:
             raise ConfigError("shard: expected none for recordings, which are only read; leave --shard out")
         played = _of_recordings(runs, found, packs)
         Submission(track, own_mode, chosen, title, (played,), _command()).save(output)
         return _finish(output, packs)
-    files = {name: str(path) for name, path in named_packs(packs).items()}
+    files = {name: str(path) for name, path in _packs(packs).items()}
     command = "" if shard else _command()
     job = Evaluating(tuple(map(str, runs)), track, own_mode, chosen, title, files, with_policy, command)
     _evaluate(job, output, shard)
@@ -192,7 +191,7 @@ def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ..
     hooks = Hooks(on_level=progress.level)
     for file in files:
         check_exists("files", file, "a submission")
-        found = verify(file, named_packs(packs), policies, hooks)
+        found = verify(file, _packs(packs), policies, hooks)
         progress.clear()
         print(_report(str(file), found))
         refused += not found.accepted
@@ -228,7 +227,7 @@ def write_table(
     entries = []
     for file in files:
         check_exists("files", file, "a submission")
-        found = verify(file, named_packs(packs))
+        found = verify(file, _packs(packs))
         if found.accepted:
             entries.append((read_submission(file), found))
         else:
@@ -244,6 +243,44 @@ def write_table(
     return int(len(entries) < len(files))
 
 
+def export_data(
+    sources: Positional[tuple[str, ...]],
+    name: str,
+    observations: tuple[ObservationName, ...] = ("game_state",),
+    max_frames: int = 1200,
+    packs: tuple[str, ...] = (),
+) -> int:
+    """Write episodes as a data set of Minari, with observations computed from their actions.
+
+    Args:
+        sources: submissions to the benchmark (.zip), all attempts of which are taken; recordings, their folders, and
+            names of built-in levels or sets, whose known solutions are taken.
+        name: name of the data set, such as nplusplus/builtin-expert-v0.
+        observations: observations of each step.
+        max_frames: frames after which an episode is lost; for submissions those of the track.
+        packs: for a track of the game, its packs, such as SI=SI.txt.
+    """
+    from nclone_env.benchmark import export_dataset, played
+
+    optional_module("minari", "minari")
+    config = EnvironmentConfig(observations=observations, max_frames=max_frames)
+    folders = {source: sorted(map(str, Path(source).rglob("*.replay"))) for source in sources if Path(source).is_dir()}
+    files = [file for source in sources for file in folders.get(source, [source])]
+    found = played(files, config, _packs(packs))
+    for source, reason in found.skipped.items():
+        sys.stderr.write(f"left out: {source}: {reason}\n")
+    progress = LevelProgress()
+    made = export_dataset(name, found, f"Episodes of {', '.join(sources)}", Hooks(on_level=progress.level))
+    progress.clear()
+    scores = made.storage.metadata
+    print(
+        f"wrote {name}: {counted(made.total_episodes, 'episode')}, {counted(made.total_steps, 'step')}, returns of "
+        f"random play {scores['ref_min_score']:.2f}, of the best {scores['ref_max_score']:.2f}\n"
+        f'load it with minari.load_dataset("{name}")'
+    )
+    return 0
+
+
 def _chosen(track: Track, budget: str | None, mode: str | None) -> tuple[str, str]:
     """Return budget and mode, by default the first of the track."""
     chosen, own_mode = next(iter(track.budgets)) if budget is None else budget, mode or track.modes[0]
@@ -257,12 +294,8 @@ def _check_target(path: Path, force: bool) -> None:
     check_free(path, force)
 
 
-def named_packs(given: Sequence[str]) -> dict[str, Path]:
-    """Return packs by name.
-
-    Raises:
-        ConfigError: if one is not a name and a file.
-    """
+def _packs(given: Sequence[str]) -> dict[str, Path]:
+    """Return packs by name, from words that have to be NAME=FILE."""
     pairs = [text.partition("=") for text in given]
     for text, (name, mark, path) in zip(given, pairs):
         if not (name and mark and path):
@@ -300,14 +333,14 @@ def _of_recordings(paths: Sequence[Path], track: Track, packs: Sequence[str]) ->
     for path in paths:
         check_exists("runs", path, "a recording")
     files = [file for path in paths for file in (sorted(path.rglob("*.replay")) if path.is_dir() else [path])]
-    return of_recordings(files, track, {"frames": 0}, named_packs(packs))
+    return of_recordings(files, track, {"frames": 0}, _packs(packs))
 
 
 def _finish(target: Path, packs: Sequence[str]) -> int:
     """Verify a submission that was saved, and print its row."""
     from nclone_env.benchmark import verify
 
-    found = verify(target, named_packs(packs))
+    found = verify(target, _packs(packs))
     print(_report(str(target), found))
     return int(not found.accepted)
 

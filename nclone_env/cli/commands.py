@@ -26,7 +26,7 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
         "verify": "benchmark:verify_submissions",
         "table": "benchmark:write_table",
     },
-    "data": {"export": "data:export"},
+    "data": {"export": "benchmark:export_data"},
     "policies": {"list": "policies:list_policies", "show": "policies:show_policy", "push": "policies:push"},
     "profile": "profile:profile_command",
     "gallery": "gallery:make_gallery",

@@ -15,7 +15,6 @@ from nclone_env.errors import check_integer
 from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.level import known_solutions_of, load_levels
 from nclone_env.replay import Recording, recording_name, write_video
-from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
     from nclone_env.train import ActorCritic, LevelResult, Mode
@@ -51,7 +50,6 @@ def evaluate(
     Returns:
         The exit status, 0.
     """
-    require_training_extra()
     from nclone_env.train import is_named, load_policy, policy_file
 
     check_episodes(episodes)

@@ -1,16 +1,13 @@
 """``nclone-env levels generate``: make levels, each with a recording that completes it."""
 
-import sys
-import time
 from collections import Counter
 from itertools import chain
 from pathlib import Path
 
 from nclone_env._processes import in_order
 from nclone_env._processes import processes as processes_of
-from nclone_env._table import bar
 from nclone_env.cli.output import check_all_free, check_folder, counted
-from nclone_env.cli.progress import LiveLine, left_text
+from nclone_env.cli.progress import LevelProgress
 from nclone_env.cli.stop import stop_on_signals
 from nclone_env.errors import check_integer
 from nclone_env.generate import (
@@ -23,9 +20,6 @@ from nclone_env.generate import (
     read_range,
 )
 from nclone_env.jobs import Generating, Shard, run_shard
-
-_INTERVAL = 10.0
-"""Seconds from one line to the next where the output is no terminal."""
 
 
 def generate_levels(
@@ -67,59 +61,33 @@ def generate_levels(
     else:
         check_all_free(job.files(output), force)
     numbers = part.numbers(count)
-    progress = _Progress(len(numbers))
+    progress, rejected, made = LevelProgress(), Counter[str](), 0
+
+    def note(entry: PackEntry) -> None:
+        nonlocal made
+        made += 1
+        rejected.update(entry.row["rejected"])
+        progress.level("levels generated", made, len(numbers))
+
     with (
         stop_on_signals("stopping after the levels in work; press Ctrl-C again to end at once") as stop,
         processes_of(processes) as executor,
     ):
         if shard:
-            run_shard(job, output, part, executor, stop, lambda result: progress(PackEntry(**result)))
+            run_shard(job, output, part, executor, stop, lambda result: note(PackEntry(**result)))
         else:
             first_ones = range(processes > 1)  # one compiles the kernels for all processes
             results = chain(
                 in_order(map(job.task, first_ones), None, stop),
                 in_order(map(job.task, numbers[len(first_ones) :]), executor, stop),
             )
-            job.write(output, results, progress)
-    progress.finish()
+            job.write(output, results, note)
+    progress.clear()
+    if rejected:
+        print(f"rejected sketches: {', '.join(f'{reason} {times:,}' for reason, times in rejected.most_common())}")
     if shard:
-        print(f"wrote {counted(progress.made, 'level')} to journal {part.file} in {output}")
-    elif progress.made:
-        made = counted(progress.made, "level")
+        print(f"wrote {counted(made, 'level')} to journal {part.file} in {output}")
+    elif made:
         files = CollectionFiles(output)
-        print(f"wrote {made} to {files.pack}, rows to {files.table}, recordings to {files.folder}")
+        print(f"wrote {counted(made, 'level')} to {files.pack}, rows to {files.table}, recordings to {files.folder}")
     return stop.exit_status if stop() else 0
-
-
-class _Progress(LiveLine):
-    """A line that tells how many levels are made.
-
-    Attributes:
-        made: levels so far.
-    """
-
-    def __init__(self, total: int):
-        super().__init__(sys.stdout, _INTERVAL)
-        self._total, self.made, self._began = total, 0, time.monotonic()
-        self._rejected: Counter[str] = Counter()
-
-    def __call__(self, entry: PackEntry) -> None:
-        """Count a level and show the line."""
-        self.made += 1
-        self._rejected.update(entry.row["rejected"])
-        self.show(self._text())
-
-    def finish(self) -> None:
-        """Show the last line, and the reasons of rejection."""
-        self.put(self._text())
-        if self._rejected:
-            reasons = (f"{reason} {times:,}" for reason, times in self._rejected.most_common())
-            print(f"rejected sketches: {', '.join(reasons)}")
-
-    def _text(self) -> str:
-        seconds = max(time.monotonic() - self._began, 1e-9)
-        return (
-            f"{bar(self.made / self._total)} {self.made}/{self._total} levels  "
-            f"{self._rejected.total():,} sketches rejected  {self.made / seconds:.1f} levels/s  {seconds:.0f} s"
-            f"{left_text(seconds, self.made, self._total - self.made)}"
-        )

@@ -20,7 +20,7 @@ from nclone_env.level import (
     UNPUBLISHED,
     LevelRef,
     RawLevel,
-    array_cache,
+    clear_cache,
     format_text,
     level_library,
     level_sets,
@@ -142,7 +142,7 @@ def show_library(clear: bool = False) -> int:
         clear: remove all files; they are rebuilt on the next use.
     """
     if clear:
-        print(f"removed {array_cache.clear()} files from {array_cache.folder()}")
+        print(f"removed {clear_cache()} files from {level_library().folder}")
     print(level_library().listing())
     return 0
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nclone_env._table import table
-from nclone_env.train import bundled_names, policy_card, require_training_extra
+from nclone_env.train import bundled_names, policy_card
 
 
 def list_policies() -> int:
@@ -51,7 +51,6 @@ def push(policy: Positional[Path], name: Positional[str]) -> int:
         policy: checkpoint, or the folder of a run.
         name: hub:USER/NAME; the account is the one of 'hf auth login'.
     """
-    require_training_extra()
     from nclone_env.train import load_policy, policy_file, push_policy
 
     loaded = load_policy(policy, levels=("first-steps",))

@@ -68,7 +68,8 @@ class LevelProgress(LiveLine):
             self._before, self._began = done, now  # the time of those before is unknown; they may have been kept
         self._what, self._done = what, done
         seconds = now - self._began
-        left = left_text(seconds, done - self._before, count - done)
+        new = done - self._before
+        left = f", {remaining(seconds / new * (count - done))}" if new and done < count else ""
         self.show(f"  {bar(done / count)} {done:,}/{count:,} {what}  {seconds:.0f} s{left}")
 
     def stage(self, name: str, seconds: float) -> None:
@@ -118,11 +119,6 @@ def remaining(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s left"
     return f"{seconds / 60:.0f} min left" if seconds < 7200 else f"{seconds / 3600:.1f} h left"
-
-
-def left_text(seconds: float, done: int, left: int) -> str:
-    """Return how long what is left takes after so many seconds, behind a comma; empty if that cannot be said."""
-    return f", {remaining(seconds / done * left)}" if done and left else ""
 
 
 def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float, is_last: bool = False) -> str:

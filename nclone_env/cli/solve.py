@@ -18,9 +18,7 @@ from nclone_env.cli.progress import LiveLine
 from nclone_env.cli.stop import StopRequest, stop_on_signals
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
 from nclone_env.jobs import TABLE, Row, Shard, Solving, rows_before, run_shard, search_file
-from nclone_env.level import build_room
 from nclone_env.plan import MOST_FRAMES, Solution, compile_kernels
-from nclone_env.sim import simulate
 
 _DEFAULT_SECONDS = 4.0
 _HEADER = f"{'level':<32}  completed  frames     gold  seconds  frames simulated"
@@ -82,7 +80,6 @@ def solve_levels(
         claim_folder(output)
         before = rows_before(output, set() if resume or force else {ref.name for ref in job.refs})
     compile_kernels()  # what is said about it comes before the table, and its time is not that of the search
-    simulate(build_room(), [0])
     table.begin(len(numbers), max(threads // max(len(numbers), 1), 1))
     with (
         stop_on_signals("stopping; press Ctrl-C again to end at once") as table.stop,

@@ -39,7 +39,7 @@ def train(
     ``learning_curve.csv``, ``learning_curve.png``, ``levels.csv`` (results of each level), ``evaluation.txt``,
     ``evaluation.csv``, ``episode.mp4`` and TensorBoard files. ``nclone-env compare`` compares runs.
 
-    Among ``--levels``, ``generated`` stands for new levels without end and ``varied`` for variants of the others.
+    Among ``--levels``, ``generated`` stands for new levels without end.
 
     Runs never mix: without ``--name`` a new run gets a new folder (``first-steps-seed0``, then
     ``first-steps-seed0-2``); with ``--name`` the folder must not hold another run, unless ``--overwrite`` replaces it.

@@ -6,16 +6,15 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
-from tempfile import gettempdir
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from tyro.conf import Positional
 
-from nclone_env._files import temporary_beside
 from nclone_env.benchmark import replay
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.env import NPlusPlusVectorEnv
@@ -29,7 +28,6 @@ from nclone_env.plan import solve, state_values
 from nclone_env.profiler import VectorTarget
 from nclone_env.render import world_picture
 from nclone_env.sim import Session, simulate
-from nclone_env.train import require_training_extra
 
 if TYPE_CHECKING:
     from nclone_env.train import TrainConfig
@@ -76,10 +74,11 @@ def tasks(parts: Sequence[Part] = ()) -> list[Task]:
 
 
 def _compile(tasks: Sequence[Task]) -> None:
-    """Do tasks one after the other, with a line for each."""
+    """Do tasks one after the other, with a line for each; some need the optional dependencies of the trainer."""
     for task in tasks:
         started = time.perf_counter()
-        task.run()
+        with suppress(MissingExtraError):
+            task.run()
         print(f"  {task.name} ... {time.perf_counter() - started:.1f} s", flush=True)
 
 
@@ -133,34 +132,24 @@ def _use(config: EnvironmentConfig) -> None:
 
 
 def _learn() -> None:
-    """Compile network and update; nothing without the optional dependencies of the trainer."""
-    if _can_train():
-        from nclone_env.train import compile_learner
+    """Compile network and update."""
+    from nclone_env.train import compile_learner
 
-        compile_learner(_short_run())
+    compile_learner(_short_run())
 
 
 def _train() -> None:
-    """Make two updates of the default network; nothing without the optional dependencies of the trainer."""
-    if _can_train():
-        from nclone_env.train import train
+    """Make two updates of the default network."""
+    from nclone_env.train import train
 
-        with temporary_beside(Path(gettempdir(), "warmup"), folder=True) as folder:
-            train(_short_run(output=folder))
+    with TemporaryDirectory() as folder:
+        train(_short_run(output=folder))
 
 
 def _short_run(**fields: Any) -> TrainConfig:
     from nclone_env.train import TrainConfig
 
     return TrainConfig.of(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, **fields)
-
-
-def _can_train() -> bool:
-    try:
-        require_training_extra()
-    except MissingExtraError:
-        return False
-    return True
 
 
 _TASKS = (

@@ -17,7 +17,7 @@ from nclone_env.errors import CheckpointError, ConfigError, check_integer, did_y
 from nclone_env.game import FRAMES_PER_SECOND
 from nclone_env.level import appearance, read_bytes
 from nclone_env.replay import VIDEO_SUFFIXES, frame_rate, is_any_recording, load_any_recording, named_level, write_video
-from nclone_env.train import bundled_names, is_named, require_training_extra
+from nclone_env.train import bundled_names, is_named
 
 if TYPE_CHECKING:
     from nclone_env.replay import WatchedRun
@@ -199,7 +199,6 @@ def _replayed(path: Path, label: str) -> Rounds:
 
 
 def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: str, live: bool) -> Rounds:
-    require_training_extra()
     from nclone_env.train import load_policy, policy_file, policy_runs
 
     file = policy_file(path)

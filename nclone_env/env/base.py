@@ -11,7 +11,6 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import Batch
 from nclone_env.env.lifecycle import Lifecycle
-from nclone_env.env.reachability import FieldCounts
 from nclone_env.level import Graphs, Level, LevelSet, levels_as_text
 from nclone_env.machine import check_fits
 from nclone_env.sim import WorldArrays
@@ -78,11 +77,6 @@ class BaseEnvironment:
     def graphs(self) -> Graphs:
         """The graphs of the levels, in the same order; made on first use and shared by all environments."""
         return self._batch.graphs
-
-    @property
-    def reachability_counts(self) -> FieldCounts | None:
-        """Usage of the cache of ``reachability`` fields; None without that observation."""
-        return self._batch.reachability_counts
 
 
 class Viewer:

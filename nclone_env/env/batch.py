@@ -21,7 +21,7 @@ from nclone_env.env.compiled.starts import check_shares, make_starts, set_shares
 from nclone_env.env.compiled.step_arrays import StepArrays, make_step_arrays
 from nclone_env.env.compiled.trials import MASK_AT_END, ActionMasks, ActionOutcomes
 from nclone_env.env.levels import exchange, playable_levels
-from nclone_env.env.reachability import FieldCounts, Reachability, shared_cache
+from nclone_env.env.reachability import Reachability, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
 from nclone_env.errors import ConfigError, SnapshotError, shortened
@@ -266,11 +266,6 @@ class Batch:
     def graphs(self) -> Graphs:
         """The graphs of the levels; made on first use."""
         return level_graphs(self.level_set)
-
-    @property
-    def reachability_counts(self) -> FieldCounts | None:
-        """Usage of the cache of fields; None without the ``reachability`` observation."""
-        return self._reach.cache.counts() if self._reach else None
 
     def get_state(self, index: int) -> bytes:
         """Return the snapshot of an environment."""

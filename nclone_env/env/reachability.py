@@ -94,12 +94,11 @@ class Reachability:
         self, arrays: QueryArrays, out: np.ndarray, places: np.ndarray, base: int, first: int, last: int
     ) -> None:
         time = self.cache.begin_reading()
-        hits, misses = 0, 0
         try:
-            hits, misses = self._answer_range(arrays, out, places, time, base, first, last)
+            pending = self._answer_range(arrays, out, places, time, base, first, last)
         finally:
-            self.cache.end_reading(hits)
-        if misses:
+            self.cache.end_reading()
+        if pending:
             for index in (first + np.flatnonzero(arrays.queries[first:last, PENDING])).tolist():
                 with self.cache.providing(arrays.queries[index, KEY:]) as time:
                     self._answer_range(arrays, out, places, time, base, index, index + 1)
@@ -116,43 +115,22 @@ def answer_range(arrays, out, places, time, base, first, last):
         base: environment of the first row of ``out`` and of ``places``.
 
     Returns:
-        Number of queries answered, and number left pending.
+        Number of queries left pending.
     """
     queries, hints = arrays.queries, arrays.hints
-    hits, misses = 0, 0
+    pending = 0
     for index in range(first, last):
         if queries[index, PENDING] == 0.0:
             continue
         slot = find_slot(arrays.keys, queries, index, hints[index])
         if slot < 0:
-            misses += 1
+            pending += 1
             continue
-        hits += 1
         hints[index], arrays.last_use[slot] = slot, time
         row = index - base if places.shape[0] == 0 else int(places[index - base])
         write_reachability(arrays.levels, arrays.fields, slot, queries, index, out[row])
         queries[index, PENDING] = 0.0
-    return hits, misses
-
-
-class FieldCounts(NamedTuple):
-    """Usage of a cache.
-
-    Attributes:
-        slots: capacity in entries.
-        used: entries in the cache.
-        hits: answers from a cached entry.
-        misses: answers that computed an entry.
-        evictions: entries replaced by others.
-        total_bytes: memory of all slots; a page is committed when its slot is first used.
-    """
-
-    slots: int
-    used: int
-    hits: int
-    misses: int
-    evictions: int
-    total_bytes: int
+    return pending
 
 
 class FieldCache:
@@ -170,7 +148,6 @@ class FieldCache:
         self._clock = itertools.count()
         self._turn = Condition()
         self._readers, self._writers = 0, 0
-        self._hits = self._misses = self._evictions = 0
 
     def begin_reading(self) -> int:
         """Wait for changes to end; return the time that the reader writes into ``last_use`` of the slots it uses."""
@@ -180,11 +157,10 @@ class FieldCache:
             self._readers += 1
             return next(self._clock)
 
-    def end_reading(self, hits: int) -> None:
-        """Allow changes again; ``hits`` is the number of answers found."""
+    def end_reading(self) -> None:
+        """Allow changes again."""
         with self._turn:
             self._readers -= 1
-            self._hits += hits
             if not self._readers:
                 self._turn.notify_all()
 
@@ -206,13 +182,6 @@ class FieldCache:
                 self._writers -= 1
                 self._turn.notify_all()
 
-    def counts(self) -> FieldCounts:
-        """Return the usage so far."""
-        with self._turn:
-            used = int(np.count_nonzero(self.last_use >= 0))
-            counters = (self._hits, self._misses, self._evictions)
-            return FieldCounts(len(self.keys), used, *counters, self.fields.nbytes)
-
     def memory(self) -> MemoryNode:
         """Return the bytes of all slots."""
         index = arrays_node("index", (self.keys, self.last_use), shared=True)
@@ -220,14 +189,10 @@ class FieldCache:
         return MemoryNode("fields of reachability", children=(slots, index))
 
     def _provide(self, key: np.ndarray) -> None:
-        if (self.keys == key).all(axis=1).any():
-            self._hits += 1
-            return
-        slot = int(self.last_use.argmin())
-        self._evictions += int(self.last_use[slot] >= 0)
-        self._misses += 1
-        compute_fields(self._levels, key, self.fields[PLANES * slot : PLANES * (slot + 1)])
-        self.keys[slot] = key
+        if not (self.keys == key).all(axis=1).any():
+            slot = int(self.last_use.argmin())
+            compute_fields(self._levels, key, self.fields[PLANES * slot : PLANES * (slot + 1)])
+            self.keys[slot] = key
 
 
 _shared: WeakValueDictionary[tuple[int, int], FieldCache] = WeakValueDictionary()

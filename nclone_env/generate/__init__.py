@@ -8,15 +8,20 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.generate.levels import GeneratedLevel as GeneratedLevel
     from nclone_env.generate.levels import generate_level as generate_level
     from nclone_env.generate.levels import generated_levels as generated_levels
-    from nclone_env.generate.variants import Variant as Variant
-    from nclone_env.generate.variants import make_variant as make_variant
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.generate.candidate import HELD_OUT_SPLIT, TRAIN_SPLIT
-    from nclone_env.generate.collection import TABLE_SUFFIX, CollectionFiles, Order, PackEntry, write_collection
     from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, read_range
     from nclone_env.generate.families import DEFAULT_FAMILIES, FAMILY_NAMES
     from nclone_env.generate.families.table import FAMILIES
-    from nclone_env.generate.levels import ATTEMPTS, check_generation
+    from nclone_env.generate.levels import (
+        ATTEMPTS,
+        TABLE_SUFFIX,
+        CollectionFiles,
+        Order,
+        PackEntry,
+        check_generation,
+        write_collection,
+    )
 
 __all__, __getattr__, __dir__ = face(__name__)

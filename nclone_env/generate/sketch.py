@@ -11,7 +11,7 @@ import numpy as np
 
 from nclone_env.game import KINDS, TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
-from nclone_env.level import Level, build_level
+from nclone_env.level import Level, build_level, mirrored_tiles
 
 OPEN, BLOCK = 0, 1
 CENTRE = 2
@@ -66,6 +66,10 @@ class Sketch:
     def fill(self, columns: tuple[int, int], rows: tuple[int, int]) -> None:
         """Make the cells of a rectangle solid."""
         self.carve(columns, rows, BLOCK)
+
+    def is_symmetric(self) -> bool:
+        """Return whether the tiles are their mirror image."""
+        return np.array_equal(self.tiles, mirrored_tiles(self.tiles))
 
     def is_open(self, column: int, row: int) -> bool:
         """Return whether a cell is empty; those outside are not."""

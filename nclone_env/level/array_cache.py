@@ -136,7 +136,7 @@ def files() -> list[tuple[Path, os.stat_result]]:
     return sorted(found, key=lambda item: (-item[1].st_mtime_ns, item[0]))
 
 
-def clear() -> int:
+def clear_cache() -> int:
     """Remove all files and return how many; processes that have mapped one keep its contents."""
     found = files()
     for path, _ in found:

@@ -16,7 +16,7 @@ from nclone_env.options import check, from_flat, group, option
 CurriculumName = Literal["even", "progress"]
 DeviceName = Literal["auto", "cpu", "cuda"]
 
-GENERATED, VARIED = "generated", "varied"
+GENERATED = "generated"
 """Stands among ``EnvironmentConfig.levels`` of a run for levels that are made while it goes on."""
 
 _LONGEST_NAME = 100  # characters of the levels in the name of a run folder
@@ -49,10 +49,10 @@ class EvaluationConfig:
 
 @dataclass(frozen=True)
 class GeneratedConfig:
-    """Levels that are made while the run goes on: new ones, and variants of the fixed ones."""
+    """Levels that are made while the run goes on."""
 
     count: _Count = option(64, key="generated_count", fixed="run")
-    """Generated levels and variants that are trained on at a time."""
+    """Generated levels that are trained on at a time."""
     interval: _Interval = option(50, key="generated_interval")
     """Updates after which the next ones take their place."""
     families: tuple[str, ...] = option(DEFAULT_FAMILIES, key="generated_families")
@@ -120,9 +120,9 @@ class TrainConfig:
     """All settings of a training run."""
 
     environment: EnvironmentConfig = group(EnvironmentConfig.for_training)
-    """The environments trained in. Among their levels, ``generated`` stands for new levels without end and ``varied``
-    for variants of the others. Of the observations, ``action_mask`` is no input but keeps redundant actions from being
-    sampled. A stack is gathered from observations that are stored once."""
+    """The environments trained in. Among their levels, ``generated`` stands for new levels without end. Of the
+    observations, ``action_mask`` is no input but keeps redundant actions from being sampled. A stack is gathered from
+    observations that are stored once."""
     evaluation: EvaluationConfig = group(EvaluationConfig)
     """Held-out levels."""
     curriculum: CurriculumName = option("even", fixed="run")
@@ -135,7 +135,7 @@ class TrainConfig:
     """Levels made while the run goes on."""
 
     seed: _Seed = 0
-    """Seed of the initial policy, sampled actions, minibatch order, environments, generated levels and variants."""
+    """Seed of the initial policy, sampled actions, minibatch order, environments and generated levels."""
     num_envs: _Count = option(256, fixed="run")
     """Number of parallel environments."""
     num_steps: _Count = option(64, fixed="run")
@@ -225,23 +225,13 @@ class TrainConfig:
 
     @property
     def generates(self) -> bool:
-        """Whether new levels are generated."""
+        """Whether levels are generated while the run goes on."""
         return GENERATED in self.environment.levels
-
-    @property
-    def varies(self) -> bool:
-        """Whether variants of the fixed levels are made."""
-        return VARIED in self.environment.levels
-
-    @property
-    def streams(self) -> bool:
-        """Whether levels are made while the run goes on: new ones, or variants."""
-        return self.generates or self.varies
 
     @property
     def fixed_levels(self) -> tuple[str, ...]:
         """The levels that stay for the whole run."""
-        return tuple(level for level in self.environment.levels if level not in (GENERATED, VARIED))
+        return tuple(level for level in self.environment.levels if level != GENERATED)
 
     @property
     def frame_stack(self) -> int:
@@ -286,22 +276,18 @@ def _check_generated(config: TrainConfig) -> None:
     """Check what the options of generated levels, and others beside generated levels, require of each other."""
     given, default = config.generated, GeneratedConfig()
     for name in ("count", "interval", "families", "difficulty"):
-        of_both = name in ("count", "interval")
-        used, value = config.streams if of_both else config.generates, getattr(given, name)
-        if not used and value != getattr(default, name):
-            words = f"{GENERATED!r} or {VARIED!r}" if of_both else repr(GENERATED)
+        value = getattr(given, name)
+        if not config.generates and value != getattr(default, name):
             raise ConfigError(
                 f"generated_{name}: expected the default without generated levels, got {shortened(value)}; "
-                f"add {words} to levels"
+                f"add {GENERATED!r} to levels"
             )
-    if config.varies and not config.fixed_levels:
-        raise ConfigError(f"levels: expected levels to vary beside {VARIED!r}, got none; name a set, a file or a pack")
-    if config.streams and config.stop_at_success is not None:
+    if config.generates and config.stop_at_success is not None:
         raise ConfigError(
             f"stop_at_success: expected None with generated levels, which take turns, got {config.stop_at_success}"
         )
     steps = config.environment.max_steps
-    if config.streams and given.interval * config.num_steps < steps:
+    if config.generates and given.interval * config.num_steps < steps:
         raise ConfigError(
             f"generated_interval: expected at least {math.ceil(steps / config.num_steps)} updates of "
             f"{config.num_steps} steps, the longest episode, got {given.interval}"

@@ -20,8 +20,6 @@ from nclone_env.generate.candidate import TRAIN_SPLIT
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY
 from nclone_env.generate.families import DEFAULT_FAMILIES
 from nclone_env.generate.levels import GeneratedLevel, generate_level
-from nclone_env.generate.variants import make_variant
-from nclone_env.level.load import load_levels
 from nclone_env.render.picture import level_picture
 from profiling.measure import describe
 from profiling.pictures.scenes import write_picture
@@ -41,17 +39,6 @@ def make(families: Sequence[str], count: int, seed: int, split: str) -> tuple[Ma
         made[family] = [generate_level(family, seed, number, split=split) for number in range(count)]
         seconds[family] = time.process_time() - began
     return made, seconds
-
-
-def variants_per_second(names: Sequence[str], count: int, seed: int) -> float:
-    """Return how many variants of levels are made in a second of processor time."""
-    levels = load_levels(names)
-    make_variant(levels[0], seed, count)  # compile or load the kernels
-    began = time.process_time()
-    for number in range(count):
-        for level in levels:
-            make_variant(level, seed, number)
-    return len(levels) * count / (time.process_time() - began)
 
 
 def report(made: Made, seconds: Mapping[str, float]) -> None:
@@ -136,7 +123,6 @@ def main(
     seed: int = 0,
     split: str = TRAIN_SPLIT,
     shown: int = 60,
-    varied: tuple[str, ...] = ("jumps", "hazards"),
     sheet: Path = Path("runs/generated-levels.png"),
     figure: Path = Path("runs/generated-difficulty.png"),
 ) -> None:
@@ -148,14 +134,12 @@ def main(
         seed: seed of the collection.
         split: train or held-out.
         shown: levels on the contact sheet.
-        varied: levels of which as many variants are made each; packs may be among them.
         sheet: picture of the levels to write.
         figure: plot of the difficulties to write.
     """
     print(describe())
     made, seconds = make(families, count, seed, split)
     report(made, seconds)
-    print(f"variants of {', '.join(varied)}: {variants_per_second(varied, count, seed):.1f} a second")
     write_picture(contact_sheet(made, shown), sheet)
     plot(made, figure)
     print(f"difficulties {LEAST_DIFFICULTY}..{MOST_DIFFICULTY}; contact sheet in {sheet}, plot in {figure}")

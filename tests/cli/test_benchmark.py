@@ -1,11 +1,13 @@
-"""The commands ``nclone-env benchmark``."""
+"""The commands ``nclone-env benchmark`` and ``data``; ``tests/compat/test_minari.py`` writes data sets."""
 
 from __future__ import annotations
 
 import pickle
 import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -186,3 +188,25 @@ def test_mistakes_are_one_line(folder, capsys, words, message):
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert re.search(message, error)
+
+
+def test_minari_is_needed(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "minari", None)
+    assert main(["data", "export", "first-steps", "--name", "a-v0"]) == 2
+    assert 'minari is not installed; run pip install ".[minari]"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("sources", "error"),
+    [
+        (("no-such-level",), "no-such-level"),
+        (("empty",), "sources: expected submissions, or recordings that finish their level, got []"),
+        ((), "sources: expected submissions, or recordings that finish their level, got []"),
+    ],
+)
+def test_wrong_sources_are_named(sources, error, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "minari", ModuleType("minari"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert main(["data", "export", *sources, "--name", "a-v0"]) == 2
+    assert error in capsys.readouterr().err

@@ -16,8 +16,8 @@ from nclone_env._processes import in_order, processes
 from nclone_env.cli.app import main
 from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING
-from nclone_env.generate import collection
-from nclone_env.generate.collection import CollectionFiles, Order, write_collection
+from nclone_env.generate import levels
+from nclone_env.generate.levels import CollectionFiles, Order, write_collection
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.replay.recording import load_recording
 
@@ -42,7 +42,7 @@ def contents(folder):
 def test_a_pack_a_table_and_recordings_agree(folder, capsys):
     assert run("--output", "made/pack.txt", "--count", 4, "--seed", 3, *FAST) == 0
     out = capsys.readouterr().out
-    assert "4/4 levels" in out
+    assert "wrote 4 levels to made/pack.txt" in out
     assert re.search(r"rejected sketches: .*other split \d", out)
     levels = load_levels(["made/pack.txt"])
     rows = [json.loads(line) for line in (folder / "made/pack.jsonl").read_text().splitlines()]
@@ -91,13 +91,13 @@ def test_files_are_overwritten_on_request_only(folder, capsys):
 
 @pytest.mark.parametrize("number", [1, 2])
 def test_a_request_to_stop_keeps_what_is_complete(folder, monkeypatch, number):
-    def stopping(progress, entry):
-        seen.append(entry)
+    def stopping(progress, what, done, count):
+        seen.append(done)
         if len(seen) == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
     seen = []
-    monkeypatch.setattr("nclone_env.cli.generate._Progress.__call__", stopping)
+    monkeypatch.setattr("nclone_env.cli.generate.LevelProgress.level", stopping)
     words = ("--count", 50, "--family", "slopes")
     assert run("--output", "made/pack.txt", *words, "--processes", number) == 130
     count = len(seen)
@@ -229,10 +229,10 @@ def test_nothing_is_written_if_there_is_no_level(folder):
 
 
 def test_a_solution_that_does_not_win_is_never_written(monkeypatch):
-    made = collection.generate_level("slopes", 3, 0)
+    made = levels.generate_level("slopes", 3, 0)
     object.__setattr__(made, "inputs", made.inputs[:-1])
     with pytest.raises(RuntimeError, match="not reproduced"):
-        collection.entry_of(made, 0)
+        levels.entry_of(made, 0)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import torch
 from nclone_env import jit
 from nclone_env._files import write_file
 from nclone_env.cli.app import main
-from nclone_env.generate.collection import CollectionFiles, PackEntry, write_collection
+from nclone_env.generate.levels import CollectionFiles, PackEntry, write_collection
 from nclone_env.level import array_cache
 from nclone_env.level.load import load_level
 from nclone_env.memory.report import write_reports

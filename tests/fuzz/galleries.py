@@ -14,7 +14,7 @@ import nclone_env.gallery.entries as entries
 from nclone_env.errors import FormatError, NcloneError
 from nclone_env.gallery.pages import index_page, level_page
 from nclone_env.gallery.tracks import Tracks, shown_frames
-from nclone_env.generate.collection import CollectionFiles
+from nclone_env.generate.levels import CollectionFiles
 from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level

@@ -1,4 +1,4 @@
-"""What holds for every generated level."""
+"""What holds for every generated level, and for a collection in files."""
 
 import hashlib
 import re
@@ -11,15 +11,17 @@ import pytest
 from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING, DEAD, EXIT, EXIT_SWITCH, GOLD, kind_name
 from nclone_env.generate import levels
-from nclone_env.generate.candidate import split_of
-from nclone_env.generate.course import least_clearance, random_wins
+from nclone_env.generate.candidate import groups_of, shows, split_of
 from nclone_env.generate.difficulty import EASIEST
 from nclone_env.generate.families import DEFAULT_FAMILIES
 from nclone_env.generate.families.table import BY_KIND, FAMILIES, NEEDED
-from nclone_env.generate.levels import generate_level, generated_levels
-from nclone_env.generate.matters import groups_of, shows
+from nclone_env.generate.levels import CollectionFiles, PackEntry, generate_level, generated_levels, write_collection
+from nclone_env.generate.search import least_clearance, random_wins
+from nclone_env.level.build import build_room
+from nclone_env.level.formats import reader
 from nclone_env.level.formats.pack_text import read_pack, write_pack
 from nclone_env.level.level_set import pack
+from nclone_env.level.reference import resolve
 from nclone_env.level.validation import validate
 from nclone_env.sim.trajectory import simulate
 
@@ -192,3 +194,17 @@ def test_a_sweep_of_levels_has_these_properties_and_no_duplicates():
     hard = [level.level for level in levels["train"] if level.difficulty.number >= EASIEST]
     wins = [random_wins(pack([level]), 100, 77) for level in hard]
     assert np.mean(wins) < 1  # percent
+
+
+def test_a_large_pack_gets_an_index(tmp_path, monkeypatch):
+    files = CollectionFiles(tmp_path / "pack.txt")
+    for limit, names in ((1 << 26, {"pack.txt"}), (1_000, {"pack.txt", "pack.txt.index"})):
+        monkeypatch.setattr(reader, "MAX_FILE_SIZE", limit)
+        lines = [write_pack([build_room(f"gold {number} 50").raw]) for number in range(40, 45)]
+        made = (PackEntry(line, {"number": n}, f"{n}.replay", b"x") for n, line in enumerate(lines))
+        assert write_collection(files, made, lambda entry: None) == 5
+        assert {path.name for path in tmp_path.glob("pack.txt*")} == names
+    index = np.load(tmp_path / "pack.txt.index")
+    assert index.tolist()[-1] == [5, len(b"".join(lines[:4])), len(b"".join(lines)) - 1]
+    (ref,) = resolve(f"{files.pack}#3")
+    assert write_pack([ref.load().raw]) == lines[3]

@@ -156,7 +156,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(folder):
         assert contents(ask()) == contents(some_arrays())
     assert array_cache.counts == array_cache.CacheCounts(misses=2)
     assert array_cache.files() == []
-    assert array_cache.clear() == 0
+    assert array_cache.clear_cache() == 0
 
 
 def test_a_full_disk_leaves_nothing_behind(folder, monkeypatch):
@@ -261,7 +261,7 @@ def test_a_folder_that_others_can_write_is_not_used(folder):
 
 def test_removed_files_stay_whole_for_those_who_map_them(folder):
     arrays = ask(size=100_000)
-    assert array_cache.clear() == 1
+    assert array_cache.clear_cache() == 1
     assert array_cache.files() == []
     assert contents(arrays) == contents(some_arrays(size=100_000))
 

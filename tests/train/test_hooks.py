@@ -12,7 +12,6 @@ from nclone_env.errors import StoppedError
 from nclone_env.level import array_cache
 from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
-from nclone_env.train.config import VARIED
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels import solutions, stream
 from nclone_env.train.levels.solutions import Planner
@@ -101,7 +100,7 @@ def test_generated_levels_are_counted(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("rooms")
-@pytest.mark.parametrize("levels", [("generated",), (LEVELS[0], VARIED), (LEVELS[0], "generated", VARIED)])
+@pytest.mark.parametrize("levels", [("generated",), (LEVELS[0], "generated")])
 def test_levels_that_are_asked_for_in_pieces_are_the_same(tmp_path, levels):
     settings = generated_config(tmp_path, levels=levels, max_frames=130)  # some rooms take longer
     fixed = load_levels([name for name in levels if name == LEVELS[0]])

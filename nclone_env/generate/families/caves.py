@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from nclone_env.game import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.route import dress, keep_largest, plan_route, scaled
 from nclone_env.generate.sketch import Sketch, centre, mirror, round_corners
@@ -25,13 +24,14 @@ def sketch(draws: Draws, aim: int) -> Sketch:
 
 def _hollow(made: Sketch, draws: Draws, percent: int) -> None:
     """Fill cells at random and smooth them by the majority around each (a cellular automaton)."""
-    solid = np.ones((TILE_ROWS, TILE_COLUMNS), np.int64)
-    for row in range(1, TILE_ROWS - 1):
-        for column in range(1, TILE_COLUMNS - 1):
+    rows, columns = made.tiles.shape
+    solid = np.ones((rows, columns), np.int64)
+    for row in range(1, rows - 1):
+        for column in range(1, columns - 1):
             solid[row, column] = draws.chance(percent)
     for _ in range(4):
         padded = np.pad(solid, 1, constant_values=1)
-        nine = [padded[1 + b :, 1 + a :][:TILE_ROWS, :TILE_COLUMNS] for b in (-1, 0, 1) for a in (-1, 0, 1)]
+        nine = [padded[1 + b :, 1 + a :][:rows, :columns] for b in (-1, 0, 1) for a in (-1, 0, 1)]
         solid = np.where(np.sum(nine, axis=0) >= 5, 1, 0)
     solid[[0, -1]] = solid[:, [0, -1]] = 1
     made.tiles[:] = solid

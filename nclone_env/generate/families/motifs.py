@@ -2,15 +2,11 @@
 
 from itertools import permutations, product
 
-import numpy as np
-
-from nclone_env.game import TILE_COLUMNS, TILE_ROWS
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.forms import draw_form, tiles_of
 from nclone_env.generate.pieces import HAZARDS, HELPERS, MOVERS, Scene, add_gates, add_gold, lay
 from nclone_env.generate.route import Route, Unusable, distances, keep_largest, scaled, set_route
 from nclone_env.generate.sketch import Cell, Sketch, centre, round_corners
-from nclone_env.level import mirrored_tiles
 
 
 def sketch(draws: Draws, aim: int) -> Sketch:
@@ -21,7 +17,7 @@ def sketch(draws: Draws, aim: int) -> Sketch:
     centre(made)
     if draws.chance(30):
         round_corners(made, draws, 100, draws.pick((0, 100)))
-    symmetric = np.array_equal(made.tiles, mirrored_tiles(made.tiles))
+    symmetric = made.is_symmetric()
     scene = Scene(made, draws, aim, _route(made, draws, aim), symmetric)
     gates = add_gates(scene, scaled(0, 5, aim + draws.below(40)))
     for piece in draws.shuffled(MOVERS)[: scaled(3, 5, aim)]:
@@ -38,8 +34,8 @@ def sketch(draws: Draws, aim: int) -> Sketch:
 
 def _route(made: Sketch, draws: Draws, aim: int) -> Route:
     """Choose start, switch and exit at the ends of the form, so far apart as the aim asks."""
-    floors = made.floors()
-    corners = product((0, TILE_COLUMNS // 2, TILE_COLUMNS - 1), (0, TILE_ROWS // 2, TILE_ROWS - 1))
+    floors, (rows, columns) = made.floors(), made.tiles.shape
+    corners = product((0, columns // 2, columns - 1), (0, rows // 2, rows - 1))
     ends = list(dict.fromkeys(_nearest(floors, *corner) for corner in corners if floors))
     least, most = scaled(5, 70, aim), scaled(14, 240, aim)
     for start, switch, exit_ in draws.shuffled(list(permutations(ends, 3))):

@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from nclone_env.game import NUM_ACTIONS
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.network.policy import NO_MASKS, ActorCritic
 from nclone_env.train.network.sampling import sample_actions
 from nclone_env.train.network.torch_network import most_probable
 
@@ -29,20 +28,19 @@ def chosen_actions(
         draw: seed, number of the first row, and step: the random number of a row is a function of these three.
         waiting: (n,) bool, the rows that are asked for, others are arbitrary; None: all.
     """
-    masks = observations.get("action_mask")
-    logits = np.zeros((len(next(iter(observations.values()))), NUM_ACTIONS), np.float32)
-    rows = np.arange(len(logits)) if waiting is None else np.flatnonzero(waiting)
+    masks, count = observations.get("action_mask"), len(next(iter(observations.values())))
+    logits = np.zeros((count, NO_MASKS.shape[1]), np.float32)
+    rows = np.arange(count) if waiting is None else np.flatnonzero(waiting)
     size = 1 << (len(rows) - 1).bit_length()
-    if size < len(logits):
+    if size < count:
         padded = np.resize(rows, size)
         logits[rows] = logits_of({name: array[padded] for name, array in observations.items()})[: len(rows)]
     else:
         logits[:] = logits_of(observations)
     if argmax:
         return most_probable(torch.from_numpy(logits), None if masks is None else torch.from_numpy(masks)).numpy()
-    actions, log_probs = np.zeros(len(logits), np.int64), np.zeros(len(logits), np.float32)
-    masks = np.zeros((0, NUM_ACTIONS), np.int8) if masks is None else masks
-    sample_actions(logits, masks, *draw, np.empty_like(logits), actions, log_probs)
+    actions, log_probs = np.zeros(count, np.int64), np.zeros(count, np.float32)
+    sample_actions(logits, NO_MASKS if masks is None else masks, *draw, np.empty_like(logits), actions, log_probs)
     return actions
 
 

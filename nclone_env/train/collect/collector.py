@@ -1,19 +1,19 @@
 """Collection: a group of environments plays its part of the rollout, on one thread and without waiting for others."""
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from nclone_env.env import Buffers
+from nclone_env.env import WON, Buffers, reserve
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.jit import kernel
-from nclone_env.memory import MemoryNode, array_group
+from nclone_env.memory import MemoryNode, array_group, arrays_node
 from nclone_env.train.collect.environments import VectorEnvironment
-from nclone_env.train.collect.episodes import EpisodeLog
+from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.collect.rollout import RolloutColumns
 from nclone_env.train.network.device import host_zeros
+from nclone_env.train.network.policy import NO_MASKS
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.network.sampling import sample_actions
 
@@ -27,7 +27,6 @@ class Collector:
         first: number of the first of them, counted over all ranks.
         episodes: the episodes that ended in it.
         levels: (n,) int32, index of the level that each environment played in its last step.
-        step_seconds: (T,) float64, times of the steps of the last rollout, in any order.
 
     Args:
         envs: n environments with same-step autoreset.
@@ -39,10 +38,8 @@ class Collector:
         self.envs, self.columns, self.first = envs, columns, offset + columns.first
         self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
         self.levels = np.zeros(columns.num_envs, np.int32)
-        self.step_seconds = np.zeros(columns.storage.num_steps)
         self._network, self._seed = network, seed
         self._scratch = np.zeros((columns.num_envs, NUM_ACTIONS), np.float32)
-        self._no_masks = np.zeros((0, NUM_ACTIONS), np.int8)
         self._indices, self._places = (np.zeros(columns.num_envs, np.int64) for _ in range(2))
         self._finals: Buffers = {
             name: host_zeros(array.shape, array.dtype, columns.storage.pinned)
@@ -65,9 +62,7 @@ class Collector:
         columns.restart()
         self.episodes.clear()
         while not columns.full:
-            number, started = columns.cursor, time.perf_counter()
-            info = self._step(seat, step + number)
-            self.step_seconds[number] = time.perf_counter() - started
+            info = self._step(seat, step + columns.cursor)
         self.levels[:] = info["level"]
         columns.row("values")[:] = self._network.outputs(seat, columns.observation())[1]
         return info
@@ -107,7 +102,7 @@ class Collector:
         observations = columns.observation()
         logits, values = self._network.outputs(seat, observations)
         actions = columns.row("actions")
-        masks = observations.get("action_mask", self._no_masks)
+        masks = observations.get("action_mask", NO_MASKS)
         draw = (self._seed, self.first, step, self._scratch, actions, columns.row("log_probs"))
         sample_actions(logits, masks, *draw)
         columns.row("values")[:] = values
@@ -152,4 +147,60 @@ def _list_truncated(truncated, ended, indices, places):
             count += 1
         if ended[index]:
             place += 1
+    return count
+
+
+class EpisodeLog:
+    """The episodes that end in a rollout of a group of environments, in order.
+
+    Args:
+        capacity: most episodes of a rollout: one for each step of each environment.
+    """
+
+    def __init__(self, capacity: int):
+        self._records = np.ndarray(capacity, FINISHED, reserve(capacity * FINISHED.itemsize))
+        self._places = np.ndarray((capacity, 2), np.uint16, reserve(capacity * 4))
+        self._count = self._written = 0
+
+    @property
+    def episodes(self) -> np.ndarray:
+        """(k,) ``FINISHED`` records; the next rollout overwrites them."""
+        return self._records[: self._count]
+
+    @property
+    def places(self) -> np.ndarray:
+        """(k, 2) uint16, step of the rollout and environment of the group in which each of them ended."""
+        return self._places[: self._count]
+
+    def clear(self) -> None:
+        """Begin a new rollout."""
+        self._written = max(self._written, self._count)
+        self._count = 0
+
+    def add(self, ended: np.ndarray, info: Mapping[str, np.ndarray], step: int) -> None:
+        """Log the episodes that ended in a step of the rollout.
+
+        Args:
+            ended: (n,) bool, environments whose episode ended.
+            info: columns (n,) about the step, undefined where none ended.
+        """
+        columns = (info[name] for name in ("level", "start", "outcome", "episode_return", "episode_frames"))
+        self._count = _log(ended, *columns, step, self._records, self._places, self._count)
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the log that were written; the system provides the others when they are."""
+        written = slice(max(self._written, self._count))
+        return arrays_node("episode log", (self._records[written], self._places[written]), shared=False)
+
+
+@kernel
+def _log(ended, levels, starts, outcomes, returns, frames, step, records, places, count):
+    """Append a record for each episode that ended; return the new number of records."""
+    for index in range(len(ended)):
+        if ended[index]:
+            record = records[count]
+            record["total"], record["frames"] = returns[index], frames[index]
+            record["level"], record["start"], record["success"] = levels[index], starts[index], outcomes[index] == WON
+            places[count, 0], places[count, 1] = step, index
+            count += 1
     return count

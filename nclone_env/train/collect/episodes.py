@@ -1,62 +1,17 @@
-"""Episodes that ended: logged while a rollout is collected, then averaged per level."""
+"""Episodes that ended, averaged per level."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 
-from nclone_env.env import WON, reserve
 from nclone_env.jit import kernel
-from nclone_env.memory import MemoryNode, arrays_node
 
 FINISHED = np.dtype([("total", "f8"), ("frames", "i4"), ("level", "i4"), ("start", "i4"), ("success", "?")], align=True)
 """A finished episode: undiscounted return, simulated frames, index of its level, number of the start state in which it
 began (-1: at the start of the level), and whether it reached the exit."""
 
 EpisodeField = Literal["success", "total", "frames"]
-
-
-class EpisodeLog:
-    """The episodes that end in a rollout of a group of environments, in order.
-
-    Args:
-        capacity: most episodes of a rollout: one for each step of each environment.
-    """
-
-    def __init__(self, capacity: int):
-        self._records = np.ndarray(capacity, FINISHED, reserve(capacity * FINISHED.itemsize))
-        self._places = np.ndarray((capacity, 2), np.uint16, reserve(capacity * 4))
-        self._count = self._written = 0
-
-    @property
-    def episodes(self) -> np.ndarray:
-        """(k,) ``FINISHED`` records; the next rollout overwrites them."""
-        return self._records[: self._count]
-
-    @property
-    def places(self) -> np.ndarray:
-        """(k, 2) uint16, step of the rollout and environment of the group in which each of them ended."""
-        return self._places[: self._count]
-
-    def clear(self) -> None:
-        """Begin a new rollout."""
-        self._written = max(self._written, self._count)
-        self._count = 0
-
-    def add(self, ended: np.ndarray, info: Mapping[str, np.ndarray], step: int) -> None:
-        """Log the episodes that ended in a step of the rollout.
-
-        Args:
-            ended: (n,) bool, environments whose episode ended.
-            info: columns (n,) about the step, undefined where none ended.
-        """
-        columns = (info[name] for name in ("level", "start", "outcome", "episode_return", "episode_frames"))
-        self._count = _log(ended, *columns, step, self._records, self._places, self._count)
-
-    def memory(self) -> MemoryNode:
-        """Return the bytes of the log that were written; the system provides the others when they are."""
-        written = slice(max(self._written, self._count))
-        return arrays_node("episode log", (self._records[written], self._places[written]), shared=False)
 
 
 class EpisodeStatistics:
@@ -115,19 +70,6 @@ class EpisodeStatistics:
             "mean_return": _mean_of_known(self.means("total")),
             "mean_frames": _mean_of_known(self.means("frames")),
         }
-
-
-@kernel
-def _log(ended, levels, starts, outcomes, returns, frames, step, records, places, count):
-    """Append a record for each episode that ended; return the new number of records."""
-    for index in range(len(ended)):
-        if ended[index]:
-            record = records[count]
-            record["total"], record["frames"] = returns[index], frames[index]
-            record["level"], record["start"], record["success"] = levels[index], starts[index], outcomes[index] == WON
-            places[count, 0], places[count, 1] = step, index
-            count += 1
-    return count
 
 
 @kernel

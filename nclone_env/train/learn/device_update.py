@@ -17,13 +17,11 @@ from torch import Tensor
 
 from nclone_env.memory import MemoryNode, array_group, array_node
 from nclone_env.train.collect.rollout import NOT_STACKED, RolloutStorage, stacked_rows
-from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.adam import Adam, descend
-from nclone_env.train.learn.learner import UpdateStatistics
+from nclone_env.train.learn.learner import LearnerParts, UpdateStatistics
 from nclone_env.train.learn.ppo import shuffle
 from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
-from nclone_env.train.network.policy import FlatParameters
 from nclone_env.train.network.torch_network import TorchNetwork, flat_gradient, module_loss
 
 
@@ -32,13 +30,11 @@ class DevicePPO:
 
     Attributes:
         optimiser: the state of Adam in host memory.
-
-    Args:
-        parameters: the vector of its parameters in host memory.
-        storage: the rollout to read; its advantages and returns have been computed before an update.
     """
 
-    def __init__(self, network: TorchNetwork, parameters: FlatParameters, storage: RolloutStorage, config: TrainConfig):
+    def __init__(self, parts: LearnerParts):
+        config, _, parameters, storage, network, *_ = parts
+        assert isinstance(network, TorchNetwork)
         device, size = network.vector.device, len(parameters.vector)
         self.optimiser = Adam(size)
         self.state, self.restore = self.optimiser.state, self.optimiser.restore

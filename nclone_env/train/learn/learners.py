@@ -6,7 +6,6 @@ from nclone_env.errors import ConfigError, shortened
 from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.learner import Learner, LearnerParts
 from nclone_env.train.learn.ppo import PPO
-from nclone_env.train.network.torch_network import TorchNetwork
 
 
 def make_learner(parts: LearnerParts) -> Learner:
@@ -24,13 +23,7 @@ def make_learner(parts: LearnerParts) -> Learner:
     return LEARNERS[name](parts)
 
 
-def _make_ppo(parts: LearnerParts) -> Learner:
-    config, _, parameters, storage, network, workers, part_size, ranks, device = parts
-    if device is None:
-        return PPO(network, parameters, storage, config, workers, part_size, ranks)
-    assert isinstance(network, TorchNetwork)
-    return DevicePPO(network, parameters, storage, config)
-
-
-LEARNERS: dict[str, Callable[[LearnerParts], Learner]] = {"ppo": _make_ppo}
+LEARNERS: dict[str, Callable[[LearnerParts], Learner]] = {
+    "ppo": lambda parts: PPO(parts) if parts.device is None else DevicePPO(parts)
+}
 """Name to what makes the learner."""

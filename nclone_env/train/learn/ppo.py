@@ -2,18 +2,13 @@
 
 import numpy as np
 
-from nclone_env.env import Job, Workers
+from nclone_env.env import Job
 from nclone_env.jit import kernel
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.sim import splitmix
-from nclone_env.train.collect.rollout import RolloutStorage
-from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.adam import Adam, sum_gradients
-from nclone_env.train.learn.learner import UpdateStatistics
+from nclone_env.train.learn.learner import LearnerParts, UpdateStatistics
 from nclone_env.train.network.arrays import LossScaling
-from nclone_env.train.network.policy import FlatParameters
-from nclone_env.train.network.protocols import Network
-from nclone_env.train.ranks import ALONE, Ranks
 
 _SHUFFLE_STREAM = np.uint64(0x73687566666C6531)
 """Keeps the numbers of the shuffle apart from those of the sampled actions, which have the same seed."""
@@ -32,20 +27,10 @@ class PPO:
     Attributes:
         optimiser: the state of Adam.
 
-    Args:
-        storage: the rollout to read; its advantages and returns have been computed before an update.
     """
 
-    def __init__(
-        self,
-        network: Network,
-        parameters: FlatParameters,
-        storage: RolloutStorage,
-        config: TrainConfig,
-        workers: Workers,
-        part_size: int,
-        ranks: Ranks = ALONE,
-    ):
+    def __init__(self, parts: LearnerParts):
+        config, _, parameters, storage, network, workers, part_size, ranks, _ = parts
         self.optimiser = Adam(len(parameters.vector))
         self.state, self.restore = self.optimiser.state, self.optimiser.restore
         self._network, self._parameters, self._config = network, parameters, config

@@ -6,13 +6,11 @@ import numpy as np
 import torch
 
 from nclone_env.env import Job, Workers
-from nclone_env.game import NUM_ACTIONS
-from nclone_env.jit import numeric_kernel
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.network.mlp import make_network
-from nclone_env.train.network.policy import ActorCritic, FlatParameters
-from nclone_env.train.network.sampling import action_distribution
+from nclone_env.train.network.policy import NO_MASKS, ActorCritic, FlatParameters
+from nclone_env.train.network.sampling import write_probabilities
 
 
 class Reference:
@@ -39,7 +37,6 @@ class Reference:
         self._parameters = FlatParameters(self.policy)
         self._network = make_network(self.policy, self._parameters, storage, seats, part_size, device)
         self._masked = "action_mask" in policy.observation_shapes
-        self._no_masks = np.zeros((0, NUM_ACTIONS), np.int8)
         self._stacked = storage.frame_stack > 1
         self._buffers = [storage.observation_buffers(part_size) if self._stacked else {} for _ in range(seats)]
 
@@ -65,7 +62,7 @@ class Reference:
         for begin in range(first * size, min(last * size, len(target)), size):
             end = min(begin + size, len(target))
             logits, _ = self._network.outputs(seat, self._observations(seat, begin, end))
-            masks = self._no_masks
+            masks = NO_MASKS
             if self._masked:
                 masks = self._storage.flat_observations["action_mask"][begin + shift : end + shift]
             write_probabilities(logits, masks, target[begin:end])
@@ -77,10 +74,3 @@ class Reference:
         buffers = {name: buffer[: end - begin] for name, buffer in self._buffers[seat].items()}
         self._storage.gather(torch.arange(begin, end), buffers)
         return {name: buffer.numpy() for name, buffer in buffers.items()}
-
-
-@numeric_kernel
-def write_probabilities(logits, masks, probabilities):
-    """Write the probabilities, (n, a), of logits, (n, a) float32, which are overwritten; masks as in ``sampling``."""
-    for i in range(logits.shape[0]):
-        action_distribution(logits, i, masks, i, probabilities)

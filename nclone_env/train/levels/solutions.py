@@ -242,6 +242,24 @@ def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: 
     return start_states(environment, solutions, STATES_PER_LEVEL, planner.hooks)
 
 
+def fixed_solutions(
+    environment: EnvironmentConfig, levels: tuple[Level, ...], sources: Sequence[str], planner: Planner
+) -> Mapping[str, Any]:
+    """Return solutions, by name, of the levels that a run has beside generated ones, and of their mirror images.
+
+    Raises:
+        ConfigError: as :func:`find`, unless solutions are planned.
+    """
+    required = bool(sources) and PLANNED not in sources
+    if sources and levels:
+        playable = playable_levels(environment.replace(levels=levels))
+        return find(playable, sources, environment.max_frames, planner, required)
+    if required:
+        expected, got = f"{PLANNED} with generated levels alone", ", ".join(sources)
+        raise ConfigError(f"starts: expected {expected}, got {got}; {PLANNED} takes their proofs")
+    return {}
+
+
 @dataclass(frozen=True, eq=False)
 class StartStates:
     """K snapshots along solutions.

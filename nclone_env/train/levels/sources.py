@@ -1,8 +1,7 @@
 """The levels of a run: those that it trains on, those that measure it, and how they are made or split.
 
-Levels that are made, batch after batch, are new levels, those that ``nclone-env levels generate`` makes too, in its
-order, and variants of levels that the run has. Left out are those whose solution takes longer than an episode, and
-those whose contents or name another level of the run has.
+Levels that are made, batch after batch, are those that ``nclone-env levels generate`` makes too, in its order, without
+those whose solution takes longer than an episode, or whose contents or name another level of the run has.
 """
 
 import itertools
@@ -14,20 +13,19 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import NPlusPlusEnv
 from nclone_env.errors import ConfigError
-from nclone_env.generate import ATTEMPTS, HELD_OUT_SPLIT, TRAIN_SPLIT, generate_level, make_variant, read_range
+from nclone_env.generate import ATTEMPTS, HELD_OUT_SPLIT, TRAIN_SPLIT, generate_level, read_range
 from nclone_env.level import (
     Level,
     LevelRef,
     LevelSource,
     OpenedPacks,
-    count_exits,
     listed_names,
     load_levels,
     mirrored,
     readable,
     resolve,
 )
-from nclone_env.train.config import VARIED, TrainConfig
+from nclone_env.train.config import TrainConfig
 from nclone_env.train.levels.solutions import STATES_PER_LEVEL, StartStates, mirrored_solutions, start_states
 
 MEASURED = 16
@@ -38,7 +36,7 @@ _MOST_SKETCHES = 4000
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A generated level or a variant with its proof."""
+    """A generated level with its proof."""
 
     number: int
     """Number of the level in its collection."""
@@ -49,7 +47,7 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class LevelBatch:
-    """The generated levels and variants that a run trains on at a time."""
+    """The generated levels that a run trains on at a time."""
 
     made: tuple[Made, ...]
     starts: StartStates | None
@@ -58,10 +56,10 @@ class LevelBatch:
 
 @dataclass(frozen=True)
 class Collection:
-    """The levels that a run may use, in their order: new ones and variants in turns, or only one of the two."""
+    """The levels that a run may use, in their order."""
 
     families: tuple[str, ...]
-    """Of new levels; they take turns. Empty: only variants."""
+    """They take turns."""
     difficulty: tuple[int, int]
     """Least and greatest measured difficulty."""
     max_frames: int
@@ -70,8 +68,6 @@ class Collection:
     split: str
     known: frozenset[str] = frozenset()
     """Digests and names of levels to leave out."""
-    varied: tuple[Level, ...] = ()
-    """Levels that take turns to be varied. Empty: only new levels."""
 
     def take(self, first: int, count: int) -> tuple[Made, ...]:
         """Make the next levels from number ``first`` on.
@@ -88,39 +84,24 @@ class Collection:
             unused = unused + sketches if made is None else 0
             taken += () if made is None else (made,)
             if unused >= _MOST_SKETCHES:
-                raise self._none_usable()
+                low, high = self.difficulty
+                wanted = f"levels of {', '.join(self.families)} with a difficulty of {low}..{high}"
+                raise ConfigError(
+                    f"generated_difficulty, max_frames: expected {wanted} with a solution of at most {self.max_frames} "
+                    f"frames, got none in {_MOST_SKETCHES:,} sketches; widen the range or raise max_frames"
+                )
         return tuple(taken)
 
     def _made(self, number: int) -> tuple[Made | None, int]:
         """Return a level, None if it cannot be used, and how many sketches were tried for it."""
-        ways = [self._new] * bool(self.families) + [self._variant] * bool(self.varied)
-        level, inputs, sketches = ways[number % len(ways)](number // len(ways))
-        if level is None or len(inputs) > self.max_frames or not self.known.isdisjoint((level.raw.digest, level.name)):
-            return None, sketches
-        return Made(number, level, inputs), sketches
-
-    def _new(self, number: int) -> tuple[Level | None, np.ndarray, int]:
         family = self.families[number % len(self.families)]
         try:
             made = generate_level(family, self.seed, number, split=self.split, difficulty=self.difficulty)
         except ConfigError:  # none of its sketches has such a difficulty; those of other numbers may
-            return None, np.zeros(0, np.uint8), ATTEMPTS
-        return made.level, made.inputs, 1 + sum(made.rejected.values())
-
-    def _variant(self, number: int) -> tuple[Level | None, np.ndarray, int]:
-        turn, place = divmod(number, len(self.varied))
-        made = make_variant(self.varied[place], self.seed, turn, max_frames=self.max_frames)
-        return made.level, made.inputs, made.tried
-
-    def _none_usable(self) -> ConfigError:
-        low, high = self.difficulty
-        wanted = f"levels of {', '.join(self.families)} with a difficulty of {low}..{high}"
-        if self.varied:
-            wanted = f"{wanted}, or variants" if self.families else "variants"
-        return ConfigError(
-            f"generated_difficulty, max_frames: expected {wanted} with a solution of at most {self.max_frames} frames, "
-            f"got none in {_MOST_SKETCHES:,} sketches; widen the range, raise max_frames, or name other levels"
-        )
+            return None, ATTEMPTS
+        marks, sketches = (made.level.raw.digest, made.level.name), 1 + sum(made.rejected.values())
+        usable = len(made.inputs) <= self.max_frames and self.known.isdisjoint(marks)
+        return Made(number, made.level, made.inputs) if usable else None, sketches
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,18 +179,10 @@ def held_out_collection(config: TrainConfig) -> Collection:
 
 
 def training_collection(config: TrainConfig, fixed: Sequence[Level], held_out: Sequence[Level]) -> Collection:
-    """Return the levels that are made for a run to train on, other than fixed and held-out ones.
-
-    Raises:
-        ConfigError: if fixed levels are to be varied of which none has an exit.
-    """
+    """Return the levels that are made for a run to train on, other than fixed and held-out ones."""
     bounds = read_range("generated_difficulty", config.generated.difficulty)
     marks = frozenset(mark for level in (*fixed, *held_out) for mark in (level.raw.digest, level.name))
-    families = config.generated.families if config.generates else ()
-    varied = tuple(level for level in fixed if count_exits(level.raw.records)) if config.varies else ()
-    if config.varies and not varied:
-        raise ConfigError(f"levels: expected levels with an exit beside {VARIED!r}, got none")
-    return Collection(families, bounds, config.environment.max_frames, config.seed, TRAIN_SPLIT, marks, varied)
+    return Collection(config.generated.families, bounds, config.environment.max_frames, config.seed, TRAIN_SPLIT, marks)
 
 
 def held_out_count(config: TrainConfig) -> int:

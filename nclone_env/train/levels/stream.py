@@ -10,13 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from nclone_env._processes import Background
-from nclone_env.config import EnvironmentConfig
-from nclone_env.env import playable_levels
-from nclone_env.errors import ConfigError
 from nclone_env.level import Level, RawLevel, load_level, load_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.levels.solutions import PLANNED, Planner, find
+from nclone_env.train.levels.solutions import PLANNED, Planner, fixed_solutions
 from nclone_env.train.levels.sources import (
     Collection,
     LevelBatch,
@@ -155,7 +152,6 @@ class LevelStream:
 
 def open_stream(
     config: TrainConfig,
-    environment: EnvironmentConfig,
     levels: tuple[str, ...],
     held_out: tuple[str, ...],
     planner: Planner,
@@ -165,7 +161,6 @@ def open_stream(
     """Return the generated levels of a run to train on, and those that it holds out.
 
     Args:
-        environment: of the environments trained in; its levels are replaced.
         levels: fixed levels to train on; there may be none.
         held_out: fixed levels that the run holds out.
         planner: finds solutions of fixed levels; its hooks are called for generated ones too.
@@ -175,8 +170,8 @@ def open_stream(
         ConfigError: if no levels can be made, or ``starts`` fit none of the levels.
         ValueError: if the state is damaged.
     """
-    fixed = tuple(load_levels(levels))
-    solutions = _fixed_solutions(config, environment, fixed, planner)
+    fixed, environment = tuple(load_levels(levels)), config.unstacked_environment
+    solutions = fixed_solutions(environment, fixed, config.starts, planner)
     plan = Plan(
         collection=training_collection(config, fixed, load_levels(held_out)),
         count=config.generated.count,
@@ -226,22 +221,6 @@ class _FirstLevels:
         if self.ranks.first:
             self.background.submit(function, *args)
         return self.ranks.from_first(self.background.result)
-
-
-def _fixed_solutions(
-    config: TrainConfig, environment: EnvironmentConfig, fixed: tuple[Level, ...], planner: Planner
-) -> Mapping[str, np.ndarray]:
-    """Return solutions of the fixed levels and their mirror images by name."""
-    if config.starts and fixed:
-        levels = playable_levels(environment.replace(levels=fixed))
-        required = PLANNED not in config.starts
-        return find(levels, config.starts, config.environment.max_frames, planner, required)
-    if config.starts and PLANNED not in config.starts:
-        raise ConfigError(
-            f"starts: expected {PLANNED} with generated levels alone, got {', '.join(config.starts)}; "
-            f"{PLANNED} takes their proofs"
-        )
-    return {}
 
 
 def read_levels(state: Mapping[str, Any]) -> tuple[tuple[Made, ...], tuple[Made, ...]]:

@@ -29,16 +29,13 @@ from nclone_env.train.network.arrays import (
     Steps,
     StoredSets,
 )
-from nclone_env.train.network.encoder_kernels import ENTITY_UNITS
-from nclone_env.train.network.encoders import PictureEncoder
-from nclone_env.train.network.picture_kernels import add_picture_gradients, encode_pictures
-from nclone_env.train.network.policy import HIDDEN_LAYERS, ActorCritic, FlatParameters
+from nclone_env.train.network.encoder_kernels import ENTITY_UNITS, add_picture_gradients, encode_pictures
+from nclone_env.train.network.policy import HIDDEN_LAYERS, NO_MASKS, ActorCritic, FlatParameters, PictureEncoder
 from nclone_env.train.network.protocols import StoredSteps
 from nclone_env.train.network.torch_network import TorchNetwork
 
 _ENCODED = ("locals", "entity_states")
 _NO_SETS = StoredSets(np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32), np.zeros((0, 0), np.uint8))
-_NO_MASKS = np.zeros((0, NUM_ACTIONS), np.int8)
 _PATCH_BYTES = 1 << 18
 """Most bytes of the patches that are computed together: a quarter of the second level of the cache."""
 
@@ -165,7 +162,7 @@ class MLP:
     def _steps(self, observations: Mapping[str, np.ndarray]) -> Steps:
         """Return what the loss reads of the stored steps, whose observations are these."""
         storage = self._storage
-        return Steps(storage.learning_fields, observations.get("action_mask", _NO_MASKS), storage.reference)
+        return Steps(storage.learning_fields, observations.get("action_mask", NO_MASKS), storage.reference)
 
 
 def _layout(policy: ActorCritic, parameters: FlatParameters, columns: Mapping[str, int]) -> NetworkLayout:

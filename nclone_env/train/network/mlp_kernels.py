@@ -15,6 +15,7 @@ from nclone_env.train.network.encoder_kernels import (
     add_grid_gradients,
     encode_entities,
     encode_grids,
+    rectify,
 )
 from nclone_env.train.network.sampling import action_distribution
 
@@ -184,10 +185,7 @@ def _hidden_layer(inputs, parameters, start, transposed, outputs):
         multiply(inputs, transposed.reshape((inputs_width, width)), outputs)
     else:
         multiply_transposed(inputs, parameters[start : start + size].reshape((width, inputs_width)), outputs)
-    bias = parameters[start + size : start + size + width]
-    for i in range(outputs.shape[0]):
-        for j in range(outputs.shape[1]):
-            outputs[i, j] = max(outputs[i, j] + bias[j], _ZERO)
+    rectify(outputs, parameters[start + size : start + size + width])
 
 
 @numeric_kernel

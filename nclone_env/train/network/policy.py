@@ -1,5 +1,15 @@
 """The actor-critic network: encoders of what is no vector, then MLPs for the policy and the value function.
 
+| observation | encoder | features |
+|---|---|---|
+| ``game_state``, ``reachability``, other vectors | none: used as they are, stacks flattened | their elements |
+| ``action_outcomes`` | none: the rows of all actions side by side | their elements |
+| ``player_frame``, ``global_view`` | `PictureEncoder`: layers over patches, squares of them, and all | 64 |
+| ``locals`` | :class:`GridEncoder`: a linear layer over all squares | 64 |
+| ``entity_states``, ``entity_kinds``, ``entity_count`` | :class:`EntityEncoder`: maximum and mean over a set | 129 |
+| ``action_mask`` | none: it masks logits and is no input | |
+| ``graph`` | refused | |
+
 Its parameters can be moved into one vector, which the module and NumPy share (:class:`FlatParameters`).
 """
 
@@ -11,12 +21,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nclone_env.game import NUM_ACTIONS
+from nclone_env.errors import ConfigError
+from nclone_env.game import KINDS, NUM_ACTIONS
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.network.encoders import Encoder, make_encoders
+from nclone_env.train.network.encoder_kernels import ENTITY_UNITS, GRID_FEATURES, PATCH
 
+Shapes = Mapping[str, tuple[int, ...]]
+
+PICTURES = ("player_frame", "global_view")
+PICTURE_FEATURES = 64
+"""Features of a picture."""
+_PATCH_UNITS, _SQUARE_UNITS, _MOST_PLACES = 16, 32, 32
+_SOLID = 255.0
 Observations = Mapping[str, Tensor]
 HIDDEN_LAYERS = 2
+NO_MASKS = np.zeros((0, NUM_ACTIONS), np.int8)
+"""Masks of actions that allow all."""
 _GAIN = math.sqrt(2)
 """Gain of orthogonal weights before a rectifier: it keeps the variance of standard normal inputs."""
 
@@ -24,9 +44,9 @@ _GAIN = math.sqrt(2)
 class ActorCritic(nn.Module):
     """Policy and value function with two hidden layers of rectified units, separate or shared.
 
-    Vectors are used unchanged, stacks of them flattened; every other observation passes through an encoder
-    (``train.network.encoders``) that policy and value function share. The features of all are concatenated in the order
-    of ``observation_shapes``. Without encoders the parameters are those of the MLPs alone.
+    Vectors are used unchanged, stacks of them flattened; every other observation passes through an encoder that policy
+    and value function share. The features of all are concatenated in the order of ``observation_shapes``. Without
+    encoders the parameters are those of the MLPs alone.
 
     Args:
         observation_shapes: name to the shape of one observation without its batch axis, as in ``obs.spec``; a stack of
@@ -147,3 +167,191 @@ class FlatParameters:
             name: vector[self.offsets[name] : self.offsets[name] + math.prod(shape)].reshape(shape)
             for name, shape in self.shapes.items()
         }
+
+
+class Encoder(nn.Module):
+    """Base class: ``forward`` takes the observations named in ``inputs`` and returns (n, ``width``) float32."""
+
+    inputs: tuple[str, ...]
+    width: int
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Return the features (n, width) float32 of n observations."""
+        raise NotImplementedError
+
+
+def make_encoders(shapes: Shapes) -> dict[str, Encoder | None]:
+    """Return the encoder of each input of the network by the name of its observation, None for vectors.
+
+    Args:
+        shapes: name to the shape of one observation without its batch axis; stacks have a first axis k.
+
+    Raises:
+        ConfigError: if there is nothing to see, or an observation cannot be encoded.
+    """
+    encoders: dict[str, Encoder | None] = {}
+    for name, shape in shapes.items():
+        if name.startswith("graph"):
+            raise ConfigError(
+                f"observations: the network has no encoder for 'graph' (got {name!r}): an observation has only the "
+                f"changing part of a graph, its nodes and edges differ between levels and lie in env.graphs, outside "
+                f"of what a rollout stores; use 'reachability', 'locals' and 'entity_states', which carry paths, walls "
+                f"and doors"
+            )
+        if name in PICTURES:
+            encoders[name] = PictureEncoder(name, shape)
+        elif name == "locals":
+            encoders[name] = GridEncoder(name, shape)
+        elif name == "entity_states":
+            encoders[name] = EntityEncoder(shapes)
+        elif name in ("entity_kinds", "entity_count"):
+            if "entity_states" not in shapes:
+                raise ConfigError(f"observations: expected entity_states beside {name}, got {', '.join(shapes)}")
+        elif name == "action_outcomes":
+            encoders[name] = None
+        elif name != "action_mask":
+            if len(shape) not in (1, 2):
+                raise ConfigError(
+                    f"observations: expected a vector (d,) or a stack of vectors (k, d) for {name}, got shape {shape}; "
+                    f"other shapes are encoded for {', '.join(PICTURES)}, locals and entity_states"
+                )
+            encoders[name] = None
+    if not encoders:
+        raise ConfigError(f"observations: expected at least one that the network can see, got {tuple(shapes)}")
+    return encoders
+
+
+class PictureEncoder(Encoder):
+    """A layer over every patch of 8 x 8 pixels, layers over squares of 2 x 2 places, and a layer over all that is left.
+
+    Squares are merged at least once, and until no more than 32 places are left if possible. No pixel belongs to two
+    patches, so every layer is one matrix product. Pixels at the edges that fill no patch are left out, as many on both
+    sides. The frames of a stack are channels.
+
+    Args:
+        shape: (height, width, 1), or (k, height, width, 1) for a stack; uint8.
+
+    Attributes:
+        frames: k, or 1.
+        line: pixels of a line.
+        patches: layer over the pixels of a patch.
+        squares: layers over squares.
+        last: layer over all places.
+
+    Raises:
+        ConfigError: if the shape is another, or a side is shorter than 16 pixels.
+    """
+
+    width = PICTURE_FEATURES
+
+    def __init__(self, name: str, shape: tuple[int, ...]):
+        super().__init__()
+        self.inputs = (name,)
+        if len(shape) not in (3, 4) or shape[-1] != 1 or min(shape[-3:-1]) < 2 * PATCH:
+            raise ConfigError(
+                f"observations: expected {name} of shape (height, width, 1), or (k, height, width, 1) for a stack, "
+                f"with sides of at least {2 * PATCH} pixels, got {shape}"
+            )
+        self._sides, self.line, self.frames = shape[-3:-1], shape[-2], shape[0] if len(shape) == 4 else 1
+        merges = 1
+        while math.prod(self._places(merges)) > _MOST_PLACES and min(self._places(merges + 1)):
+            merges += 1
+        self.patches = nn.Linear(self.frames * PATCH**2, _PATCH_UNITS)
+        units = (_PATCH_UNITS, *[_SQUARE_UNITS] * merges)
+        self.squares = nn.ModuleList(nn.Linear(4 * below, above) for below, above in itertools.pairwise(units))
+        self.last = nn.Linear(math.prod(self._places(merges)) * _SQUARE_UNITS, self.width)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Return (n, 64) float32 of pictures (n, height, width, 1) or (n, k, height, width, 1) uint8."""
+        frames = inputs[0].squeeze(-1)
+        frames = frames if frames.dim() == 4 else frames.unsqueeze(1)
+        hidden = self.patches(self._patches(frames).float() / _SOLID).relu()
+        for layer in self.squares:
+            hidden = layer(hidden.reshape(-1, 4 * hidden.shape[1])).relu()
+        return self.last(hidden.reshape(len(frames), -1)).relu()
+
+    def places(self) -> tuple[int, ...]:
+        """Return the number of places of a picture at which each layer has outputs, from the patches on."""
+        left, merges = math.prod(self._places(len(self.squares))), len(self.squares)
+        return (*(left * 4**more for more in range(merges, -1, -1)), 1)
+
+    def corners(self) -> np.ndarray:
+        """Return the number of the first pixel of each patch in a frame, (a,) int64, in the order of the network."""
+        pixels = np.arange(math.prod(self._sides)).reshape(1, 1, *self._sides)
+        return self._patches(torch.from_numpy(pixels))[:, 0].numpy().copy()
+
+    def _places(self, merges: int) -> tuple[int, int]:
+        """Return the rows and columns of places that are left after so many merges."""
+        height, width = (side // PATCH >> merges for side in self._sides)
+        return height, width
+
+    def _patches(self, frames: Tensor) -> Tensor:
+        """Return all patches of frames (n, k, height, width), (n * a, k * 64), the four of a square side by side."""
+        merges = len(self.squares)
+        rows, columns = self._places(merges)
+        top, left = ((side - (PATCH * count << merges)) // 2 for side, count in zip(self._sides, (rows, columns)))
+        whole = frames[:, :, top : top + (PATCH * rows << merges), left : left + (PATCH * columns << merges)]
+        halves = (2,) * merges
+        split = whole.reshape(*frames.shape[:2], rows, *halves, PATCH, columns, *halves, PATCH)
+        y, x = 2, 4 + merges  # the axes of rows and columns; behind each those of its halves, then that of its pixels
+        order = [axis for half in range(merges + 1) for axis in (y + half, x + half)]
+        return split.permute(0, *order, 1, y + merges + 1, x + merges + 1).reshape(-1, frames.shape[1] * PATCH**2)
+
+
+class GridEncoder(Encoder):
+    """A layer over all squares of ``locals``.
+
+    Args:
+        shape: (side, side), with a first axis for two or three planes and one before that for a stack; uint8.
+    """
+
+    width = GRID_FEATURES
+
+    def __init__(self, name: str, shape: tuple[int, ...]):
+        super().__init__()
+        self.inputs = (name,)
+        if len(shape) not in (2, 3, 4):
+            raise ConfigError(
+                f"observations: expected {name} of shape (side, side), or with first axes for a stack and for planes, "
+                f"got {shape}"
+            )
+        self.first = nn.Linear(math.prod(shape), self.width)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Return (n, 64) float32 of n grids of the shape, uint8."""
+        return self.first(inputs[0].flatten(1).float() / _SOLID).relu()
+
+
+class EntityEncoder(Encoder):
+    """The same layer for every entity, then maximum and mean over the entities: their order has no influence.
+
+    Args:
+        shapes: those of ``entity_states`` (m, 12), ``entity_kinds`` (m,) and ``entity_count`` (1,), or with a first
+            axis k for a stack, whose frames are encoded one by one.
+    """
+
+    inputs = ("entity_states", "entity_kinds", "entity_count")
+    units = ENTITY_UNITS
+
+    def __init__(self, shapes: Shapes):
+        super().__init__()
+        missing = [name for name in self.inputs if name not in shapes]
+        if missing:
+            raise ConfigError(f"observations: expected {', '.join(self.inputs)} together, missing {', '.join(missing)}")
+        *stack, self._rows, features = shapes["entity_states"]
+        self.width = (2 * self.units + 1) * math.prod(stack)
+        self.first = nn.Linear(features, self.units)
+        self.kinds = nn.Embedding(len(KINDS), self.units)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        """Return features (n, 129) float32, k times as many for a stack of k.
+
+        Args:
+            inputs: states (n, m, 12) float32 or float16, kinds (n, m) uint8 with 0 for rows that are not used, and
+                counts (n, 1) uint8; those of a stack have a second axis k.
+        """
+        states, kinds, counts = inputs
+        used = kinds.bool().unsqueeze(-1)
+        hidden = (self.first(states.float()) + self.kinds(kinds.int())).relu() * used  # unused rows: never the maximum
+        mean = hidden.sum(dim=-2) / used.sum(dim=-2).clamp(min=1)
+        return torch.cat([hidden.amax(dim=-2), mean, counts / self._rows], dim=-1).flatten(1)

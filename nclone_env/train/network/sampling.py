@@ -54,6 +54,13 @@ def action_distribution(logits, i, masks, row, probabilities):
 
 
 @numeric_kernel
+def write_probabilities(logits, masks, probabilities):
+    """Write the probabilities, (n, a), of logits, (n, a) float32, which are overwritten; masks as below."""
+    for i in range(logits.shape[0]):
+        action_distribution(logits, i, masks, i, probabilities)
+
+
+@numeric_kernel
 def sample_actions(logits, masks, seed, first, step, scratch, actions, log_probs):
     """Draw an action for each of n environments.
 

@@ -4,7 +4,7 @@ import csv
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -217,16 +217,19 @@ def _distinct(labels: Mapping[str, str]) -> dict[str, str]:
 def comparison_table(groups: Sequence[RunGroup]) -> str:
     """Format one row for each group: success rates and returns as means over seeds with their range.
 
-    The ranges are left out where they make the table wider than ``WIDTH``, and then long labels are cut.
+    The ranges are left out where they make the table wider than ``WIDTH``.
     """
-    wide, narrow = (_comparison_lines(groups, percent) for percent in (_percent, _mean_percent))
-    if max(map(len, wide)) <= WIDTH:
-        return "\n".join(wide)
-    over = max(map(len, narrow)) - WIDTH
-    if over <= 0:
-        return "\n".join(narrow)
-    longest = max(len(group.label) for group in groups)
-    return "\n".join(_comparison_lines(_cut(groups, longest - over), _mean_percent))
+    return _fitted(groups, *(partial(_comparison_lines, percent=percent) for percent in (_percent, _mean_percent)))
+
+
+def _fitted(groups: Sequence[RunGroup], *forms: Callable[[Sequence[RunGroup]], list[str]]) -> str:
+    """Return the first of some tables that is at most ``WIDTH`` wide, else the last one with shorter labels."""
+    for form in forms:
+        lines = form(groups)
+        over = max(map(len, lines)) - WIDTH
+        if over <= 0:
+            return "\n".join(lines)
+    return "\n".join(forms[-1](_cut(groups, max(len(group.label) for group in groups) - over)))
 
 
 def _cut(groups: Sequence[RunGroup], length: int) -> list[RunGroup]:
@@ -282,6 +285,10 @@ def _level_blocks(groups: Sequence[RunGroup], names: Sequence[str]) -> Iterator[
 
 def statistics_table(groups: Sequence[RunGroup], rate: float) -> str:
     """Format one row for each group: interquartile means with their intervals, and what training to a rate took."""
+    return _fitted(groups, partial(_statistics_lines, rate=rate))
+
+
+def _statistics_lines(groups: Sequence[RunGroup], rate: float) -> list[str]:
     reached = [group.reached(rate) for group in groups]
     columns: dict[str, list[str]] = {
         "runs": [group.label for group in groups],
@@ -290,11 +297,7 @@ def statistics_table(groups: Sequence[RunGroup], rate: float) -> str:
         "timesteps": [_mean_of([steps for steps, _ in found], 0) for found in reached],
         "seconds": [_mean_of([seconds for _, seconds in found], 1) for found in reached],
     }
-    lines = table(list(columns), zip(*columns.values()))
-    over = max(map(len, lines)) - WIDTH
-    if over <= 0:
-        return "\n".join(lines)
-    return statistics_table(_cut(groups, max(len(group.label) for group in groups) - over), rate)
+    return table(list(columns), zip(*columns.values()))
 
 
 def _mean_of(values: Sequence[float], digits: int) -> str:

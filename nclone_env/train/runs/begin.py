@@ -50,7 +50,7 @@ def begun_run(
             check_resumable(config, source.checkpoint, source.path)
         hooks.on_start(folder.path)
         with hooks.stage("environments"):
-            generated = saved_levels(source) if source is not None and config.streams else {}
+            generated = saved_levels(source) if source is not None and config.generates else {}
             run = set_up(config_in(folder, config), make_envs, folder, ranks, generated, hooks)
         with closing(run):
             warm_up(run)

@@ -124,7 +124,7 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
     """
     config = config.replace(num_threads=count)
     levels, held_out = run_levels(config)  # made ones are represented by one that has everything
-    environment = config.unstacked_environment.replace(levels=(*levels, *[everything()] * config.streams))
+    environment = config.unstacked_environment.replace(levels=(*levels, *[everything()] * config.generates))
     with closing(_begun(make_envs(environment, count))) as envs:
         device = _device(config, ranks)
         with _NOWHERE:

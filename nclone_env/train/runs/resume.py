@@ -3,8 +3,7 @@
 import itertools
 import math
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,17 +37,6 @@ class Source(NamedTuple):
     """Its contents."""
 
 
-@dataclass(frozen=True)
-class Worlds:
-    """Everything that the environments of a run need to go on."""
-
-    rows: dict[str, np.ndarray]
-    """The observations that the next rollout begins with, (k, N, *shape) by name, where episodes start, and which
-    environments have met the current generated levels."""
-    states: list[bytes]
-    """Snapshot of each environment."""
-
-
 def save_run(run: Run, replaces: bool = False) -> None:
     """Write the latest checkpoint, the best one if this is it, and the learning curve, unless they are written.
 
@@ -61,7 +49,7 @@ def save_run(run: Run, replaces: bool = False) -> None:
         return
     worlds = _gather_worlds(run)
     if worlds is not None:
-        checkpoint = _checkpoint_of(run, worlds)
+        checkpoint = _checkpoint_of(run, *worlds)
         if replaces:
             run.folder.replace_run(lambda path: save_checkpoint(path, checkpoint))
         run.curve.flush()
@@ -85,8 +73,8 @@ def score(checkpoint: Checkpoint) -> Score | None:
     return None if any(map(math.isnan, values)) else values
 
 
-def _checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
-    """Return the state of a run between two updates, given the environments of all ranks."""
+def _checkpoint_of(run: Run, rows: Mapping[str, np.ndarray], states: Sequence[bytes]) -> Checkpoint:
+    """Return the state of a run between two updates, given what :func:`_gather_worlds` returned."""
     statistics, held_out = run.statistics, {}
     if run.held_out is not None:
         held_out = {"digests": list(run.held_out.digests), "results": _tensor(run.held_out.results.view(np.uint8))}
@@ -101,10 +89,10 @@ def _checkpoint_of(run: Run, worlds: Worlds) -> Checkpoint:
             "counts": _tensor(statistics.counts),
             "recent": _tensor(statistics.recent.view(np.uint8)),
         },
-        observations={name: _tensor(array) for name, array in worlds.rows.items()},
+        observations={name: _tensor(array) for name, array in rows.items()},
         environments={
-            "snapshots": _tensor(np.frombuffer(b"".join(worlds.states), np.uint8)),
-            "sizes": torch.tensor([len(state) for state in worlds.states]),
+            "snapshots": _tensor(np.frombuffer(b"".join(states), np.uint8)),
+            "sizes": torch.tensor([len(state) for state in states]),
         },
         curve=run.curve.rows.state(),
         held_out=held_out,
@@ -184,8 +172,11 @@ def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
         _copy(array[: run.storage.frame_stack], checkpoint.observations[name][:, share.start : share.stop])
 
 
-def _gather_worlds(run: Run) -> Worlds | None:
-    """Return the environments of all ranks to rank 0, None to the others.
+def _gather_worlds(run: Run) -> tuple[dict[str, np.ndarray], list[bytes]] | None:
+    """Return what the environments of all ranks need to go on to rank 0, None to the others.
+
+    That are the observations that the next rollout begins with, (k, N, *shape) by name, where episodes start, and which
+    environments have met the current generated levels; and the snapshot of each environment.
 
     Raises:
         RankError: if the parameters of the ranks differ.
@@ -202,7 +193,7 @@ def _gather_worlds(run: Run) -> Worlds | None:
             "arguments and versions, on processors of the same kind, and resume from the latest checkpoint"
         )
     joined = {name: np.concatenate([part[name] for part in all_rows], axis=1) for name in rows}
-    return Worlds(joined, [state for part in all_states for state in part])
+    return joined, [state for part in all_states for state in part]
 
 
 def _first_rows(run: Run) -> Mapping[str, np.ndarray]:
@@ -230,36 +221,20 @@ def write_level_table(
 ) -> None:
     """Write what was measured on each level, training levels first, as CSV; what is unknown is left empty."""
     rows = (*_training_rows(statistics, selection), *(_held_out_rows(held_out) if held_out else ()))
-    write_rows(path, (_LEVEL_COLUMNS, *([_cell(row.get(name)) for name in _LEVEL_COLUMNS] for row in rows)))
+    write_rows(path, (_LEVEL_COLUMNS, *(map(_cell, row) for row in rows)))
 
 
-def _training_rows(statistics: EpisodeStatistics, selection: EpisodeSelection) -> Iterator[dict[str, Any]]:
-    weights = selection.weights
-    success, total, frames = (statistics.means(name) for name in ("success", "total", "frames"))
-    for index, name in enumerate(statistics.level_names):
-        yield {
-            "level": name,
-            "held_out": "no",
-            "episodes": int(statistics.counts[index]),
-            "success_rate": success[index],
-            "mean_return": total[index],
-            "mean_frames": frames[index],
-            "weight": None if weights is None else weights[index],
-        }
+def _training_rows(statistics: EpisodeStatistics, selection: EpisodeSelection) -> Iterator[tuple[Any, ...]]:
+    weights = itertools.repeat(None) if selection.weights is None else selection.weights
+    means = (statistics.means(name) for name in ("success", "total", "frames"))
+    for name, count, *row in zip(statistics.level_names, statistics.counts.tolist(), *means, weights):
+        yield name, "no", count, *row, None, None
 
 
-def _held_out_rows(held_out: HeldOutLevels) -> Iterator[dict[str, Any]]:
-    for name, result in zip(held_out.level_names, held_out.results, strict=True):
-        row: dict[str, Any] = {"level": name, "held_out": "yes"}
-        if result["attempts"]:
-            row |= {
-                "success_rate": result["wins"] / result["attempts"],
-                "mean_return": result["total"],
-                "mean_frames": result["frames"],
-                "attempts": int(result["attempts"]),
-                "any": "yes" if result["wins"] else "no",
-            }
-        yield row
+def _held_out_rows(held_out: HeldOutLevels) -> Iterator[tuple[Any, ...]]:
+    for name, (attempts, wins, total, frames) in zip(held_out.level_names, held_out.results.tolist(), strict=True):
+        means = (wins / attempts, total, frames) if attempts else (None,) * 3
+        yield name, "yes", None, *means, None, *((attempts, "yes" if wins else "no") if attempts else (None,) * 2)
 
 
 def _cell(value: Any) -> Any:

@@ -29,9 +29,8 @@ from nclone_env.train.levels.solutions import Planner, run_starts
 from nclone_env.train.levels.sources import level_digests, run_levels
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.device import is_pinned, learning_device
-from nclone_env.train.network.encoders import PICTURES
 from nclone_env.train.network.mlp import make_network
-from nclone_env.train.network.policy import ActorCritic, FlatParameters, make_policy
+from nclone_env.train.network.policy import PICTURES, ActorCritic, FlatParameters, make_policy
 from nclone_env.train.network.protocols import Actor
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import LearningCurve
@@ -228,8 +227,8 @@ def _choose_levels(
     """Return the configuration with the levels to begin on, those held out, and the levels to come, if any are made."""
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment
-    if config.streams:
-        stream, measured = open_stream(config, environment, levels, held_out, planner, ranks, generated)
+    if config.generates:
+        stream, measured = open_stream(config, levels, held_out, planner, ranks, generated)
         return environment.replace(levels=stream.levels, mirrored=False), (*held_out, *measured), stream
     named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
     count = len(levels)

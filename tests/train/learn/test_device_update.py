@@ -19,11 +19,13 @@ from nclone_env.train.collect.rollout import RolloutStorage, stacked_rows
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn import device_update
 from nclone_env.train.learn.device_update import DevicePPO
+from nclone_env.train.learn.learner import LearnerParts
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.loop import train
 from nclone_env.train.network.device import Transfers
 from nclone_env.train.network.policy import ActorCritic, FlatParameters
 from nclone_env.train.network.torch_network import TorchNetwork
+from nclone_env.train.ranks import ALONE
 from nclone_env.train.runs import estimate
 from nclone_env.train.runs import run as run_module
 from nclone_env.train.runs.begin import begun_run
@@ -91,13 +93,14 @@ def prepared(case, seed=3):
 
 def on_device(policy, parameters, storage, settings=UPDATE, device="cpu"):
     network = TorchNetwork(policy, parameters, storage, 2, 64, torch.device(device), settings.amp)
-    return network, DevicePPO(network, parameters, storage, settings)
+    parts = LearnerParts(settings, policy, parameters, storage, network, None, 64, ALONE, torch.device(device))
+    return network, DevicePPO(parts)
 
 
 def in_host_memory(policy, parameters, storage, settings=UPDATE):
     workers = Workers(ENVS, 1)
     network = TorchNetwork(policy, parameters, storage, workers.slots, 64)
-    return network, PPO(network, parameters, storage, settings, workers, 64)
+    return network, PPO(LearnerParts(settings, policy, parameters, storage, network, workers, 64, ALONE, None))
 
 
 def one_gradient(case, make, coefficient, **fields):

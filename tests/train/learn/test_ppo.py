@@ -11,11 +11,13 @@ from gymnasium import spaces
 from nclone_env.env.threads import Workers
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.learn.learner import LearnerParts
 from nclone_env.train.learn.ppo import PPO, moments, shuffle
 from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.mlp import MLP
 from nclone_env.train.network.policy import ActorCritic, FlatParameters
 from nclone_env.train.network.torch_network import TorchNetwork, ppo_loss
+from nclone_env.train.ranks import ALONE
 
 NETWORKS = pytest.mark.parametrize("network", [MLP, TorchNetwork])
 
@@ -69,7 +71,8 @@ def trainer(network, config, hidden=16, threads=1, part_size=512):
     parameters = FlatParameters(policy)
     workers = Workers(config.num_envs, threads, min_chunk=1)
     made = network(policy, parameters, storage, workers.slots, part_size)
-    return PPO(made, parameters, storage, config, workers, part_size), storage, policy
+    parts = LearnerParts(config, policy, parameters, storage, made, workers, part_size, ALONE, None)
+    return PPO(parts), storage, policy
 
 
 def praise(storage, action):

@@ -19,13 +19,12 @@ from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import generate_level
 from nclone_env.level import library
 from nclone_env.level.build import build_room
-from nclone_env.level.level import Level
-from nclone_env.level.load import load_level, load_levels
+from nclone_env.level.load import load_level
 from nclone_env.sim.trajectory import simulate
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels import sources, stream
-from nclone_env.train.levels.sources import Collection, evaluated_levels, training_collection
+from nclone_env.train.levels.sources import Collection, evaluated_levels
 from nclone_env.train.loop import train
 from nclone_env.train.runs.checkpoint import load_checkpoint, save_checkpoint
 
@@ -38,9 +37,9 @@ CASES = pytest.mark.parametrize(
     "fields",
     [
         {},
-        {"levels": (FIXED, "varied"), "starts": ("known",), "max_frames": 400, "frame_skip": 10},
+        {"levels": (FIXED, "generated"), "starts": ("known",), "max_frames": 400, "frame_skip": 10},
         {
-            "levels": (FIXED, "generated", "varied"),
+            "levels": (FIXED, "generated"),
             "mirrored": True,
             "starts": ("planned",),
             "curriculum": "progress",
@@ -51,7 +50,7 @@ CASES = pytest.mark.parametrize(
             "frame_skip": 10,
         },
     ],
-    ids=["alone", "variants", "with everything"],
+    ids=["alone", "beside a fixed level", "with everything"],
 )
 
 
@@ -63,14 +62,6 @@ def room(family, seed, number, split):
     states = simulate(level, np.full(300, INPUT_RIGHT, np.uint8)).state
     inputs = np.full(int(np.flatnonzero(states == CELEBRATING)[0]) + 1, INPUT_RIGHT, np.uint8)
     return types.SimpleNamespace(level=level, inputs=inputs, rejected={"no solution found": 99})
-
-
-def shifted(level, seed, number, max_frames):
-    """Return a variant whose exit is the farther away, the higher the number is."""
-    made = room(level.name, seed, number, "variant")
-    return types.SimpleNamespace(
-        level=Level(made.level.raw, f"{level.name} variant {number}"), inputs=made.inputs, tried=1
-    )
 
 
 class Here:
@@ -104,7 +95,6 @@ class Early(Here):
 @pytest.fixture
 def rooms(monkeypatch):
     monkeypatch.setattr(stream, "Background", Here)
-    monkeypatch.setattr(sources, "make_variant", shifted)
     monkeypatch.setattr(
         sources, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
     )
@@ -278,48 +268,17 @@ def test_levels_that_take_too_long_or_are_known_are_left_out(monkeypatch):
         ),
         (
             {"levels": "jumps", "generated_count": 5},
-            "generated_count: expected the default .*, got 5; add 'generated' or 'varied' to levels",
+            "generated_count: expected the default .*, got 5; add 'generated' to levels",
         ),
         (
-            {"levels": ("jumps", "varied"), "generated_families": "caves"},
+            {"levels": "jumps", "generated_families": "caves"},
             r"generated_families: expected the default .*, got \('caves',\); add 'generated' to levels",
         ),
-        ({"levels": "varied"}, "levels: expected levels to vary beside 'varied', got none; name a set"),
     ],
 )
 def test_refusals(fields, message):
     with pytest.raises(ConfigError, match=message):
         TrainConfig.of(**{"levels": ("generated",), **fields})
-
-
-def test_variants_are_those_of_the_levels_trained_on_in_turns(monkeypatch):
-    monkeypatch.setattr(sources, "make_variant", shifted)
-    monkeypatch.setattr(
-        sources, "generate_level", lambda family, seed, number, split, difficulty: room(family, seed, number, split)
-    )
-    settings = TrainConfig.of(levels=("jumps", "varied"), max_frames=300, seed=4)
-    fixed, held_out = load_levels(["jumps/01-stairs", "jumps/02-wide-gap"]), load_levels(["jumps/03-islands"])
-    made = training_collection(settings, fixed, held_out).take(0, 4)
-    assert [each.level.name for each in made] == [
-        "jumps/01-stairs variant 0",
-        "jumps/02-wide-gap variant 0",
-        "jumps/01-stairs variant 1",
-        "jumps/02-wide-gap variant 1",
-    ]
-    both = settings.replace(levels=("jumps", "generated", "varied"), generated_families=("pads", "caves"))
-    made = training_collection(both, fixed, held_out).take(0, 4)
-    assert [(each.number, each.level.name) for each in made] == [
-        (0, "pads train 4-0"),
-        (1, "jumps/01-stairs variant 0"),
-        (2, "caves train 4-1"),
-        (3, "jumps/02-wide-gap variant 0"),
-    ]
-    with pytest.raises(ConfigError, match="levels: expected levels with an exit beside 'varied', got none"):
-        training_collection(settings, [build_room("gold 60 57")], held_out)
-    monkeypatch.setattr(sources, "_MOST_SKETCHES", 40)
-    never = settings.replace(max_frames=60)
-    with pytest.raises(ConfigError, match="expected variants with a solution of at most 60 frames, got none"):
-        training_collection(never, fixed, held_out).take(0, 1)
 
 
 def test_the_families_are_those_of_the_generator():

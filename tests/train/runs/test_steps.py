@@ -1,13 +1,21 @@
-"""Updates and vector steps of the fast path allocate no arrays: traced memory is flat and its peaks are small."""
+"""The steps of an iteration: they allocate no arrays, and name what is not finite."""
 
 import gc
 import tracemalloc
 
+import numpy as np
 import pytest
 
+from nclone_env.errors import NonFiniteError
+from nclone_env.train import loop
+from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.loop import train
 from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
+
+from ..runs import config, contents, until
+from ..stub import LineWorld
 
 SMALL = {"num_envs": 32, "num_steps": 16, "num_minibatches": 1, "update_epochs": 2, "hidden_size": 16, "max_frames": 60}
 
@@ -70,3 +78,215 @@ def test_an_array_would_be_noticed(run):
 
     _, peak = traced_growth_and_peak(lambda: (one_update(run), zeros((run.config.minibatch_size, 16), "f4")), 3)
     assert peak > run.config.minibatch_size * 16 * 4
+
+
+BAD_UPDATE = 3
+pytestmark = pytest.mark.filterwarnings("ignore:invalid value encountered in matmul:RuntimeWarning")
+
+
+def poisoned(change):
+    """Return what makes toys, of which the second group changes its results in step 5 of the third update."""
+    made = []
+
+    class Poisoned(LineWorld):
+        def reset(self, **arguments):
+            self.steps = 0  # the preparation of a run plays a rollout first
+            return super().reset(**arguments)
+
+        def step(self, actions, *, out=None):
+            results = super().step(actions, out=out)
+            self.steps += 1
+            if self is made[1] and self.steps == 16 * (BAD_UPDATE - 1) + 6:
+                change(*results)
+            return results
+
+    def make(*arguments):
+        made.append(Poisoned(*arguments))
+        return made[-1]
+
+    return make
+
+
+def stopped(tmp_path, make_envs=LineWorld, **fields):
+    """Train until the error; return its message and the updates of the checkpoint that is left."""
+    settings = config(tmp_path, name="run", checkpoint_interval=1, **fields)
+    path = tmp_path / "run" / "checkpoint.pt"
+    with pytest.raises(NonFiniteError) as failure:
+        train(settings, make_envs=make_envs)
+    message = str(failure.value)
+    updates = contents(path)["counters"]["updates"]
+    assert f"the run stopped without saving, {path} holds its state after update {updates}" in message
+    assert not list(path.parent.glob(".*.pt"))
+    whole = train(config(tmp_path, name="healthy", **fields), until(updates), make_envs=LineWorld)
+    assert whole.interrupted
+    assert contents(path) == contents(whole.checkpoint), "no trace of the nan"
+    return message, updates
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_rewards(tmp_path, value):
+    def change(observations, rewards, *others):
+        rewards[5] = value
+
+    message, updates = stopped(tmp_path, poisoned(change))
+    assert updates == BAD_UPDATE - 1
+    place = f"update 3: reward is {value} at step 5 of the rollout in environment 21, on "
+    assert message.startswith((place + "east;", place + "west;"))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_observations(tmp_path, value):
+    def change(observations, *others):
+        observations["game_state"][5, 7] = value
+
+    message, updates = stopped(tmp_path, poisoned(change))
+    assert updates == BAD_UPDATE - 1
+    assert f"update 3: observation 'game_state' is {value} at step 6 of the rollout in environment 21" in message
+
+
+def test_observations_in_stacks(tmp_path):
+    def change(observations, *others):
+        observations["game_state"][5, 7] = np.nan
+
+    message, updates = stopped(tmp_path, poisoned(change), frame_stack=3)
+    assert updates == BAD_UPDATE - 1
+    assert "update 3: observation 'game_state' is nan at step 6 of the rollout in environment 21" in message
+
+
+def test_final_observations(tmp_path):
+    class Poisoned(LineWorld):
+        def reset(self, **arguments):
+            self.steps = 0  # the preparation of a run plays a rollout first
+            return super().reset(**arguments)
+
+        def step(self, actions, *, out=None):
+            *results, info = super().step(actions, out=out)
+            self.steps += 1
+            if self.steps > 32 and results[3].any():
+                info["final_obs"]["game_state"][results[3][info["_final_obs"]], 4] = np.nan
+            return *results, info
+
+    message, updates = stopped(tmp_path, Poisoned)
+    assert updates >= BAD_UPDATE - 1
+    assert "value of a final observation is nan at step " in message
+    assert ", on east" in message or ", on west" in message
+
+
+def test_the_level_is_that_of_the_step(tmp_path):
+    """Every walker of one level gets a nan, in many steps; only that level is named."""
+
+    class Poisoned(LineWorld):
+        def step(self, actions, *, out=None):
+            west = self.walkers["level"] == 1
+            results = super().step(actions, out=out)
+            results[1][west & (self.walkers["seed"] % 3 == 0)] = np.nan
+            return results
+
+    message, updates = stopped(tmp_path, Poisoned)
+    assert updates == 0
+    assert "update 1: reward is nan " in message
+    assert "steps in all), on west; " in message
+
+
+def test_levels_of_the_real_environment_are_named(tmp_path):
+    """Also where episodes end between the nan and the end of the rollout."""
+    played = []
+
+    class Poisoned:
+        def __init__(self, *arguments):
+            self.real = make_environments(*arguments)
+
+        def __getattr__(self, name):
+            return getattr(self.real, name)
+
+        def step(self, actions, *, out=None):
+            observations, rewards, terminated, truncated, info = self.real.step(actions, out=out)
+            final = info.get("final_info", info)
+            ended = info.get("_final_info", np.zeros(len(rewards), bool))
+            levels = np.where(ended, final["level"], info["level"])
+            rewards = rewards.copy()
+            rewards[3] = np.nan
+            played.append(self.real.level_names[levels[3]])
+            return observations, rewards, terminated, truncated, info
+
+    settings = config(
+        tmp_path,
+        name="run",
+        levels=("first-steps/01-walk", "jumps/01-stairs"),
+        curriculum="progress",
+        num_envs=8,
+        num_steps=32,
+        max_frames=60,
+    )
+    with pytest.raises(NonFiniteError) as failure:
+        train(settings, make_envs=Poisoned)
+    expected = ", ".join(sorted(set(played)))
+    assert len(set(played)) == 2
+    assert f"reward is nan at step 0 of the rollout in environment 3 (32 steps in all), on {expected};" in str(
+        failure.value
+    )
+
+
+def test_parameters(tmp_path, monkeypatch):
+    def poison(run):
+        if run.counters.updates == BAD_UPDATE - 1:
+            run.parameters.views(run.parameters.vector)["critic.weight"][0, 1] = np.nan
+        collect_rollout(run)
+
+    monkeypatch.setattr(loop, "collect_rollout", poison)
+    message, updates = stopped(tmp_path)
+    assert updates == BAD_UPDATE - 1
+    assert (
+        "update 3: value is nan at step 0 of the rollout in environment 0 (544 steps in all), on east, west" in message
+    )
+    assert "; not finite by now: parameters " in message
+
+
+def test_parameters_of_the_policy_alone(tmp_path, monkeypatch):
+    """Its values stay finite, and sampling treats actions with a logit of nan as masked."""
+
+    def poison(run):
+        if run.counters.updates == BAD_UPDATE - 1:
+            run.parameters.views(run.parameters.vector)["actor.bias"][2] = np.nan
+        collect_rollout(run)
+
+    monkeypatch.setattr(loop, "collect_rollout", poison)
+    message, updates = stopped(tmp_path)
+    assert updates == BAD_UPDATE - 1
+    assert "actor.bias" in message
+
+
+def test_gradients(tmp_path, monkeypatch):
+    """A gradient that is not finite although everything it is computed from is."""
+
+    def poison(run):
+        real = run.network.gradient
+
+        def gradient(seat, rows, scaling, out, sums):
+            real(seat, rows, scaling, out, sums)
+            if run.counters.updates == BAD_UPDATE:
+                run.parameters.views(out)["trunk.0.bias"][3] = np.inf
+
+        if run.counters.updates == 0:
+            monkeypatch.setattr(run.network, "gradient", gradient)
+        collect_rollout(run)
+
+    monkeypatch.setattr(loop, "collect_rollout", poison)
+    message, updates = stopped(tmp_path)
+    assert updates == BAD_UPDATE - 1
+    assert message.startswith("update 3: ")
+    assert "grad_norm = " in message
+    assert "from a finite rollout; " in message
+    assert "not finite by now: parameters " in message
+    assert "trunk.0.bias" in message
+
+
+def test_a_healthy_run_is_not_stopped(tmp_path):
+    """Rewards as large as float32 can tell apart from infinity are fine."""
+
+    class Large(LineWorld):
+        def step(self, actions, *, out=None):
+            observations, rewards, *others = super().step(actions, out=out)
+            return observations, rewards * 1e12, *others
+
+    assert train(config(tmp_path), make_envs=Large).counters.updates == 4
