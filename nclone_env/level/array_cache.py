@@ -1,6 +1,7 @@
 """Read-only arrays cached once per machine: files in the user's cache folder, mapped by every process.
 
-A file holds a few arrays derived from the contents of levels, or the glyphs of pictures. It can be deleted at any time; the arrays are recomputed.
+A file holds a few arrays derived from the contents of levels, or the glyphs of pictures. It can be deleted at any time;
+the arrays are recomputed.
 
 ====== ===== ==============================================================================================
 offset size  content (numbers are little-endian)

@@ -134,6 +134,9 @@ def test_run_folder_and_callback(tmp_path):
     assert rows[-1]["kilobytes_per_environment"] == pytest.approx(estimate, rel=0.02)
     with (tmp_path / "run" / "learning_curve.csv").open() as file:
         table = list(csv.DictReader(file))
+    updates = [row["collect_seconds"] + row["learn_seconds"] for row in rows]
+    assert float(table[-1]["update_p95_seconds"]) == max(updates)
+    assert 0 < float(table[-1]["step_p95_seconds"]) < rows[-1]["collect_seconds"]
     assert [float(row["entropy"]) for row in table] == [row["entropy"] for row in rows]
     assert [row["learning_rate"] for row in rows] == [rate_of(settings, update) for update in (1, 2, 3, 4)]
     assert list((tmp_path / "run" / "tensorboard").glob("events*"))

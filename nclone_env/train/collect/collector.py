@@ -1,5 +1,6 @@
 """Collection: a group of environments plays its part of the rollout, on one thread and without waiting for others."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ class Collector:
         first: number of the first of them, counted over all ranks.
         episodes: the episodes that ended in it.
         levels: (n,) int32, index of the level that each environment played in its last step.
+        step_seconds: (T,) float64, times of the steps of the last rollout, in any order.
 
     Args:
         envs: n environments with same-step autoreset.
@@ -38,6 +40,7 @@ class Collector:
         self.envs, self.columns, self.first = envs, columns, offset + columns.first
         self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
         self.levels = np.zeros(columns.num_envs, np.int32)
+        self.step_seconds = np.zeros(columns.storage.num_steps)
         self._network, self._seed = network, seed
         self._scratch = np.zeros((columns.num_envs, NUM_ACTIONS), np.float32)
         self._indices, self._places = (np.zeros(columns.num_envs, np.int64) for _ in range(2))
@@ -62,7 +65,9 @@ class Collector:
         columns.restart()
         self.episodes.clear()
         while not columns.full:
-            info = self._step(seat, step + columns.cursor)
+            number, started = columns.cursor, time.perf_counter()
+            info = self._step(seat, step + number)
+            self.step_seconds[number] = time.perf_counter() - started
         self.levels[:] = info["level"]
         columns.row("values")[:] = self._network.outputs(seat, columns.observation())[1]
         return info

@@ -104,6 +104,12 @@ class Rows(Sequence[Row]):
         """Return the names of all columns, in the order of their first appearance."""
         return list(self._columns)
 
+    def last(self, name: str, count: int) -> np.ndarray:
+        """Return a column that every row has, in at most so many of the last rows: (n,) float64, a view."""
+        if name not in self._columns:
+            return self._values[:0, 0]
+        return self._values[max(0, self._count - count) : self._count, list(self._columns).index(name)]
+
     def memory(self) -> MemoryNode:
         """Return the bytes of the arrays."""
         return arrays_node("learning curve", (self._values, self._given), shared=True)

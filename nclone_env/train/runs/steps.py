@@ -7,6 +7,8 @@ when one fails.
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import nlargest
+from itertools import chain
 
 import numpy as np
 
@@ -21,6 +23,8 @@ from nclone_env.train.runs.resume import save_run
 from nclone_env.train.runs.run import Run, assigns_levels
 from nclone_env.train.runs.warm_start import evaluate_reference
 
+_RECENT_UPDATES = 100
+"""Updates over which the percentile of their time is taken."""
 _POLL_SECONDS = 0.2
 _MOST_NAMED, _MOST_EXAMINED = 3, 500  # parameters or levels in a message, and steps whose level is looked for
 
@@ -166,10 +170,33 @@ def log_update(
             "steps_per_second": run.config.batch_size / (collecting + learning),
             "collect_seconds": collecting,
             "learn_seconds": learning,
+            **_slowest(run, collecting + learning),
             "kilobytes_per_environment": run.kilobytes_per_environment,
             **others,
         }
     )
+
+
+def _slowest(run: Run, seconds: float) -> Row:
+    """Return the 95th percentiles of the steps of the slowest group, and of the updates up to this one.
+
+    Lists and arrays would have another size in each update; the allocators keep some of each size, which looks like a
+    leak.
+    """
+    for collector in run.collectors:
+        collector.step_seconds.sort()
+    steps = max(float(collector.step_seconds[_rank(len(collector.step_seconds))]) for collector in run.collectors)
+    collecting, learning = (
+        run.curve.rows.last(name, _RECENT_UPDATES - 1) for name in ("collect_seconds", "learn_seconds")
+    )
+    count = len(collecting) + 1
+    updates = chain((seconds,), (float(one + other) for one, other in zip(collecting, learning)))
+    return {"step_p95_seconds": steps, "update_p95_seconds": nlargest(count - _rank(count), updates)[-1]}
+
+
+def _rank(count: int) -> int:
+    """Return the place of the smallest number that 95 % do not exceed, among so many in ascending order."""
+    return math.ceil(0.95 * count) - 1
 
 
 def check_finite(run: Run, statistics: UpdateStatistics) -> None:

@@ -15,6 +15,8 @@ TIMES = {
     "steps_per_second",
     "collect_seconds",
     "learn_seconds",
+    "step_p95_seconds",
+    "update_p95_seconds",
     "evaluation_seconds",
     "wait_seconds",
     "exchange_seconds",

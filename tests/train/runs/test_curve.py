@@ -89,3 +89,12 @@ def test_announced_rows_allocate_nothing(expected, grows):
     assert (held_by_rows() > 200) == grows
     tracemalloc.stop()
     assert (made.memory().total_bytes > Rows(expected).memory().total_bytes) == grows
+
+
+def test_the_last_numbers_of_a_column():
+    made = Rows(2)
+    assert made.last("timesteps", 5).shape == (0,)
+    for number in range(5):
+        made.append({"timesteps": number, "seconds": number / 2})
+    assert made.last("seconds", 3).tolist() == [1.0, 1.5, 2.0]
+    assert made.last("seconds", 9).tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
