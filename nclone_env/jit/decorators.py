@@ -5,7 +5,8 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import config, types
+from numba.core import config
+from numba.core.types.containers import BaseTuple
 
 from nclone_env.jit.cache import KernelCache
 from nclone_env.jit.dispatcher import OPTIONS, new_dispatcher
@@ -71,7 +72,7 @@ _ARRAY_TYPES: dict[tuple[Any, ...], Any] = {}
 def type_of(argument: Any) -> Any:
     """Return what ``numba.typeof`` does, but look at each layout of arrays once."""
     if isinstance(argument, tuple):
-        return types.BaseTuple.from_types([type_of(item) for item in argument], type(argument))
+        return BaseTuple.from_types([type_of(item) for item in argument], type(argument))
     if type(argument) is not np.ndarray:
         return numba.typeof(argument)
     layout = argument.dtype, argument.dtype.isalignedstruct, argument.ndim, argument.flags.num
