@@ -8,7 +8,8 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 COMPILED := .venv/.compiled
 
-# Two processes; each runs whole modules, so what the tests of a module share is made once. Their order: tests/conftest.py.
+# Two processes; each runs whole modules, so what the tests of a module share is made once.
+# tests/conftest.py orders them.
 PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib compat-onnx compat-optuna compat-executors compat-minari
