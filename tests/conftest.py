@@ -5,6 +5,7 @@ The processes of pytest-xdist hand their totals to the one that reports.
 
 import gc
 import os
+from collections import Counter
 from dataclasses import asdict
 
 import pytest
@@ -17,6 +18,13 @@ def pytest_configure(config):
     os.environ["NCLONE_ENV_QUIET"] = "1"  # tests that read stderr need not know what is compiled
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of torch spin while they wait
     os.fsync = lambda descriptor: None  # nothing that tests write must outlast a power failure
+
+
+def pytest_collection_modifyitems(config, items):
+    """Let processes that share the work begin with modules of few tests: a long one at the end would run alone."""
+    if hasattr(config, "workerinput"):
+        sizes = Counter(item.path for item in items)
+        items.sort(key=lambda item: (sizes[item.path], item.path))
 
 
 def pytest_sessionfinish(session):

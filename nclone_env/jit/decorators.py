@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import config
+from numba.core.types.containers import BaseTuple
 
 from nclone_env.jit.cache import KernelCache
 from nclone_env.jit.dispatcher import OPTIONS, new_dispatcher
@@ -60,4 +62,20 @@ def specialised(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:
     """
     if config.DISABLE_JIT:
         return dispatcher
-    return dispatcher.compile(tuple(numba.typeof(argument) for argument in arguments))
+    return dispatcher.compile(tuple(map(type_of, arguments)))
+
+
+_ARRAY_TYPES: dict[tuple[Any, ...], Any] = {}
+"""Numba makes the type of a record again for every array of it: half of the time to create an environment."""
+
+
+def type_of(argument: Any) -> Any:
+    """Return what ``numba.typeof`` does, but look at each layout of arrays once."""
+    if isinstance(argument, tuple):
+        return BaseTuple.from_types([type_of(item) for item in argument], type(argument))
+    if type(argument) is not np.ndarray:
+        return numba.typeof(argument)
+    layout = argument.dtype, argument.dtype.isalignedstruct, argument.ndim, argument.flags.num
+    if layout not in _ARRAY_TYPES:
+        _ARRAY_TYPES[layout] = numba.typeof(argument)
+    return _ARRAY_TYPES[layout]

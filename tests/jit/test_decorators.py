@@ -1,6 +1,7 @@
 """Kernels plain, compiled and bounds-checked; what compiled kernels must not do."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from numba.core import caching, codegen, config
 
 from nclone_env.jit import called_kernel, kernel, specialised
+from nclone_env.jit.decorators import type_of
 from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.level.build import build_room
 from nclone_env.sim.frame import play, start, tick
@@ -120,6 +122,31 @@ def test_a_specialised_kernel_is_its_machine_code():
     function = specialised(half, 3.0)
     assert function(5.0) == 2.5
     assert function is half.overloads[(numba.float64,)].entry_point
+
+
+PLAIN, ALIGNED = (np.dtype([("x", "i1"), ("y", "f8")], align=align) for align in (False, True))
+PADDED = np.dtype({"names": ["x", "y"], "formats": ["i1", "f8"], "offsets": [0, 8], "itemsize": 16})  # equals ALIGNED
+
+
+class Two(NamedTuple):
+    first: np.ndarray
+    second: tuple[int, float]
+
+
+def frozen(array):
+    array.flags.writeable = False
+    return array
+
+
+def test_types_are_those_of_numba():
+    """Asked twice, as the second answer is remembered."""
+    arrays = [np.zeros(shape, dtype) for shape in (3, (3, 4)) for dtype in (PLAIN, ALIGNED, PADDED, "f8", "u1")]
+    arrays += [frozen(np.zeros(3, ALIGNED)), np.zeros((3, 4), ALIGNED).T, np.zeros((3, 4), ALIGNED)[:, ::2]]
+    arrays += [np.zeros(25, np.uint8)[1:].view("f8"), np.zeros(3, ALIGNED).view(np.recarray)]
+    others = [7, 2.5, True, np.uint8(1), np.zeros(1, ALIGNED)[0], tick, (), (1, 2), (1, 2.0)]
+    for argument in (*arrays, *others, *(Two(array, (1, 2.0)) for array in arrays)):
+        assert type_of(argument) == type_of(argument) == numba.typeof(argument)
+    assert len({type_of(array) for array in arrays}) > 10
 
 
 def inlined_by_force(inner) -> bool:

@@ -41,7 +41,7 @@ llvmlite.binding.get_host_cpu_features = lambda: features
 
 import numpy as np
 from shared_kernels import total
-results = [total(np.arange(100, dtype=kind)) for kind in ("f8", "f4", "i8")]
+results = [total(np.arange(100, dtype=kind)) for kind in ("f8", "i8")]
 print(*results, sum(total.stats.cache_hits.values()))
 """
 
@@ -76,13 +76,13 @@ def ended(process):
 
 
 def test_processes_of_two_machines_share_a_folder(folder):
-    processes = [start(folder, machine) for machine in list(MACHINES) * 2]
-    assert {tuple(ended(process)[:3]) for process in processes} == {(b"9900.0", b"9900.0", b"9900.0")}
+    processes = [start(folder, machine) for machine in MACHINES]
+    assert {tuple(ended(process)[:2]) for process in processes} == {(b"9900.0", b"9900.0")}
     files = sorted((folder / "cache").rglob("*.nbc"))
-    assert len(files) == 3  # one for each type of argument, of the last process that wrote it
+    assert len(files) == 2  # one for each type of argument, of the last process that wrote it
     for machine in MACHINES:
-        assert ended(start(folder, machine))[3] == b"3"
+        assert ended(start(folder, machine))[2] == b"2"
     (kernels,) = (folder / "cache").iterdir()
     parts = sorted(kernels.glob("*.nbp"))
-    assert len(parts) == 3
+    assert len(parts) == 2
     assert sorted(kernels.iterdir()) == sorted(files + parts)  # nothing else is left

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
 from nclone_env.game import KINDS
 from nclone_env.render.looks import appearance, layers_of
-from nclone_env.render.raster import GREYS, all_glyphs, stamp
+from nclone_env.render.raster import GREYS, all_glyphs, remembered_coverage, stamp
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
 
@@ -19,6 +19,7 @@ from .scenes import make_levels, pictures_of
 SOLID = PAINTS["solid"].grey
 MOVING = [kind.number for kind in KINDS if kind.has_mover]
 SWITCH_OF = {6: 7, 8: 9}
+COVERAGE = remembered_coverage()
 
 
 @lru_cache(maxsize=1)
@@ -31,13 +32,15 @@ def full_grey(tiles):
     return np.block([[all_glyphs().tiles[tile] for tile in row] for row in tiles])
 
 
-@lru_cache(maxsize=1000)
 def kind_number(entity_type, orientation, state):
     """Return the kind by its layers, not by the table that the kernels use; None if it is not drawn."""
     shown = appearance(entity_type, orientation, state)
-    if shown is None:
-        return None
-    grey = stamp(layers_of(shown), GREYS)
+    return None if shown is None else number_of(shown)
+
+
+@cache
+def number_of(shown):
+    grey = stamp(layers_of(shown), GREYS, coverage=COVERAGE)
     pixels = np.floor(np.stack([255 * grey[0], grey[1][..., 0]]) + 0.5).astype(np.uint8)
     return int(np.flatnonzero((full_size().stamps[:, 0] == pixels).all((1, 2, 3)))[0])
 
@@ -94,7 +97,9 @@ def oracle_player_frame(levels, worlds, index, size, pictures):
     scale = float(frame.scale[0])
     layer = frame.layers[ninja["level"]] if len(frame.layers) else full_grey(levels.tiles[ninja["level"]])
     left, top = math.floor(ninja["x"] * (1 / scale)) - size // 2, math.floor(ninja["y"] * (1 / scale)) - size // 2
-    canvas = np.pad(layer, 2000, constant_values=SOLID)[2000 + top :, 2000 + left :][:size, :size].copy()
+    canvas, (height, width) = np.full((size, size), SOLID, np.uint8), layer.shape
+    rows, columns = (np.arange(max(-first, 0), min(end - first, size)) for first, end in ((top, height), (left, width)))
+    canvas[np.ix_(rows, columns)] = layer[np.ix_(rows + top, columns + left)]
     put_beams(canvas, levels, worlds, index, left * scale, top * scale, 1.0 / scale, 1.0 / scale)
     put_things(canvas, levels, worlds, index, frame, left, top)
     return canvas

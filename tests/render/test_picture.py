@@ -97,6 +97,12 @@ def test_the_scale_changes_the_size_and_keeps_the_picture(scale, shape):
     assert abs(picture.mean() - world_picture(levels, worlds, 0).mean()) < 1
 
 
+def colours(picture):
+    """Return the colours of a picture; of numbers, as NumPy sorts rows ten times as slowly."""
+    numbers = np.unique(picture.astype(np.int64) @ (1 << 16, 1 << 8, 1))
+    return {(number >> 16, number >> 8 & 255, number & 255) for number in numbers.tolist()}
+
+
 def test_a_ninja_outside_the_world_is_left_out():
     levels = make_levels((NO_TILES, []))
     worlds = put_worlds(levels, [(500.0, 9000.0, 0, 6, 1), (-4.0, 590.0, 0, 6, -1)])
@@ -104,8 +110,8 @@ def test_a_ninja_outside_the_world_is_left_out():
     rows, columns = np.nonzero((empty != partly).any(2))
     assert len(rows) > 20
     assert columns.max() < 8
-    assert {tuple(colour) for colour in np.unique(empty.reshape(-1, 3), axis=0)} <= BARE
-    assert not {tuple(colour) for colour in np.unique(partly.reshape(-1, 3), axis=0)} <= BARE
+    assert colours(empty) <= BARE
+    assert not colours(partly) <= BARE
 
 
 def test_walls_have_an_edge_line_inside_of_them_and_only_towards_air():

@@ -23,7 +23,7 @@ from nclone_env.sim.trajectory import simulate
 FIELDS = {"levels": ("jumps",), "observations": ("game_state",)}
 
 
-LONG = {"frame_skip": 60}  # steps of 4,096 slow environments then take ten seconds of processor time and more
+LONG = {"frame_skip": 60}  # steps of 2,048 slow environments then take five seconds of processor time and more
 
 
 def slow_level() -> RawLevel:
@@ -52,17 +52,17 @@ def interrupt_after(seconds: float) -> threading.Timer:
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_ctrl_c_ends_a_step_of_slow_environments(num_threads):
     """Without it all environments are stepped."""
-    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=4096, num_threads=num_threads, **LONG)
+    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=2048, num_threads=num_threads, **LONG)
     envs.reset(seed=0)
     timer = interrupt_after(0.3)
     with pytest.raises(KeyboardInterrupt):
-        envs.step(np.zeros(4096, np.int64))
+        envs.step(np.zeros(2048, np.int64))
     timer.join()
     stepped = np.count_nonzero(envs.worlds.ninjas["frame"])
-    assert 0 < stepped < 2048
+    assert 0 < stepped < 1024
     with pytest.raises(ResetNeededError, match=r"step\(\) was called after a call that an error or Ctrl-C ended"):
-        envs.step(np.zeros(4096, np.int64))
-    mask = np.zeros(4096, np.bool_)
+        envs.step(np.zeros(2048, np.int64))
+    mask = np.zeros(2048, np.bool_)
     envs.reset(options={"reset_mask": mask})  # all are reset nevertheless
     assert not envs.worlds.ninjas["frame"].any()
     envs.close()
@@ -259,21 +259,21 @@ for ending in sys.argv[1:]:
 else:
     raise SystemExit
 signal.alarm(60)
-envs = NPlusPlusVectorEnv(levels=(level,), num_envs=4096, num_threads=2, frame_skip=60)
+envs = NPlusPlusVectorEnv(levels=(level,), num_envs=2048, num_threads=2, frame_skip=60)
 envs.reset(seed=0)
-envs.send(np.zeros(4096, np.int64))
+envs.send(np.zeros(2048, np.int64))
 exec(ending)
 """
 
 
 def test_processes_end_while_a_step_is_sent():
-    """The step takes 10 seconds of processor time; the processes are copies of one that has loaded the kernels."""
+    """The step takes 5 seconds of processor time; the processes are copies of one that has loaded the kernels."""
     command = [sys.executable, "-c", UNDER_WAY, *ENDINGS]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     codes, seconds = zip(*(map(int, line.split()) for line in done.stdout.splitlines()), strict=True)
     assert codes == tuple(ENDINGS.values())
-    assert max(seconds) < 5
+    assert max(seconds) < 3
 
 
 def test_garbage_collection_ends_the_threads():

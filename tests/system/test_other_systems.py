@@ -12,6 +12,7 @@ HIDDEN = """
 import tests.platform_shim as shim
 shim.hide()
 import os
+os.fsync = lambda descriptor: None
 import numpy as np
 for name in ("fcntl", "resource"):
     try:

@@ -114,5 +114,6 @@ def launch(case, folder):
 
 if __name__ == "__main__":
     words = iter(sys.argv[1:])
+    os.fsync = lambda descriptor: None  # what was written survives the process, if not a power failure
     for case, folder in zip(words, words):
         (run_case if "LOCAL_RANK" in os.environ else launch)(case, folder)
