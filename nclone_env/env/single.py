@@ -63,7 +63,6 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         self.config = config = _shared(config)
         self._reward_function = reward_function
         self._batch = Batch(config, 1, DISABLED, 1, reward_function, like)
-        self._action = self._batch.actions.reshape(())
         self._pool = RecyclingPool(self._batch.specs, 1)
         self._lifecycle = Lifecycle()
         self.render_mode = self.config.render_mode
@@ -149,7 +148,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
             ClosedError: after ``close``.
         """
         self._lifecycle.check("step", IN_EPISODE)
-        check_actions(action, self.config.action_space, self._action)
+        check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
         buffers = self._pool.take()
         self._lifecycle.phase = BROKEN  # unless the step comes to its end
         self._batch.step_call(buffers, None, 0)(CALLING_THREAD, 0, 1)
