@@ -249,14 +249,14 @@ def _stages(stats: Stats) -> Section:
 
 def _growths(stats: Stats) -> Section:
     first, last = judged_steps(stats.measurements)
-    notes = (
+    notes = [
         f"Fitted are the snapshots from {first:,.0f} to {last:,.0f}; before them are {WARM_UP_SHARE:.0%} of warm-up.",
         "Slope: a line is fitted to each half of them; the smaller slope counts, so that a single jump does not.",
         f"Error: {STANDARD_ERRORS:g} standard errors of that slope. Floor: variation without a leak.",
         "Flat: the slope is at most the larger of error and floor. Change: first to last snapshot, jumps included.",
-    )
+    ]
     if stats.measurements.tracing is not None:
-        notes = (*notes, f"Nothing grew while memory was traced, until {_end_of_tracing(stats)}: tracing is slow.")
+        notes.append(f"Nothing grew while memory was traced, until {_end_of_tracing(stats)}: tracing is slow.")
     return Section(
         f"Growth: {stats.verdict}",
         [_growth_row(item) for item in stats.growths],

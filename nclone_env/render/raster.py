@@ -10,13 +10,13 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env.game import DOOR_SWITCHES, KINDS, MAX_TILE
-from nclone_env.level import Arrays, cached_arrays
+from nclone_env.level import Arrays, Layout, cached_arrays
 from nclone_env.render.arrays import CELL, ORIENTATIONS, STATES, Glyphs
 from nclone_env.render.looks import DOOR_LIES, DOOR_UPRIGHT, Appearance, appearance, layers_of
 from nclone_env.render.shapes import PAINTS, Layer, tile_outline
 
 _SAMPLES = 8  # samples per pixel and axis
-_LAYOUT = {
+_LAYOUT: Layout = {
     "tiles": np.dtype(np.uint8),
     "appearances": np.dtype(np.int16),
     "door_appearances": np.dtype(np.int16),
