@@ -30,9 +30,15 @@ LEVELS = (WALK, QUICK_WIN, QUICK_DEATH)
 SETTINGS = {"levels": LEVELS, "observations": ("game_state", "global_view"), "max_frames": 200}
 
 
+def read_glyphs():
+    """Make this process read the glyphs, which it does once, from the folder of the machine."""
+    NPlusPlusEnv(levels="first-steps", observations=SETTINGS["observations"]).close()
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder of our own, with the counters at zero."""
+    read_glyphs()
     place = tmp_path / "levels"
     monkeypatch.setattr(array_cache, "folder", lambda: place)
     monkeypatch.setattr(array_cache, "counts", array_cache.CacheCounts())
@@ -157,6 +163,7 @@ def test_nothing_is_compiled_for_mapped_arrays(folder, monkeypatch):
 
 def play_elsewhere(folder, answers):
     """Play in another process with the files of this one."""
+    read_glyphs()
     array_cache.folder = lambda: Path(folder)
     array_cache.counts = array_cache.CacheCounts()
     answers.put((os.getpid(), digest_of(), array_cache.counts))
