@@ -8,6 +8,7 @@ import ctypes
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
@@ -18,6 +19,7 @@ _EVENTS = 3000  # lines, calls and returns of a stretch
 _SECONDS = 1.0  # of a stretch at most
 _STRETCHES = 10
 _LEAST = 1024  # bytes of a line that mean something
+_UNIT = 8  # bytes: sizes are known this exactly beside tracemalloc's tables, which are estimated
 _Pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
@@ -25,7 +27,7 @@ class NativeLines:
     """Bytes of the C library's allocator that each line of the main thread took and did not free."""
 
     def __init__(self) -> None:
-        self._found: Counter[str] = Counter()
+        self._found: Counter[tuple[str, int]] = Counter()  # times that a line took or freed so many units
         self._watched: list[FrameType] = []
         self._line = ""
         self._in_use = 0
@@ -56,7 +58,7 @@ class NativeLines:
 
     def shares(self) -> dict[str, float]:
         """Return the share of each line, as ``file:line``, in the memory that was taken and not freed."""
-        taken = {line: size for line, size in self._found.items() if line and size >= _LEAST}
+        taken = {line: size for line, size in unfreed(self._found).items() if line and size >= _LEAST}
         return {line: size / sum(taken.values()) for line, size in taken.items()}
 
     def _stop(self) -> None:
@@ -88,7 +90,7 @@ class NativeLines:
         is_over = time.perf_counter() > self._end  # a line of the user may call a library for hours
         if not (is_over or is_own(frame.f_code.co_filename)):
             return None
-        self._found[self._line] += _in_use() - self._in_use
+        self._found[self._line, round((_in_use() - self._in_use) / _UNIT)] += 1
         self._events += 1
         if is_over or self._events > _EVENTS:
             self._stop()
@@ -96,6 +98,27 @@ class NativeLines:
         self._line = _own_line(frame.f_back if event == "return" else frame)
         self._in_use = _in_use()
         return self._trace
+
+
+def unfreed(found: Mapping[tuple[str, int], int]) -> dict[str, int]:
+    """Return the bytes that each line took and none freed: a block may be freed by another line, again and again.
+
+    Args:
+        found: times that a line took, or freed, so many units.
+    """
+    sizes = {abs(units) for _, units in found if units}
+    taken: Counter[str] = Counter()
+    for size in sizes:
+        took = {line: times for (line, units), times in found.items() if units == size}
+        freed = {line: times for (line, units), times in found.items() if units == -size}
+        both = min(sum(took.values()), sum(freed.values()))
+        for lines, sign in ((took, 1), (freed, -1)):
+            left = both
+            for line, times in sorted(lines.items(), key=lambda item: -item[1]):
+                gone = min(times, left)
+                left -= gone
+                taken[line] += sign * size * _UNIT * (times - gone)
+    return dict(taken)
 
 
 def _in_use() -> int:

@@ -321,11 +321,10 @@ def culprits(lines: Sequence[GrownLine]) -> tuple[GrownLine, ...]:
 
 def all_grown_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[GrownLine, ...]:
     """Return the lines that grew by tracemalloc and by the allocator, fastest first, with their keepers."""
-    traced = traced_lines(measured, growths)
-    known = {line.place for line in traced}
-    others = [line for line in untraced_lines(measured, growths) if line.place not in known]
+    both = sorted((*traced_lines(measured, growths), *untraced_lines(measured, growths)), key=lambda line: line.rate)
+    fastest = {line.place: line for line in both}  # a line may grow by both
     keepers = {keeper.line: f"{keeper.name} ({keeper.kind})" for keeper in measured.keepers}
-    lines = sorted((*traced, *others), key=lambda line: (-line.rate, line.file, line.line))
+    lines = sorted(fastest.values(), key=lambda line: (-line.rate, line.file, line.line))
     kept = (replace(line, keeper=keepers.get(NATIVE if line.behind == NATIVE else line.place, "")) for line in lines)
     return tuple(kept)[:TOP_LINES]
 

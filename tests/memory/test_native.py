@@ -22,3 +22,8 @@ def test_a_stretch_ends_inside_one_call_of_a_library(monkeypatch):
     assert traces[0][1] is not None
     assert traces[-1][1] is None
     assert not lines.is_watching
+
+
+def test_what_another_line_frees_is_not_taken():
+    found = {("a", 9): 470, ("b", -9): 468, ("leak", 10): 480, ("c", 100): 3, ("c", -300): 1, ("", 0): 50}
+    assert native.unfreed(found) == {"a": 144, "b": 0, "leak": 38_400, "c": 0}

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from nclone_env.memory.measurements import SourceLine, Traced
+from nclone_env.memory.measurements import NATIVE, SourceLine, Traced, UntracedLine
 from nclone_env.memory.stats import compute_stats, grown_lines, largest_lines, per_environment
 
 from .by_hand import measurements
@@ -160,6 +160,15 @@ def test_grown_lines_are_those_with_more_than_before_at_a_rate():
     assert found[0].callers == ("caller.py:7", "main.py:1")
     assert found[0].keeper == "Keep.kept < env (list of 2: bytes)"
     assert found[1].behind == "c.py:3"  # the user's own line comes first
+
+
+def test_a_line_that_grows_traced_and_in_native_code_has_the_larger_rate():
+    made = measurements(native_per_step=500)
+    found = compute_stats(dataclasses.replace(made, untraced=(UntracedLine(NATIVE, "mine.py:5", 1.0),)))
+    (line,) = (line for line in found.grown_lines if line.place == "mine.py:5")
+    assert (line.behind, line.rate) == (NATIVE, pytest.approx(500_000))
+    (line,) = (line for line in compute_stats(made).grown_lines if line.place == "mine.py:5")
+    assert line.behind == "c.py:3"
 
 
 def test_the_rate_of_a_line_has_an_error_and_a_jump_is_none():
