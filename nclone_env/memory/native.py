@@ -7,7 +7,7 @@ this begins only once native memory has been seen to grow, and ends after some t
 import ctypes
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from types import FrameType
 from typing import Any
@@ -106,18 +106,20 @@ def unfreed(found: Mapping[tuple[str, int], int]) -> dict[str, int]:
     Args:
         found: times that a line took, or freed, so many units.
     """
-    sizes = {abs(units) for _, units in found if units}
+    by_size: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for (line, units), times in found.items():
+        if units:
+            by_size[abs(units)].append((line, times if units > 0 else -times))
     taken: Counter[str] = Counter()
-    for size in sizes:
-        took = {line: times for (line, units), times in found.items() if units == size}
-        freed = {line: times for (line, units), times in found.items() if units == -size}
-        both = min(sum(took.values()), sum(freed.values()))
-        for lines, sign in ((took, 1), (freed, -1)):
+    for size, changes in by_size.items():
+        took = sum(times for _, times in changes if times > 0)
+        both = min(took, took - sum(times for _, times in changes))
+        for sign in (1, -1):
             left = both
-            for line, times in sorted(lines.items(), key=lambda item: -item[1]):
-                gone = min(times, left)
+            for times, line in sorted(((sign * times, line) for line, times in changes), reverse=True):
+                gone = min(max(0, times), left)
                 left -= gone
-                taken[line] += sign * size * _UNIT * (times - gone)
+                taken[line] += sign * size * _UNIT * (max(0, times) - gone)
     return dict(taken)
 
 

@@ -51,8 +51,7 @@ _QUIET, _QUIET_SHARE = 0.5, 0.2
 """Seconds, and share of the run so far, without imports and compilation after which tracing starts."""
 _EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
 _TRACED = 20.0
-"""Seconds of tracing in which nothing grew, after which it ends: meanwhile code of many small objects runs at a tenth
-of its speed."""
+"""Seconds of tracing after which it ends if nothing grew: meanwhile code of many small objects is many times slower."""
 _LOOK_AGAIN = 1.1  # times the seconds before a look at what grows without tracing
 _COST = 10
 """Snapshots take at most a tenth of the time, where there are enough of them."""
@@ -224,13 +223,14 @@ class Watch:
     def _trace_if_needed(self) -> None:
         """End tracing after a time in which nothing grew; begin again when something grows without it."""
         now = self._milliseconds()
-        if not (self._settled and self._began_trace) or now < self._next_look:
+        is_ours = self._began_trace or self._tracing is not None
+        if not (self._settled and is_ours) or now < self._next_look:
             return
         measured = self._measurements(with_lines=False)
         if self._tracing is None:
             self._next_look = now + 1000 * _TRACED
             if all(item.verdict == "flat" for item in growths_of(measured)):
-                self._tracing = self._judged()
+                self._tracing, self._began_trace = self._judged(), False
                 before = held_bytes()
                 tracemalloc.stop()
                 self._log.exclude(before)
