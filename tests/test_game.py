@@ -4,6 +4,7 @@ import ast
 import importlib
 import re
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from nclone_env.game import (
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.compile import compile_level
 from nclone_env.render.looks import LOOKS
-from nclone_env.sim import entities
+from nclone_env.sim import dispatch, entities
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import MOVER as MOVER_RECORD
 
@@ -44,17 +45,15 @@ def test_rows_are_in_the_order_of_their_numbers_and_names_are_unique():
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=names(KINDS))
-def test_every_kind_has_a_file_and_a_look(kind):
-    if kind.number in (0, UNKNOWN_27):
-        assert kind.module is None
-    else:
-        assert importlib.import_module(f"nclone_env.sim.entities.{kind.module}")
+def test_every_kind_has_a_look(kind):
     assert (kind.number in LOOKS) == (kind.number != UNKNOWN_27)
 
 
-def test_every_file_under_entities_belongs_to_a_kind():
+def test_every_file_under_entities_is_dispatched_to():
     files = {path.stem for path in Path(entities.__path__[0]).iterdir() if not path.stem.startswith("_")}
-    assert files == {kind.module for kind in KINDS if kind.module}
+    modules = [value.__name__ for value in vars(dispatch).values() if isinstance(value, ModuleType)]
+    prefix = f"{entities.__name__}."
+    assert files == {name.removeprefix(prefix).split(".")[0] for name in modules if name.startswith(prefix)}
 
 
 def test_a_mover_has_the_size_that_the_readme_states():

@@ -12,9 +12,9 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.compiled.passes import Call, Pass, StepPass
     from nclone_env.env.compiled.records import DIED, DISABLED, OUTCOMES, SAME_STEP, WON
     from nclone_env.env.compiled.step import play_step, simulate_frames
+    from nclone_env.env.compiled.step_arrays import playable_levels
     from nclone_env.env.compiled.trials import ActionMasks, ActionOutcomes
     from nclone_env.env.ids import ENVIRONMENT_ID, register
-    from nclone_env.env.levels import playable_levels
     from nclone_env.env.reachability import Reachability
     from nclone_env.env.single import NPlusPlusEnv, create_environment
     from nclone_env.env.spaces import check_actions, flat_masks

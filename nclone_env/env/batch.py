@@ -17,10 +17,16 @@ from nclone_env.env.arrays.frame_stack import FrameStack
 from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
 from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
-from nclone_env.env.compiled.starts import check_shares, make_starts, set_shares
-from nclone_env.env.compiled.step_arrays import StepArrays, make_step_arrays
+from nclone_env.env.compiled.step_arrays import (
+    StepArrays,
+    check_shares,
+    exchange,
+    make_starts,
+    make_step_arrays,
+    playable_levels,
+    set_shares,
+)
 from nclone_env.env.compiled.trials import MASK_AT_END, ActionMasks, ActionOutcomes
-from nclone_env.env.levels import exchange, playable_levels
 from nclone_env.env.reachability import Reachability, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers

@@ -12,7 +12,6 @@ from nclone_env.env.compiled.records import SAME_STEP
 from nclone_env.env.threads import Job
 from nclone_env.errors import StepOrderError
 from nclone_env.memory import MemoryNode
-from nclone_env.sim import Pace
 
 
 class Group:
@@ -24,7 +23,6 @@ class Group:
         only = batch.config.only_observation
         self._memory = OutputMemory(batch.specs, last - first, batch.autoreset == SAME_STEP, ring, only)
         self._job = Job()
-        self._pace_of_resets = Pace()
         self._pending: Outputs | None = None
         self._calling = threading.Lock()
 
@@ -62,7 +60,8 @@ class Group:
     def reset(self, mask: np.ndarray, outputs: Outputs) -> None:
         """Begin new episodes where ``mask``, one bool per environment of the batch, is set."""
         call = self._batch.reset_call(mask, outputs.observations, self.first)
-        self._batch.workers.run(self._job, call, self.first, self.last, self._pace_of_resets)
+        workers = self._batch.workers
+        workers.run(self._job, call, self.first, self.last, workers.pace_of_resets)
         self._complete(outputs)
 
     def step(self, outputs: Outputs) -> None:

@@ -132,13 +132,13 @@ class Workers:
         min_chunk: smallest range that is worth handing over.
     """
 
-    __slots__ = ("__weakref__", "_inboxes", "_min_chunk", "_owner", "_pace", "count")
+    __slots__ = ("__weakref__", "_inboxes", "_min_chunk", "_owner", "_pace", "count", "pace_of_resets")
 
     def __init__(self, num_envs: int, num_threads: int | None = None, min_chunk: int = _MIN_CHUNK):
         threads = num_threads or min(available_cores(), max(1, num_envs // min_chunk))
         self.count = max(1, min(threads, num_envs))
         self._min_chunk = min_chunk
-        self._pace = Pace() if num_envs > 1 else _PACE_OF_ONE
+        self._pace, self.pace_of_resets = (Pace(), Pace()) if num_envs > 1 else (_PACE_OF_ONE, _PACE_OF_ONE)
         self._inboxes: Sequence[SimpleQueue[Any]] = ()
         self._owner = 0
 

@@ -11,7 +11,6 @@ from nclone_env.env.arrays.buffers import alone, make_buffers
 from nclone_env.env.arrays.outputs import COLUMNS, single_result
 from nclone_env.env.lifecycle import AFTER_RESET, NOT_CLOSED
 from nclone_env.env.vector_steps import VectorSteps
-from nclone_env.errors import check_integer
 from nclone_env.memory import MemoryNode
 
 
@@ -93,7 +92,7 @@ class NPlusPlusVectorEnv(VectorSteps):
         """
         self._check("pictures", AFTER_RESET)
         for index in indices:
-            check_integer("indices", index, low=0, high=self.num_envs - 1)
+            self._check_index("indices", index)
         return self._viewer.pictures(self._batch, indices)
 
     def memory(self) -> MemoryNode:
@@ -112,7 +111,8 @@ class NPlusPlusVectorEnv(VectorSteps):
             ResetNeededError: before the first ``reset``.
             ClosedError: after ``close``.
         """
-        self._check_index("get_state", "index", index)
+        self._check("get_state", AFTER_RESET)
+        self._check_index("index", index)
         return self._batch.get_state(index)
 
     def set_state(self, index: int, state: bytes) -> tuple[Any, dict[str, Any]]:
@@ -130,7 +130,8 @@ class NPlusPlusVectorEnv(VectorSteps):
                 same-step mode; nothing is changed.
             ConfigError, ResetNeededError, ClosedError: as ``get_state``.
         """
-        self._check_index("set_state", "index", index)
+        self._check("set_state", AFTER_RESET)
+        self._check_index("index", index)
         self._batch.set_state(index, state)
         return self._observed(index)
 
@@ -143,8 +144,9 @@ class NPlusPlusVectorEnv(VectorSteps):
         Raises:
             ConfigError, ResetNeededError, ClosedError: as ``get_state``.
         """
-        self._check_index("copy_world", "source", source)
-        self._check_index("copy_world", "target", target)
+        self._check("copy_world", AFTER_RESET)
+        self._check_index("source", source)
+        self._check_index("target", target)
         self._batch.copy(source, target)
         return self._observed(target)
 
@@ -273,10 +275,6 @@ class NPlusPlusVectorEnv(VectorSteps):
             "a vector environment cannot be copied or pickled; make another one with the same config, and carry "
             "environments over with get_state() and set_state()"
         )
-
-    def _check_index(self, call: str, name: str, index: int) -> None:
-        self._check(call, AFTER_RESET)
-        check_integer(name, index, low=0, high=self.num_envs - 1)
 
     def _observed(self, index: int) -> tuple[Any, dict[str, Any]]:
         """Return copies of one environment's observation and ``info`` columns."""

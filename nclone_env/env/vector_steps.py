@@ -258,6 +258,9 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         self._lifecycle.check(call, allowed)
         self._check_received(call)
 
+    def _check_index(self, name: str, index: int) -> None:
+        check_integer(name, index, low=0, high=self.num_envs - 1)
+
     def _check_received(self, call: str) -> None:
         for number, group in enumerate(self._groups):
             if group.pending:

@@ -19,20 +19,26 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.level.build import everything
     from nclone_env.level.catalog import level_sets
     from nclone_env.level.compile import DOOR_CLOSED_AT_0, EDGE_DOOR, EDGE_VALUE, HORIZONTAL, VERTICAL, compile_level
-    from nclone_env.level.formats.attract import AttractFile, is_attract, read_attract
+    from nclone_env.level.formats.attract import AttractFile, PeerFile, is_attract, is_peer, read_attract, read_peer
     from nclone_env.level.formats.header import GAME_MODE_NAMES
     from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read_map, write_map
     from nclone_env.level.formats.pack_text import write_pack
-    from nclone_env.level.formats.peer import PeerFile, is_peer, read_peer
     from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, appearance, read_bytes, write_index
     from nclone_env.level.formats.text import format_text
-    from nclone_env.level.level import UNPUBLISHED, Level, RawLevel
-    from nclone_env.level.level_set import LevelArrays, LevelSet, Paths, content_digest
-    from nclone_env.level.library import level_library, shared_level_set
-    from nclone_env.level.load import LevelSource, levels_as_text, load_level, load_levels, readable
+    from nclone_env.level.level import MAX_RECORDS, UNPUBLISHED, Level, RawLevel, count_exits, played_records
+    from nclone_env.level.level_set import LevelArrays, LevelSet, Paths, content_digest, level_library, shared_level_set
+    from nclone_env.level.load import (
+        LevelRef,
+        LevelSource,
+        OpenedPacks,
+        levels_as_text,
+        listed_names,
+        load_level,
+        load_levels,
+        readable,
+        resolve,
+    )
     from nclone_env.level.mirror import mirrored_inputs, mirrored_tiles
-    from nclone_env.level.records import MAX_RECORDS, count_exits, played_records
-    from nclone_env.level.reference import LevelRef, OpenedPacks, listed_names, resolve
     from nclone_env.level.routes.distance import (
         AREA,
         FIELD_SHAPE,

@@ -13,7 +13,7 @@ import numpy as np
 from nclone_env.errors import LevelFormatError
 from nclone_env.game import KINDS, TILE_COLUMNS, TILE_ROWS
 from nclone_env.level.formats.header import check_header
-from nclone_env.level.formats.lines import TILE_NUMBERS, parse_entities, parse_tiles
+from nclone_env.level.formats.text import TILE_NUMBERS, parse_entities, parse_tiles
 from nclone_env.level.level import Level, RawLevel
 
 Cell = tuple[int, int]
@@ -72,7 +72,7 @@ def build_level(
     """Return a level.
 
     Args:
-        *entities: entity lines, ``name x y [orientation] [mode]`` (:mod:`nclone_env.level.formats.lines`), in
+        *entities: entity lines, ``name x y [orientation] [mode]`` (:mod:`nclone_env.level.formats.text`), in
             the order of a level file; an argument may hold several lines. The ninja is not among them.
         tiles: (23, 42) tile numbers; 23 strings of 42 tile characters; or the cells that are not empty. None: all cells
             are empty.

@@ -24,8 +24,7 @@ from nclone_env.game import (
     SWITCH_OF,
     TRAP_DOOR,
 )
-from nclone_env.level.level import Level
-from nclone_env.level.records import count_exits, played_records
+from nclone_env.level.level import Level, count_exits, played_records
 from nclone_env.level.routes.distance import objective_fields
 from nclone_env.level.tiles import CURVE_KIND, CURVE_SHAPE, EDGE_SIGNS, GRID_EDGES, STRAIGHT
 

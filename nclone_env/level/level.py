@@ -1,17 +1,43 @@
-"""A level: the contents of its file, before anything is computed from them, and its name."""
+"""A level: the contents of its file, before anything is computed from them, and the rules for its object records.
+
+A record is five bytes: type, x, y, orientation, mode (physics 01, section 14.2). Some belong together
+(physics 02, sections 2.5 and 2.6): with E exits in the level, the switch of the exit in record i is record
+i + E; the switch of a locked or trap door is the record after it. Records are counted from 0.
+
+The rules come in two strengths. :func:`loading_fault` refuses only what has no meaning, so that files of any
+origin load. :func:`writing_fault` also asks for what the game's own files always have, because only such
+levels survive a round trip through every format.
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.game import MAP_UNIT, TILE_COLUMNS, TILE_ROWS
+from nclone_env.game import (
+    DOOR_SWITCHES,
+    EXIT,
+    KINDS,
+    MAP_UNIT,
+    NINJA,
+    SWITCH_OF,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    UNKNOWN_27,
+    UNLIMITED,
+    kind_name,
+)
 
 UNPUBLISHED = 0xFFFFFFFF
+MAX_TYPE = 39  # the counts block has room for types 0..39
+MAX_RECORDS = UNLIMITED
+_ORIENTATIONS = np.array([kind.orientations for kind in KINDS])
+_MODES = np.array([kind.modes for kind in KINDS])
 
 
 class Record(NamedTuple):
@@ -88,3 +114,104 @@ class Level:
         """Start of the ninja, pixels."""
         _, x, y, _, _ = self.raw.records[0].tolist()
         return x * MAP_UNIT, y * MAP_UNIT
+
+
+class RecordFault(NamedTuple):
+    """What is wrong with one record."""
+
+    record: int
+    """Which record; the number of records if one is missing at the end."""
+    expected: str
+    got: str
+
+
+def loading_fault(records: np.ndarray) -> RecordFault | None:
+    """Return the first reason why (N, 5) uint8 records have no meaning as a level, or None."""
+    if not len(records):
+        return RecordFault(0, "a ninja record, the start of the level", "no records")
+    if len(records) > MAX_RECORDS:
+        return RecordFault(MAX_RECORDS, f"at most {MAX_RECORDS} records", f"{len(records)}")
+    if records[0, 0] != NINJA:
+        return RecordFault(0, "the ninja as the first record", kind_name(int(records[0, 0])))
+    return _crowd_fault(records) or _partner_missing(records)
+
+
+def writing_fault(records: np.ndarray) -> RecordFault | None:
+    """Return the first reason why (N, 5) uint8 records cannot be written to a level file, or None."""
+    fault = loading_fault(records)
+    if fault:
+        return fault
+    types = records[:, 0].tolist()
+    exits = count_exits(records)
+    for index, kind in enumerate(types):
+        if kind > MAX_TYPE:
+            return RecordFault(index, f"a type of 0..{MAX_TYPE}, which level files can count", f"type {kind}")
+        fault = _partner_type_fault(index, types, exits)
+        if fault:
+            return fault
+    return None
+
+
+def played_records(records: np.ndarray) -> np.ndarray:
+    """Return (N, 5) uint8 records as they are played: each orientation and mode modulo the number that its kind has.
+
+    Levels with greater ones, edited by other means than the game's editor, are public, and the game plays them.
+    """
+    played = records.copy()
+    known = records[:, 0] < len(KINDS)
+    kinds = records[known, 0]
+    played[known, 3] = records[known, 3] % _ORIENTATIONS[kinds]
+    played[known, 4] = records[known, 4] % _MODES[kinds]
+    return played
+
+
+def count_exits(records: np.ndarray) -> int:
+    """Return the number of exit records in (N, 5) records."""
+    return int(np.count_nonzero(records[:, 0] == EXIT))
+
+
+def partner_index(index: int, kind: int, exits: int) -> int | None:
+    """Return which record is the switch of the exit or door in record ``index``; None for other types."""
+    if kind == EXIT:
+        return index + exits
+    return index + 1 if kind in DOOR_SWITCHES else None
+
+
+def _crowd_fault(records: np.ndarray) -> RecordFault | None:
+    """Return the first kind of which there are too many."""
+    counts = np.bincount(records[:, 0], minlength=len(KINDS))
+    for kind in KINDS:
+        if counts[kind.number] > kind.most:
+            first = int(np.flatnonzero(records[:, 0] == kind.number)[kind.most])
+            return RecordFault(first, f"at most {kind.most} {kind.name} records in a level", f"{counts[kind.number]}")
+    return None
+
+
+def _partner_missing(records: np.ndarray) -> RecordFault | None:
+    """Return the first exit or door whose switch is missing."""
+    exits = count_exits(records)
+    for index, kind in enumerate(records[:, 0].tolist()):
+        partner = partner_index(index, kind, exits)
+        if partner is not None and partner >= len(records):
+            wanted = f"the {kind_name(SWITCH_OF[kind])} of this {kind_name(kind)} in record {partner}"
+            return RecordFault(index, wanted, f"only {len(records)} records")
+    return None
+
+
+def _partner_type_fault(index: int, types: Sequence[int], exits: int) -> RecordFault | None:
+    kind = types[index]
+    partner = partner_index(index, kind, exits)
+    if partner is not None:
+        wanted = SWITCH_OF[kind]
+        if types[partner] != wanted:
+            expected = f"{kind_name(wanted)}, the switch of the {kind_name(kind)} in record {index}"
+            return RecordFault(partner, expected, kind_name(types[partner]))
+    for door, switch in DOOR_SWITCHES.items():
+        if kind == switch and types[index - 1] != door:  # a level file counts switches by their doors
+            return RecordFault(index, f"a {kind_name(door)} before this {kind_name(switch)}", "none")
+    return None
+
+
+def has_behaviour(entity_type: int) -> bool:
+    """Return whether records of a type do anything in the game (physics 03, section 13); the others are ignored."""
+    return entity_type < len(KINDS) and entity_type != UNKNOWN_27

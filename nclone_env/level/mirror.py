@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from nclone_env.game import COLUMNS, INPUT_LEFT, INPUT_RIGHT, KINDS, LASER_TURRET
-from nclone_env.level.formats.lines import TILES
+from nclone_env.level.formats.text import TILES
 from nclone_env.level.level import Level
 
 _UNITS = 4 * COLUMNS  # width of the world in units of records

@@ -18,8 +18,7 @@ from nclone_env.game import (
     TILE_ROWS,
     kind_name,
 )
-from nclone_env.level.level import RawLevel
-from nclone_env.level.records import has_behaviour, played_records, writing_fault
+from nclone_env.level.level import RawLevel, has_behaviour, played_records, writing_fault
 
 FULL_BLOCK = 1
 UNITS_PER_CELL = int(CELL_SIZE / MAP_UNIT)

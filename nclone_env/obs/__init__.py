@@ -18,12 +18,10 @@ if TYPE_CHECKING:  # for other rooms
         VALUES,
         write_outcomes,
     )
-    from nclone_env.obs.entity_states import write_entity_states
-    from nclone_env.obs.game_state import write_game_state
-    from nclone_env.obs.graph import NO_LATTICE, write_graph
+    from nclone_env.obs.entity_states import NO_LATTICE, write_entity_states, write_graph
+    from nclone_env.obs.game_state import open_exit_count, path_remaining, write_game_state
     from nclone_env.obs.half import words
     from nclone_env.obs.locals import write_hazards, write_locals, write_progress
-    from nclone_env.obs.objective import open_exit_count, path_remaining
     from nclone_env.obs.reachability import (
         KEY,
         NO_QUERIES,

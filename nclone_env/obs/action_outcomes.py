@@ -6,9 +6,8 @@
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, JUMPING, MAX_HORIZONTAL_SPEED, NUM_DIRECTIONS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.level import distance_at
-from nclone_env.obs.game_state import clip
+from nclone_env.obs.game_state import clip, objective
 from nclone_env.obs.half import write_vector
-from nclone_env.obs.objective import objective
 from nclone_env.obs.spec import ACTION_OUTCOME
 from nclone_env.sim import copy_world, equal_worlds, tick
 

@@ -1,4 +1,4 @@
-"""The writer of ``entity_states``: the entities that are nearest to the ninja and still matter.
+"""The writers of ``entity_states``, the entities that are nearest to the ninja and still matter, and of ``graph``.
 
 The kinds are numbers in an array of their own, not one-hot columns: an embedding takes them as they are (0, the
 padding, is no entity), one-hot columns can be made on the learner's device, and 28 columns of mostly zeros a row would
@@ -22,9 +22,14 @@ The phase of an entity; kinds that are not named have phase 0:
 | laser turret, zap drone, mini drone, death ball | | | always |
 """
 
+import math
+
+import numpy as np
+
 from nclone_env.config import MOST_LISTED_ENTITIES
-from nclone_env.game import DOOR_SWITCHES, KINDS, LOCKED_DOOR, REGULAR_DOOR, bits
+from nclone_env.game import DOOR_SWITCHES, KINDS, LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR, bits
 from nclone_env.jit import kernel, local_f64
+from nclone_env.level import NO_NODE, SPACING
 from nclone_env.obs.game_state import clip
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import ENTITY_STATE, columns
@@ -40,6 +45,10 @@ _LARGEST = 24.0
 AT, _SIZE = columns(ENTITY_STATE), len(ENTITY_STATE)
 _NUMBERS = MOST_LISTED_ENTITIES  # first slot of the numbers in the scratch, behind the squared distances
 _SLOTS = 2 * MOST_LISTED_ENTITIES
+
+PRESENT, CLOSED = 1, 2
+NO_LATTICE: np.ndarray = np.zeros((0, 0, 0), np.int16)
+NO_LATTICE.flags.writeable = False
 
 
 @kernel
@@ -161,3 +170,48 @@ def write_door(ninja, door, state, out):
 def write_place(ninja, x, y, out):
     """Write where a place is as seen from the ninja."""
     out[AT.relative_x], out[AT.relative_y] = clip((x - ninja["x"]) / _FAR), clip((y - ninja["y"]) / _FAR)
+
+
+@kernel
+def write_graph(levels, worlds, index, lattice, row, level, node, entities):
+    """Write the dynamic part of a graph.
+
+    Args:
+        lattice: (L, 51, 89) int16 of ``Graphs``.
+        row: row of the remaining arrays to write.
+        level: (n, 1) int32, index of the graph.
+        node: (n, 1) int32, place of the free lattice point nearest to the ninja among the 16 around it; ``NO_NODE`` if
+            none is free.
+        entities: (n, K) uint8, for each entity ``PRESENT`` until it is collected or used up, plus ``CLOSED`` while it
+            is a closed door, or the switch of one.
+    """
+    ninja = worlds.ninjas[index]
+    header = levels.header[ninja["level"]]
+    level[row, 0] = ninja["level"]
+    node[row, 0] = nearest_place(lattice, ninja["level"], ninja["x"], ninja["y"])
+    for slot in range(entities.shape[1]):
+        value = 0
+        if slot < header["entity_count"]:
+            kind = levels.entities[header["first_entity"] + slot]["type"]
+            state = worlds.entity_states[index, slot]
+            if kind == REGULAR_DOOR or matters(kind, state):
+                value += PRESENT
+            if (kind == REGULAR_DOOR or kind == LOCKED_DOOR or kind == TRAP_DOOR) and is_closed(kind, state):
+                value += CLOSED
+        entities[row, slot] = value
+
+
+@kernel
+def nearest_place(lattice, level, x, y):
+    """Return the place of the nearest free lattice point of the 16 around (x, y); ``NO_NODE`` if none is free."""
+    _, rows, columns = lattice.shape
+    i0, j0 = int(math.floor(x / SPACING)), int(math.floor(y / SPACING))
+    best, found = math.inf, NO_NODE
+    for j in range(max(j0 - 1, 0), min(j0 + 2, rows - 1) + 1):
+        for i in range(max(i0 - 1, 0), min(i0 + 2, columns - 1) + 1):
+            if lattice[level, j, i] >= 0:
+                dx, dy = SPACING * i - x, SPACING * j - y
+                length = dx * dx + dy * dy
+                if length < best:
+                    best, found = length, int(lattice[level, j, i])
+    return found

@@ -9,7 +9,7 @@ import math
 from nclone_env.game import COLUMNS, HALF_CELL, KINDS, RADIUS, ROWS, bits
 from nclone_env.jit import kernel
 from nclone_env.level import SOLID_SAMPLES, distance_at
-from nclone_env.obs.objective import objective
+from nclone_env.obs.game_state import objective
 from nclone_env.sim import describe, is_closed, place_of, radius_of
 
 SOLID = 255

@@ -27,8 +27,8 @@ import numpy as np
 from nclone_env.game import REGULAR_DOOR
 from nclone_env.jit import kernel, local_f64
 from nclone_env.level import AREA, PLANES, SPACING, TO_EXIT, TO_SWITCH, LevelSet, crosses, direction_by
+from nclone_env.obs.game_state import open_exit_count
 from nclone_env.obs.half import write_vector
-from nclone_env.obs.objective import open_exit_count
 from nclone_env.obs.spec import REACHABILITY
 from nclone_env.sim import is_closed
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.plan.kernels import play
     from nclone_env.plan.saved import SEARCH_SUFFIX
     from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, compile_kernels
-    from nclone_env.plan.smoothing import smooth
-    from nclone_env.plan.task import MOST_FRAMES, Replayed, Task, make_task, origin_of, wins_at_end
+    from nclone_env.plan.task import MOST_FRAMES, Replayed, Task, make_task, origin_of, smooth, wins_at_end
 
 __all__, __getattr__, __dir__ = face(__name__)

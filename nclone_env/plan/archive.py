@@ -5,7 +5,7 @@ state in a cell that is new, or that was reached later before. A cell holds its 
 from it without replaying the way there; the way is a chain of nodes, one for each held input.
 
 The memory is fixed when the archive is made. When all cells are taken, either only earlier visits are kept, or
-some cells make room (``plan.thinning``). When all nodes are taken, the ones that lead to no cell are dropped.
+some cells make room (``plan.kernels``). When all nodes are taken, the ones that lead to no cell are dropped.
 
 In the kernels of all searches ``guide`` is a ``Guide``, ``parts`` are ``KeyParts`` and ``rules`` ``Rules``.
 """
@@ -20,6 +20,7 @@ from nclone_env.plan.kernels import (
     EMPTY,
     INPUTS,
     PLACE_BYTES,
+    PLACES,
     KeyTable,
     find_place,
     has_won,
@@ -28,11 +29,12 @@ from nclone_env.plan.kernels import (
     make_table,
     most_that_fit,
     path_remaining,
+    place_of,
     places_for,
     play,
     steps_taken,
+    thin,
 )
-from nclone_env.plan.thinning import PLACES, place_of, thin
 from nclone_env.sim import WorldArrays, cell_key, copy_world, draw, make_worlds, mix
 
 HOLD = 4
@@ -52,7 +54,7 @@ CELL = np.dtype(
     align=True,
 )
 """A cell: its key, frames to reach it, node of its way, times that it was chosen since it was reached so early, the
-length of the remaining path, pixels, its place (``plan.thinning``), and the landmarks taken."""
+length of the remaining path, pixels, its place (``plan.kernels``), and the landmarks taken."""
 NODE = np.dtype([("parent", "i4"), ("input", "u1")], align=True)
 """A held input: the node before it, and the input byte."""
 SEARCH = np.dtype(

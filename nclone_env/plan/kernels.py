@@ -1,7 +1,12 @@
-"""Kernels that searches consist of: a table of what they have seen, path lengths, and successors of worlds.
+"""Kernels that searches consist of: a table of what they have seen, path lengths, successors, room in an archive.
 
 The table, of 64-bit keys with open addressing, has a fixed size. Path lengths are by the landmarks and the gold that
 are left.
+
+An archive fills with cells of the places where much can differ: doors, entities that the ninja can move, velocities.
+The way on often begins in places of which there are few cells. So when all cells are taken, some of each place stay,
+and the others make room; fewest stay of places before the newest landmark. A place is a square of positions and the
+number of landmarks taken; places are named by hashes, and two that share one count as one.
 """
 
 from collections.abc import Callable
@@ -12,7 +17,7 @@ import numpy as np
 from nclone_env.game import CELEBRATING, DEAD, EXIT_SWITCH, INPUT_OF_ACTION
 from nclone_env.jit import kernel
 from nclone_env.level import FAR, length_at
-from nclone_env.sim import copy_world, tick
+from nclone_env.sim import copy_world, draw, mix, square, tick
 
 INPUTS = INPUT_OF_ACTION
 """Input bytes that searches choose from."""
@@ -23,6 +28,13 @@ PLACE_BYTES = 12
 DIED, WON, SWITCH, DOOR, GOLD = 1, 2, 4, 8, 16
 """Bits of what happened while an input was held: the ninja died or won, took an exit switch, changed a locked or trap
 door, collected gold."""
+
+PLACES = 1 << 14
+"""Places that are told apart."""
+_SQUARE = 24.0
+_SHARE = 4  # one in so many cells stays
+_STRIDE = 1_000_003  # a prime above the number of cells
+_MOST_BEHIND = 3
 
 
 class KeyTable(NamedTuple):
@@ -205,3 +217,81 @@ def events_since(levels, old_worlds, old, new_worlds, new, parts):
         if old_worlds.entity_states[old, slot] != new_worlds.entity_states[new, slot]:
             found |= SWITCH if levels.entities[first + slot]["type"] == EXIT_SWITCH else DOOR
     return found
+
+
+@kernel
+def place_of(worlds, index, step):
+    """Return the number of the place of a world in which so many landmarks are taken, 0 .. PLACES - 1."""
+    ninja = worlds.ninjas[index]
+    position = square(ninja["x"], _SQUARE) << 16 | square(ninja["y"], _SQUARE)
+    return np.int64(mix(np.uint64(step), np.uint64(position))) & (PLACES - 1)
+
+
+@kernel
+def thin(archive):
+    """Drop cells of a full archive, at least three in four; begin to count the visits of places afresh.
+
+    Nodes stay, and are dropped when all of them are taken.
+    """
+    ranks, most = archive.renumbered, max(archive.cells.shape[0] // _SHARE, 1)
+    rank_cells(archive, ranks)
+    keep_cells(archive, ranks, largest_rank(ranks, archive.search[0]["cells"], most), most)
+    fill_table(archive)
+    archive.visits[:] = 0
+    archive.search[0]["thinned"] += 1
+
+
+@kernel
+def rank_cells(archive, ranks):
+    """Write for each cell how many of its place come before it, in an order drawn at random; more if it is behind."""
+    search, cells, crowd = archive.search[0], archive.cells, archive.crowd
+    count, newest = search["cells"], 0
+    for number in range(count):
+        newest = max(newest, cells[number]["step"])
+    crowd[:] = 0
+    first = draw(search, count)
+    for turn in range(count):
+        number = (first + turn * _STRIDE) % count
+        place = cells[number]["place"]
+        crowd[place] += 1
+        ranks[number] = crowd[place] << min(newest - cells[number]["step"], _MOST_BEHIND)
+    ranks[0] = 0  # where the search began
+
+
+@kernel
+def largest_rank(ranks, count, most):
+    """Return the largest rank such that at most so many cells have this one or a lower one, at least 1."""
+    low, high = 1, 1 + count << _MOST_BEHIND
+    while high - low > 1:
+        middle = (low + high) // 2
+        kept = 0
+        for number in range(count):
+            kept += ranks[number] <= middle
+        if kept <= most:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def keep_cells(archive, ranks, largest, most):
+    """Keep at most so many cells, those up to the largest rank, in their order."""
+    search, kept = archive.search[0], 0
+    for number in range(search["cells"]):
+        if ranks[number] <= largest and kept < most:
+            if number > kept:
+                copy_world(archive.worlds, number, archive.worlds, kept)
+                archive.cells[kept] = archive.cells[number]
+            kept += 1
+    search["cells"] = kept
+
+
+@kernel
+def fill_table(archive):
+    """Write the keys of all cells into the emptied table."""
+    table = archive.table
+    table.numbers[:] = EMPTY
+    for number in range(archive.search[0]["cells"]):
+        place = find_place(table, archive.cells[number]["key"])
+        table.keys[place], table.numbers[place] = archive.cells[number]["key"], number

@@ -5,12 +5,22 @@ from typing import TYPE_CHECKING
 from nclone_env._faces import face
 
 if TYPE_CHECKING:  # for other rooms, each imported on first use
-    from nclone_env.render.area import WORLD, Area, union, zoom_of
-    from nclone_env.render.arrays import FACES_RIGHT, PictureArrays
+    from nclone_env.render.arrays import FACES_RIGHT, PictureArrays, picture_arrays
     from nclone_env.render.colour import Theme
     from nclone_env.render.compose import BEAM_COLOURS, BEAM_WIDTHS, list_sprites, write_global_view, write_player_frame
-    from nclone_env.render.picture import encoded, level_picture, reduced, used_area_of, world_picture, write_picture
-    from nclone_env.render.pictures import picture_arrays
+    from nclone_env.render.picture import (
+        WORLD,
+        Area,
+        encoded,
+        level_picture,
+        reduced,
+        union,
+        used_area_of,
+        with_path,
+        world_picture,
+        write_picture,
+        zoom_of,
+    )
     from nclone_env.render.raster import all_glyphs
     from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE, sprite_sheet, walls_picture
     from nclone_env.render.text import (
@@ -24,7 +34,6 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         bar_height,
         draw_message,
         draw_table,
-        with_path,
         write_bar,
     )
     from nclone_env.render.window import Window, check_display

@@ -1,33 +1,79 @@
-"""Colour pictures of whole levels for people, from the same shapes as the grey observations, and their files."""
+"""Colour pictures of levels, or of the parts that they use, for people: of the same shapes as the grey observations."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 
-from nclone_env.game import COLUMNS, IMMOBILE, KINDS, MAP_UNIT, NINJA, ROWS, initial_state
+from nclone_env.game import COLUMNS, IMMOBILE, KINDS, MAP_UNIT, NINJA, ROWS, WORLD_HEIGHT, WORLD_WIDTH, initial_state
 from nclone_env.level import Level, RawLevel, played_records
-from nclone_env.render.area import WORLD, Area, used_area
-from nclone_env.render.arrays import FACES_LEFT, FACES_RIGHT
+from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT
 from nclone_env.render.colour import Stamp, Theme, colour_stamp, walls
 from nclone_env.render.compose import BEAM_COLOURS, draw_beams, list_sprites
 from nclone_env.render.looks import Appearance, appearance
 from nclone_env.render.raster import all_glyphs, numbered
-from nclone_env.render.text import title_bar
+from nclone_env.render.text import Colour, title_bar
 
+_FULL_TILE = 1
+_LARGEST_ZOOM = 2.0
 _SHOOTING = tuple(kind.number for kind in KINDS if kind.shoots)
 _DOORS = tuple(kind.number for kind in KINDS if kind.is_door)
 _GHOST_OPACITY = 0.4
 _LOSSLESS = (cv2.IMWRITE_WEBP_QUALITY, 101)
-
-
 Item = tuple[float, float, Appearance | None]
 """Drawn at x, y (world pixels): an appearance, or nothing."""
+
+
+class Area(NamedTuple):
+    """A rectangle of the world: its upper left corner and its size, whole pixels."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+WORLD = Area(0, 0, WORLD_WIDTH, WORLD_HEIGHT)
+
+
+def used_area(tiles: np.ndarray, places: np.ndarray) -> Area:
+    """Return the smallest area of whole cells that contains all non-solid cells, with one cell of wall around it.
+
+    Args:
+        tiles: (25, 44) numbers of the tiles of the world.
+        places: (k, 2) x and y of entities and the ninja, pixels: they may lie in walls.
+
+    Returns:
+        The area; the world if nothing is in it.
+    """
+    used = tiles != _FULL_TILE
+    columns, rows = (places // CELL).astype(np.int64).T
+    inside = (columns >= 0) & (columns < COLUMNS) & (rows >= 0) & (rows < ROWS)
+    used[rows[inside], columns[inside]] = True
+    if not used.any():
+        return WORLD
+    across, down = np.flatnonzero(used.any(axis=0)), np.flatnonzero(used.any(axis=1))
+    left, right = max(int(across[0]) - 1, 0), min(int(across[-1]) + 2, COLUMNS)
+    top, bottom = max(int(down[0]) - 1, 0), min(int(down[-1]) + 2, ROWS)
+    return Area(left * CELL, top * CELL, (right - left) * CELL, (bottom - top) * CELL)
+
+
+def zoom_of(area: Area) -> float:
+    """Return how much a part of the world is enlarged: at most twice, and to no more than the size of the world."""
+    return min(_LARGEST_ZOOM, WORLD_WIDTH / area.width, WORLD_HEIGHT / area.height)
+
+
+def union(areas: Iterable[Area]) -> Area:
+    """Return the smallest area that contains some areas, at least one."""
+    corners = [(area.left, area.top, area.left + area.width, area.top + area.height) for area in areas]
+    lefts, tops, rights, bottoms = zip(*corners)
+    left, top = min(lefts), min(tops)
+    return Area(left, top, max(rights) - left, max(bottoms) - top)
 
 
 def world_picture(
@@ -167,6 +213,21 @@ def _put(picture: np.ndarray, stamp: Stamp, x: int, y: int) -> None:
     if below.size:
         inner = slice(rows.start - top, rows.stop - top), slice(columns.start - left, columns.stop - left)
         below[:] = below * stamp.keep[inner] + stamp.ink[inner]
+
+
+def with_path(picture: np.ndarray, path: np.ndarray, scale: float, area: Area, colour: Colour) -> np.ndarray:
+    """Return a picture with the path of a run.
+
+    Args:
+        picture: (h, w, 3) uint8, of an area of the world.
+        path: (T, 2) x and y of the ninja, world pixels.
+        scale: pixels of the picture per pixel of the world.
+        colour: of the line.
+    """
+    points = ((path - (area.left, area.top)) * scale * 16).round().astype(np.int32)  # with four bits of a fraction
+    drawn = picture.copy()
+    cv2.polylines(drawn, [points[:, None]], False, colour, max(1, round(1.5 * scale)), cv2.LINE_AA, shift=4)
+    return drawn
 
 
 def write_picture(path: Path, picture: np.ndarray) -> None:

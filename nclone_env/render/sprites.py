@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from nclone_env.render import raster
-from nclone_env.render.area import WORLD, Area
 from nclone_env.render.arrays import CELL
 from nclone_env.render.colour import LOOKS, figure_of, with_rim
-from nclone_env.render.picture import world_picture
+from nclone_env.render.picture import WORLD, Area, world_picture
 from nclone_env.render.raster import numbered
 
 SHEET_COLUMNS, SPRITE = 12, CELL + 2

@@ -1,4 +1,4 @@
-"""Text on colour pictures, in the font that OpenCV brings: bars along them, messages, tables and paths over them."""
+"""Text on colour pictures, in the font that OpenCV brings: bars along them, messages and tables over them."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,6 @@ import cv2
 import numpy as np
 
 from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
-from nclone_env.render.area import Area
 
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 _LONGEST = 200  # characters; names come from files
@@ -195,21 +194,6 @@ def draw_table(picture: np.ndarray, rows: Sequence[tuple[str, str]]) -> None:
         middle = top + _LINE * number + _LINE / 2
         write_text(picture, key, left, middle, _HELP_LETTER, BRIGHT)
         write_text(picture, meaning, left + first + _BORDER, middle, _HELP_LETTER, DIM)
-
-
-def with_path(picture: np.ndarray, path: np.ndarray, scale: float, area: Area, colour: Colour) -> np.ndarray:
-    """Return a picture with the path of a run.
-
-    Args:
-        picture: (h, w, 3) uint8, of an area of the world.
-        path: (T, 2) x and y of the ninja, world pixels.
-        scale: pixels of the picture per pixel of the world.
-        colour: of the line.
-    """
-    points = ((path - (area.left, area.top)) * scale * 16).round().astype(np.int32)  # with four bits of a fraction
-    drawn = picture.copy()
-    cv2.polylines(drawn, [points[:, None]], False, colour, max(1, round(1.5 * scale)), cv2.LINE_AA, shift=4)
-    return drawn
 
 
 def _darken(picture: np.ndarray, top: int, bottom: int, left: int, right: int) -> None:

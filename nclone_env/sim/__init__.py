@@ -6,28 +6,34 @@ from nclone_env._faces import face
 
 if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.dispatch import beam_of, describe, radius_of
-    from nclone_env.sim.entities.door import is_closed
+    from nclone_env.sim.entities.fixed import is_closed
     from nclone_env.sim.entities.laser.turret import beam_orientation
     from nclone_env.sim.entities.rocket_turret import is_flying
     from nclone_env.sim.frame import start, tick
     from nclone_env.sim.geometry import greater, lesser
     from nclone_env.sim.keys import KeyParts, cell_key, hash_future, key_parts, square
-    from nclone_env.sim.mixing import FIRST, RANDOM_BITS, draw, finish, mix, random_bits, splitmix
     from nclone_env.sim.pace import Pace
     from nclone_env.sim.plausible import world_fault
     from nclone_env.sim.query import NO_BEAM, place_of
     from nclone_env.sim.session import MOST_ENTRIES, Frames, Session, check_inputs, renumber_entries
     from nclone_env.sim.state import (
+        FIRST,
         MOVER,
         NINJA_RECORD,
+        RANDOM_BITS,
         WorldArrays,
         copy_mover,
         copy_ninja,
         copy_world,
+        draw,
         equal_worlds,
+        finish,
         gather_worlds,
         hash_ninja,
         make_worlds,
+        mix,
+        random_bits,
+        splitmix,
         transfer_world,
     )
     from nclone_env.sim.trajectory import Trajectory, simulate, slow_frames_per_second

@@ -20,25 +20,16 @@ from nclone_env import game
 from nclone_env.jit import kernel
 from nclone_env.sim import dispatch
 from nclone_env.sim.entities import (
-    boost_pad,
-    bounce_block,
-    chaser_drone,
+    blocks,
     death_ball,
-    door,
     drone,
     evil_ninja,
+    fixed,
     floor_guard,
     gauss_turret,
-    gold,
-    launch_pad,
-    mine,
-    one_way,
     rocket_turret,
     shooting_drone,
-    shove_thwump,
-    thwump,
 )
-from nclone_env.sim.entities import exit as exits
 from nclone_env.sim.entities.laser import turret as laser_turret
 from nclone_env.sim.query import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
 
@@ -62,15 +53,15 @@ def _over_run(act: Any, has_mover: bool = True) -> Any:
 
 
 _move_zap_drones, _move_mini_drones = _over_run(drone.move_zap), _over_run(drone.move_mini)
-_move_chaser_drones, _move_shooting_drones = _over_run(chaser_drone.move), _over_run(shooting_drone.move)
-_move_floor_guards, _move_bounce_blocks = _over_run(floor_guard.move), _over_run(bounce_block.move)
-_move_thwumps, _move_boost_pads = _over_run(thwump.move), _over_run(boost_pad.move, has_mover=False)
-_think_regular_doors = _over_run(door.think, has_mover=False)
-_think_toggle_mines = _over_run(mine.think, has_mover=False)
+_move_chaser_drones, _move_shooting_drones = _over_run(drone.move_chaser), _over_run(shooting_drone.move)
+_move_floor_guards, _move_bounce_blocks = _over_run(floor_guard.move), _over_run(blocks.move_bounce_block)
+_move_thwumps, _move_boost_pads = _over_run(blocks.move_thwump), _over_run(fixed.move_boost_pad, has_mover=False)
+_think_regular_doors = _over_run(fixed.think_regular_door, has_mover=False)
+_think_toggle_mines = _over_run(fixed.think_mine, has_mover=False)
 _think_shooting_drones, _think_floor_guards = _over_run(shooting_drone.think), _over_run(floor_guard.think)
 _think_rocket_turrets, _think_gauss_turrets = _over_run(rocket_turret.think), _over_run(gauss_turret.think)
 _think_laser_turrets, _think_evil_ninjas = _over_run(laser_turret.think), _over_run(evil_ninja.think)
-_think_thwumps, _think_shove_thwumps = _over_run(thwump.think), _over_run(shove_thwump.think)
+_think_thwumps, _think_shove_thwumps = _over_run(blocks.think_thwump), _over_run(blocks.think_shove_thwump)
 
 
 @kernel
@@ -143,13 +134,13 @@ def push(worlds, index, entity, slot, mover, x0, y0):
     kind, ninja = entity["type"], worlds.ninjas[index]
     hit, nx, ny, length = False, 0.0, 0.0, 0.0
     if kind == game.ONE_WAY:
-        hit, nx, ny, length = one_way.push(ninja, entity, x0, y0)
+        hit, nx, ny, length = fixed.push_one_way(ninja, entity, x0, y0)
     elif kind == game.BOUNCE_BLOCK:
-        hit, nx, ny, length = bounce_block.push(ninja, mover)
+        hit, nx, ny, length = blocks.push_bounce_block(ninja, mover)
     elif kind == game.THWUMP:
-        hit, nx, ny, length = thwump.push(ninja, mover)
+        hit, nx, ny, length = blocks.push_thwump(ninja, mover)
     elif kind == game.SHOVE_THWUMP:
-        hit, nx, ny, length = shove_thwump.push(ninja, mover, worlds.entity_states, index, slot)
+        hit, nx, ny, length = blocks.push_shove_thwump(ninja, mover, worlds.entity_states, index, slot)
     return hit, nx, ny, length
 
 
@@ -159,21 +150,21 @@ def touch(worlds, index, entity, slot, contacts, x0, y0):
     kind, ninja, states = entity["type"], worlds.ninjas[index], worlds.entity_states
     wall = 0.0
     if kind == game.GOLD:
-        gold.touch(ninja, entity, states, index, slot)
+        fixed.touch_gold(ninja, entity, states, index, slot)
     elif kind == game.MINE or kind == game.TOGGLE_MINE:
-        mine.touch(ninja, entity, states, index, slot)
+        fixed.touch_mine(ninja, entity, states, index, slot)
     elif kind == game.EXIT:
-        exits.touch_exit(ninja, entity, x0, y0)
+        fixed.touch_exit(ninja, entity, x0, y0)
     elif kind == game.EXIT_SWITCH:
-        exits.touch_switch(worlds, index, entity, slot)
+        fixed.touch_exit_switch(worlds, index, entity, slot)
     elif kind == game.REGULAR_DOOR:
-        door.touch_regular(ninja, entity, states, index, slot)
+        fixed.touch_regular_door(ninja, entity, states, index, slot)
     elif kind == game.LOCKED_DOOR or kind == game.TRAP_DOOR:
-        door.touch_switched(ninja, entity, states, index, slot)
+        fixed.touch_switched_door(ninja, entity, states, index, slot)
     elif kind == game.LAUNCH_PAD:
-        launch_pad.touch(ninja, entity, contacts)
+        fixed.touch_launch_pad(ninja, entity, contacts)
     elif kind == game.ONE_WAY:
-        wall = one_way.touch(ninja, entity, x0, y0)
+        wall = fixed.touch_one_way(ninja, entity, x0, y0)
     elif kind != game.BOOST_PAD:
         wall = touch_mover(worlds, index, entity, slot, worlds.movers[index, entity["mover"]])
     return wall
@@ -185,11 +176,11 @@ def touch_mover(worlds, index, entity, slot, mover):
     kind, ninja, states = entity["type"], worlds.ninjas[index], worlds.entity_states
     wall = 0.0
     if kind == game.BOUNCE_BLOCK:
-        wall = bounce_block.touch(ninja, mover)
+        wall = blocks.touch_bounce_block(ninja, mover)
     elif kind == game.THWUMP:
-        wall = thwump.touch(ninja, entity, mover)
+        wall = blocks.touch_thwump(ninja, entity, mover)
     elif kind == game.SHOVE_THWUMP:
-        wall = shove_thwump.touch(ninja, mover, states, index, slot)
+        wall = blocks.touch_shove_thwump(ninja, mover, states, index, slot)
     elif kind == game.ZAP_DRONE or kind == game.MINI_DRONE or kind == game.CHASER_DRONE:
         drone.touch(ninja, entity, mover)
     elif kind == game.FLOOR_GUARD:
@@ -212,27 +203,27 @@ def describe(worlds, index, entity, mover, state):
     """
     kind = entity["type"]
     if kind == game.MINE or kind == game.TOGGLE_MINE:
-        return mine.describe(state)
+        return fixed.describe_mine(state)
     if kind == game.LAUNCH_PAD:
-        return launch_pad.describe(entity)
+        return fixed.describe_launch_pad(entity)
     if kind == game.ONE_WAY:
-        return one_way.describe(entity)
+        return fixed.describe_one_way(entity)
     if kind == game.CHAINGUN_DRONE or kind == game.LASER_DRONE:
         return shooting_drone.describe(entity, mover, state)
     if kind == game.ZAP_DRONE or kind == game.MINI_DRONE:
         return drone.describe(entity, state)
     if kind == game.CHASER_DRONE:
-        return chaser_drone.describe(state)
+        return drone.describe_chaser(state)
     if kind == game.FLOOR_GUARD:
         return floor_guard.describe(state)
     if kind == game.BOUNCE_BLOCK:
-        return bounce_block.describe(mover)
+        return blocks.describe_bounce_block(mover)
     if kind == game.ROCKET_TURRET:
         return rocket_turret.describe(mover, state)
     if kind == game.GAUSS_TURRET:
         return gauss_turret.describe(mover, state)
     if kind == game.THWUMP:
-        return thwump.describe(entity, state)
+        return blocks.describe_thwump(entity, state)
     if kind == game.EVIL_NINJA:
         return evil_ninja.describe(worlds, index, entity, mover, state)
     if kind == game.LASER_TURRET:
@@ -240,7 +231,7 @@ def describe(worlds, index, entity, mover, state):
     if kind == game.DEATH_BALL:
         return death_ball.describe(mover)
     if kind == game.SHOVE_THWUMP:
-        return shove_thwump.describe(mover, state)
+        return blocks.describe_shove_thwump(mover, state)
     in_use = (kind == game.EXIT or kind == game.BOOST_PAD) and state != 0
     return 0.0, 0.0, 0.0, 0.0, 1.0 if in_use else 0.0, False, False
 
@@ -249,7 +240,7 @@ def describe(worlds, index, entity, mover, state):
 def radius_of(kind, state):
     """Return the radius or half side of an entity, pixels; 0 of one that only shoots."""
     if kind == game.MINE or kind == game.TOGGLE_MINE:
-        return mine.radius(state)
+        return fixed.mine_radius(state)
     if kind == game.EVIL_NINJA:
         return evil_ninja.radius(state)
     return _RADII[kind]

@@ -17,9 +17,8 @@ import numpy as np
 from nclone_env.game import DEAD, DOOR_SWITCHES, EVIL_NINJA, EXIT_SWITCH, JUMPING, KINDS, MOVER, STATE, SWITCH_OF, bits
 from nclone_env.jit import each, kernel
 from nclone_env.level import LevelSet
-from nclone_env.sim.mixing import FIRST, finish, mix
+from nclone_env.sim.state import FIRST, NO_CELL, finish, mix, used_rows
 from nclone_env.sim.state import MOVER as MOVER_RECORD
-from nclone_env.sim.state import NO_CELL, used_rows
 
 _GOLD_LIKE = tuple(kind for kind in KINDS if kind.collectable and kind.number not in SWITCH_OF.values())
 _FATAL = tuple(kind for kind in KINDS if kind.deadly and not kind.acts)

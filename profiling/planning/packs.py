@@ -19,8 +19,7 @@ from tyro.conf import Positional
 from nclone_env.jit import kernel
 from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
-from nclone_env.level.reference import LevelRef, resolve
+from nclone_env.level.load import LevelRef, load_level, resolve
 from nclone_env.plan import Solution, solve
 from nclone_env.sim.keys import cell_key, hash_future, key_parts
 from nclone_env.sim.session import Session

@@ -12,7 +12,7 @@ import numpy as np
 import tyro
 
 from nclone_env.level.level import Level
-from nclone_env.level.reference import resolve
+from nclone_env.level.load import resolve
 from nclone_env.plan import StateValues, solve, state_values
 from profiling.measure import describe
 

@@ -13,7 +13,7 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.reference import resolve
+from nclone_env.level.load import resolve
 from nclone_env.plan import solve
 from profiling.measure import describe
 

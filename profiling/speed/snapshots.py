@@ -14,9 +14,8 @@ from tyro.conf import Positional
 from nclone_env import NPlusPlusEnv
 from nclone_env.jit import kernel
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.level import Level
+from nclone_env.level.level import Level, count_exits
 from nclone_env.level.load import load_levels
-from nclone_env.level.records import count_exits
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import WorldArrays, copy_world, gather_worlds, hash_world
 from profiling.measure import best_of, describe

@@ -18,8 +18,7 @@ from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.level import RawLevel
-from nclone_env.render.area import WORLD
-from nclone_env.render.picture import encoded
+from nclone_env.render.picture import WORLD, encoded
 from nclone_env.render.text import BAR_HEIGHT
 from nclone_env.sim import trajectory
 

@@ -14,11 +14,10 @@ from nclone_env.errors import LevelFormatError
 from nclone_env.game import kind_name
 from nclone_env.level.catalog import basic_sets
 from nclone_env.level.formats.attract import read_attract
-from nclone_env.level.formats.lines import TILE_CHARACTERS
 from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import LAYOUTS, read_pack
 from nclone_env.level.formats.reader import LevelFile
-from nclone_env.level.formats.text import format_text, parse_text
+from nclone_env.level.formats.text import TILE_CHARACTERS, format_text, parse_text
 from nclone_env.level.level import RawLevel
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.validation import validate

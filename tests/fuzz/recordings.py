@@ -13,8 +13,8 @@ from contextlib import suppress
 from functools import lru_cache
 
 from nclone_env.errors import LevelFormatError, RecordingError
+from nclone_env.level.formats.attract import read_peer
 from nclone_env.level.formats.map_bytes import read_map, write_map
-from nclone_env.level.formats.peer import read_peer
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording, read_recording, write_recording

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from nclone_env.generate.draws import Draws, seed_of
-from nclone_env.sim.mixing import random_bits
+from nclone_env.sim.state import random_bits
 
 
 def test_a_seed_depends_on_all_parts_and_on_nothing_else():

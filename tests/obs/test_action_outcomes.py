@@ -11,7 +11,7 @@ from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, MAX_HORIZONTAL_SPEED
 from nclone_env.level.build import build_room, everything
 from nclone_env.level.routes.distance import distance_at
-from nclone_env.obs.objective import objective
+from nclone_env.obs.game_state import objective
 from nclone_env.obs.spec import ACTION_OUTCOME
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import WorldArrays, copy_world

@@ -17,13 +17,12 @@ from nclone_env.plan.archive import (
     explore,
     make_archive,
 )
-from nclone_env.plan.kernels import EMPTY, path_remaining
+from nclone_env.plan.kernels import EMPTY, path_remaining, thin
 from nclone_env.plan.solver import solve
 from nclone_env.plan.task import origin_of
-from nclone_env.plan.thinning import thin
 from nclone_env.sim.keys import cell_key, key_parts
-from nclone_env.sim.mixing import mix
 from nclone_env.sim.session import Session
+from nclone_env.sim.state import mix
 from nclone_env.sim.trajectory import simulate
 
 LEVEL = load_level("jumps/03-islands")

@@ -1,3 +1,5 @@
+"""Pictures for people, and the parts of the world that they show."""
+
 from __future__ import annotations
 
 import cv2
@@ -7,9 +9,18 @@ import pytest
 from nclone_env.game import kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
-from nclone_env.render.area import Area
 from nclone_env.render.colour import LOOKS
-from nclone_env.render.picture import encoded, level_picture, world_picture, write_picture
+from nclone_env.render.picture import (
+    WORLD,
+    Area,
+    encoded,
+    level_picture,
+    union,
+    used_area,
+    world_picture,
+    write_picture,
+    zoom_of,
+)
 from nclone_env.render.shapes import PAINTS
 from nclone_env.render.text import BAD, BAR_HEIGHT, GOLD, GOOD
 
@@ -17,6 +28,8 @@ from .scenes import NO_TILES, make_levels, put_worlds, random_entities, random_s
 
 EDGE = LOOKS["light"].edge
 BARE = {PAINTS["background"].colour, PAINTS["solid"].colour, EDGE}
+
+NOWHERE = np.empty((0, 2))
 
 
 def colour_at(picture, x, y):
@@ -264,3 +277,48 @@ def test_files_have_the_same_pixels(suffix, tmp_path):
     read = cv2.imread(str(path))
     assert (read[:, :, ::-1] == picture).all()
     assert not (read == picture).all()
+
+
+def tiles_with(rows, columns):
+    tiles = np.ones((25, 44), np.uint8)
+    tiles[rows, columns] = 0
+    return tiles
+
+
+def test_all_that_is_not_solid_is_used():
+    assert used_area(tiles_with(slice(4, 6), slice(10, 13)), NOWHERE) == Area(216, 72, 120, 96)
+
+
+def test_places_in_walls_are_used_and_places_outside_the_world_are_not():
+    tiles = tiles_with(slice(4, 6), slice(10, 13))
+    assert used_area(tiles, np.array([(20 * 24 + 23.0, 100.0)])) == Area(216, 72, 312, 96)
+    assert used_area(tiles, np.array([(20.0, 700.0), (-6.0, 100.0)])) == used_area(tiles, NOWHERE)
+
+
+def test_a_world_of_walls_is_shown_whole():
+    assert used_area(np.ones((25, 44), np.uint8), NOWHERE) == WORLD
+
+
+def test_the_margin_ends_at_the_world():
+    assert used_area(np.zeros((25, 44), np.uint8), NOWHERE) == WORLD
+
+
+@pytest.mark.parametrize(
+    ("used", "zoom"),
+    [
+        (Area(480, 240, 240, 96), 2.0),
+        (Area(0, 24, 528, 72), 2.0),
+        (Area(240, 48, 600, 312), 1.76),
+        (Area(24, 24, 96, 504), 600 / 504),
+        (WORLD, 1.0),
+    ],
+)
+def test_what_is_used_is_enlarged_at_most_twice_and_to_the_size_of_the_world(used, zoom):
+    assert zoom_of(used) == pytest.approx(zoom)
+    assert used.width * zoom <= 1056
+    assert used.height * zoom <= 600
+
+
+def test_the_union_contains_every_area():
+    assert union([Area(48, 72, 24, 24), Area(24, 96, 240, 48)]) == Area(24, 72, 240, 72)
+    assert union([WORLD]) == WORLD

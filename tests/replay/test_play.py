@@ -6,8 +6,7 @@ import pytest
 from nclone_env.errors import UnsupportedLevelError
 from nclone_env.game import CELEBRATING, DEAD, KEYS
 from nclone_env.level.level import Level
-from nclone_env.render.area import zoom_of
-from nclone_env.render.picture import used_area_of, world_picture
+from nclone_env.render.picture import used_area_of, world_picture, zoom_of
 from nclone_env.render.text import bar_height
 from nclone_env.render.window import Window
 from nclone_env.replay import assistant

@@ -7,8 +7,7 @@ import pytest
 
 from nclone_env.errors import MissingExtraError
 from nclone_env.game import DEAD
-from nclone_env.render.area import zoom_of
-from nclone_env.render.picture import used_area_of, world_picture
+from nclone_env.render.picture import used_area_of, world_picture, zoom_of
 from nclone_env.render.text import GOLD as YELLOW
 from nclone_env.render.text import bar_height
 from nclone_env.replay.recording import Recording

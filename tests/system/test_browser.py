@@ -9,8 +9,7 @@ from nclone_env.level.build import everything
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
-from nclone_env.render.area import zoom_of
-from nclone_env.render.picture import used_area_of, world_picture
+from nclone_env.render.picture import used_area_of, world_picture, zoom_of
 from nclone_env.replay.recording import load_recording
 from nclone_env.sim.session import Session
 

@@ -12,7 +12,7 @@ from nclone_env.game import DEAD
 from nclone_env.render.colour import LOOKS
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim.entities import gauss_turret, rocket_turret, shove_thwump
+from nclone_env.sim.entities import blocks, gauss_turret, rocket_turret
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
 from nclone_env.sim.session import Session
 from profiling.pictures.entity_clips import FOLDER, clips, play, surroundings
@@ -142,7 +142,7 @@ def test_surface_laser_rounds_two_corners():
     assert corner["y"] == 258.1
     side = mover_at("laser_surface", 100)
     assert side["x"] == block_right + 5.9
-    assert side[shove_thwump.PRESS_X] == 0.0
+    assert side[blocks.PRESS_X] == 0.0
     end = mover_at("laser_surface", 147)
     assert math.hypot(end["x"] - block_right, end["y"] - block_bottom) == pytest.approx(5.9, abs=1e-9)
     for frame, kills in ((146, False), (147, True)):

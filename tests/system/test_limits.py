@@ -11,8 +11,7 @@ from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import Pack
 from nclone_env.level.formats.reader import MAX_LEVEL_SIZE, LevelFile
 from nclone_env.level.formats.text import MAX_SIZE, format_text, parse_text
-from nclone_env.level.level import RawLevel
-from nclone_env.level.records import MAX_RECORDS, loading_fault
+from nclone_env.level.level import MAX_RECORDS, RawLevel, loading_fault
 
 from ..level.level_bases import make_level, make_pack
 

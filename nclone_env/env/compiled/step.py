@@ -9,12 +9,12 @@ import numpy as np
 
 from nclone_env.env.compiled.observe import observe
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
-from nclone_env.env.compiled.starts import draw_start, place_start
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
 from nclone_env.jit import called_kernel, kernel, next_number
 from nclone_env.obs import open_exit_count, path_remaining
-from nclone_env.sim import copy_world, random_bits, start, tick
+from nclone_env.sim import copy_mover, copy_ninja, copy_world, random_bits, start, tick
 
+_STREAM = np.uint64(0x6A09E667F3BCC908)  # any constant: start states are drawn independently of levels
 _LONGEST_PATH = 3.0  # in initial path lengths; also used where no path exists, as for ninjas below the world
 
 
@@ -160,6 +160,46 @@ def draw(seed, number, thresholds):
         else:
             low = middle + 1
     return low
+
+
+@kernel
+def draw_start(arrays, seed, number, level):
+    """Return the place of a random start state of a level, -1 for the start of the level.
+
+    It depends only on seed, episode number and shares, as the level does.
+    """
+    low, high = arrays.first[level], arrays.first[level + 1] - 1
+    if high < low:
+        return -1
+    z = random_bits(np.uint64(seed) ^ _STREAM, number)
+    if z >= arrays.starts[high]["bound"]:
+        return -1
+    while low < high:
+        middle = (low + high) // 2
+        if z < arrays.starts[middle]["bound"]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def place_start(arrays, place, worlds, index):
+    """Put a world that is at the start of the level of a start state into that state.
+
+    Args:
+        place: index of the start state.
+        worlds: ``WorldArrays``, changed in place.
+    """
+    state = arrays.starts[place]
+    copy_ninja(arrays.ninjas[place], worlds.ninjas[index])
+    for slot in range(state["entity_count"]):
+        worlds.entity_states[index, slot] = arrays.entity_states[state["first_entity"] + slot]
+    for number in range(state["mover_count"]):
+        copy_mover(arrays.movers[state["first_mover"] + number], worlds.movers[index, number])
+    for row in range(state["trail_count"]):
+        for axis in range(2):
+            worlds.trail[index, row, axis] = arrays.trail[state["first_trail"] + row, axis]
 
 
 @kernel

@@ -1,4 +1,6 @@
-"""Attract replay files: a map block followed by a recording (physics 01, sections 14.3 and 14.4).
+"""Files with a level and a recording made on it, by the game and by the package nclone (numbers are little-endian).
+
+Attract files of the game are a map block, then a replay block (physics 01, sections 14.3 and 14.4):
 
 ====== ===== ==============================================================================================
 offset size  content
@@ -22,6 +24,20 @@ The replay block (offsets inside it):
 26     4     0xFFFFFFFF
 30     Q-30  one input byte a frame: bit 0 jump, 1 right, 2 left, 3 suicide
 ====== ===== ==============================================================================================
+
+Recordings of nclone are a map block, then input bytes:
+
+====== ===== ==============================================================================================
+0      4     format version, 1; older files lack it
+4      4     length M of the map block
+8      4     number of frames T
+12     1     1 if the run reached the exit, else 0; older files lack it
+13     M     map block (:mod:`nclone_env.level.formats.map_bytes`)
+13 + M T     one input byte a frame: bit 0 jump, 1 right, 2 left
+====== ===== ==============================================================================================
+
+Older ones have only the two lengths before the map block. They do not state how the run ended; nclone saved runs that
+reached the exit.
 """
 
 import struct
@@ -35,6 +51,7 @@ from nclone_env.level.formats.map_bytes import RECORD_SIZE, RECORDS_OFFSET, read
 from nclone_env.level.level import RawLevel
 
 _LENGTHS = struct.Struct("<2I")
+_PEER_HEAD = struct.Struct("<3I?")
 _REPLAY_HEAD = struct.Struct("<B6IB4x")  # kind, length, version, frames, id, mode, unknown, mask
 _BLOCK_LENGTH_OFFSET = 1
 _VERSION = 1
@@ -120,3 +137,51 @@ def read_inputs(data: bytes, start: int, source: str, most: int = _ALL_INPUTS) -
         frame = int(invalid[0])
         raise LevelFormatError(source, f"offset {start + frame}", f"an input byte of 0..{most}", str(inputs[frame]))
     return inputs
+
+
+@dataclass(frozen=True, eq=False)
+class PeerFile:
+    """A level and a recording made on it.
+
+    Attributes:
+        level: the level.
+        inputs: (frames,) uint8, read-only; one input byte 0..7 a frame.
+        won: whether the run reached the exit, None if the file does not state it.
+    """
+
+    level: RawLevel
+    inputs: np.ndarray
+    won: bool | None
+
+
+def is_peer(data: bytes) -> bool:
+    """Return whether the lengths at the beginning are those of a recording of this size, and of no attract file."""
+    return _sizes(data) is not None and not is_attract(data)
+
+
+def read_peer(data: bytes, source: str = "<bytes>") -> PeerFile:
+    """Read a recording.
+
+    Raises:
+        LevelFormatError: if lengths, inputs or map block break the format.
+    """
+    sizes = _sizes(data)
+    if sizes is None:
+        raise LevelFormatError(source, "offset 0", "lengths of a map block and of inputs that make the file", "others")
+    first, map_length, won = sizes
+    last = first + map_length
+    inputs = read_inputs(data, last, source, INPUT_JUMP | INPUT_RIGHT | INPUT_LEFT)
+    return PeerFile(read_map(data[first:last], source), inputs, won)
+
+
+def _sizes(data: bytes) -> tuple[int, int, bool | None] | None:
+    """Return the place and length of the map block, and whether the run reached the exit; None for other data."""
+    if len(data) < _PEER_HEAD.size + SMALLEST_MAP:
+        return None
+    version, map_length, frames, won = _PEER_HEAD.unpack_from(data)
+    if version == _VERSION and map_length >= SMALLEST_MAP and _PEER_HEAD.size + map_length + frames == len(data):
+        return _PEER_HEAD.size, map_length, won
+    map_length, frames = _LENGTHS.unpack_from(data)  # level files have lengths there too, the second one 0
+    if map_length >= SMALLEST_MAP and frames and _LENGTHS.size + map_length + frames == len(data):
+        return _LENGTHS.size, map_length, None
+    return None

@@ -43,8 +43,7 @@ from nclone_env.level.formats.header import (
     encoded_name,
     read_name,
 )
-from nclone_env.level.level import RawLevel
-from nclone_env.level.records import MAX_TYPE, RecordFault, loading_fault, writing_fault
+from nclone_env.level.level import MAX_TYPE, RawLevel, RecordFault, loading_fault, writing_fault
 
 TITLE_OFFSET, TITLE_SIZE = 38, 129
 AUTHOR_OFFSET, AUTHOR_SIZE = 167, 17

@@ -33,8 +33,7 @@ import numpy as np
 from nclone_env.errors import LevelFormatError
 from nclone_env.game import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, TILE_COLUMNS, TILE_ROWS, kind_name
 from nclone_env.level.formats.header import MAX_TITLE, check_header, encoded_name, read_name
-from nclone_env.level.level import RawLevel, Record
-from nclone_env.level.records import loading_fault
+from nclone_env.level.level import RawLevel, Record, loading_fault
 
 LAYOUTS = {kind.number: kind.pack for kind in KINDS if kind.pack is not None}
 """The bytes of a record by type, in the order of the format: x, y, orientation, mode, X and Y of the switch."""

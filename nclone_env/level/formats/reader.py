@@ -18,10 +18,9 @@ import numpy as np
 
 from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
-from nclone_env.level.formats.attract import is_attract, read_attract
+from nclone_env.level.formats.attract import is_attract, is_peer, read_attract, read_peer
 from nclone_env.level.formats.map_bytes import read_map
 from nclone_env.level.formats.pack_text import OLDER, UTF_16_START, Pack, is_older, is_pack
-from nclone_env.level.formats.peer import is_peer, read_peer
 from nclone_env.level.formats.text import parse_text
 from nclone_env.level.level import RawLevel
 

@@ -1,10 +1,12 @@
+"""Attract files and recordings of nclone: reading, and the rejection of damaged ones."""
+
 import struct
 
 import numpy as np
 import pytest
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.formats.attract import is_attract, read_attract
+from nclone_env.level.formats.attract import is_attract, is_peer, read_attract, read_peer
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.reader import LevelFile
 
@@ -13,6 +15,10 @@ from ..level_bases import make_attract, make_level, same
 INPUTS = bytes([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
 DATA = make_attract(make_level(author="Builders", level_id=12), INPUTS, surplus=b"\x01" * 10, kind=1)
 START = len(DATA) - len(INPUTS) - 30
+
+LEVEL = make_level()
+MAP = write_map(LEVEL)
+PEER_INPUTS = bytes([0, 1, 7, 2])
 
 
 def edited(offset: int, value: int) -> bytes:
@@ -83,3 +89,39 @@ def test_attract_header_without_replay_block_is_a_map():
 def test_file_cut_in_the_recording_is_an_error_not_a_map():
     with pytest.raises(LevelFormatError, match="replay block"):
         LevelFile(DATA[:-1]).level()
+
+
+def peer_file(inputs: bytes = PEER_INPUTS, won: int = 1, version: int = 1) -> bytes:
+    return struct.pack("<3IB", version, len(MAP), len(inputs), won) + MAP + inputs
+
+
+def older_peer_file() -> bytes:
+    return struct.pack("<2I", len(MAP), len(PEER_INPUTS)) + MAP + PEER_INPUTS
+
+
+@pytest.mark.parametrize(("data", "won"), [(peer_file(), True), (peer_file(won=0), False), (older_peer_file(), None)])
+def test_both_forms(data, won):
+    file = read_peer(data)
+    assert same(file.level, LEVEL)
+    assert file.inputs.tobytes() == PEER_INPUTS
+    assert file.won is won
+    assert same(LevelFile(data).level(), LEVEL)
+
+
+@pytest.mark.parametrize(
+    "data", [peer_file()[:-1], peer_file() + b"\0", peer_file(version=2), b"\0" + older_peer_file(), MAP, b""]
+)
+def test_other_data_are_none(data):
+    assert not is_peer(data)
+    with pytest.raises(LevelFormatError, match="mine: offset 0: expected lengths of a map block and of inputs"):
+        read_peer(data, "mine")
+
+
+def test_an_attract_file_is_none():
+    assert not is_peer(make_attract(LEVEL, PEER_INPUTS))
+
+
+def test_an_input_that_is_none():
+    where = 13 + len(MAP) + 1
+    with pytest.raises(LevelFormatError, match=f"offset {where}: expected an input byte of 0..7, got 8"):
+        read_peer(peer_file(bytes([0, 8])))

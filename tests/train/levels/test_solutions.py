@@ -9,7 +9,7 @@ import pytest
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import EnvironmentConfig, ObservationConfig
 from nclone_env.env.compiled.records import PLAYING, WON
-from nclone_env.env.levels import playable_levels
+from nclone_env.env.compiled.step_arrays import playable_levels
 from nclone_env.errors import ConfigError, InputsError, UnknownLevelError
 from nclone_env.game import CELEBRATING, INPUT_RIGHT
 from nclone_env.level.build import build_level, hall_tiles

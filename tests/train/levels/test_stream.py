@@ -17,7 +17,7 @@ from nclone_env.game import CELEBRATING, INPUT_RIGHT
 from nclone_env.generate.families import DEFAULT_FAMILIES, FAMILY_NAMES
 from nclone_env.generate.families.table import FAMILIES
 from nclone_env.generate.levels import generate_level
-from nclone_env.level import library
+from nclone_env.level import level_set
 from nclone_env.level.build import build_room
 from nclone_env.level.load import load_level
 from nclone_env.sim.trajectory import simulate
@@ -228,7 +228,7 @@ def test_the_first_episodes_on_new_levels_are_counted(tmp_path, rooms):
 def test_many_exchanges_hold_no_more_levels_than_one(tmp_path, rooms):
     held = []
     fields = {"total_timesteps": 32 * 16 * 40, "held_out": 0.5}
-    train(config(tmp_path, name="run", **fields), Hooks(on_update=lambda row: held.append(len(library._held))))
+    train(config(tmp_path, name="run", **fields), Hooks(on_update=lambda row: held.append(len(level_set._held))))
     assert max(held[4:]) == held[4]
 
 

@@ -5,8 +5,7 @@ import pytest
 
 from nclone_env.game import DEAD
 from nclone_env.level.build import build_level, build_room
-from nclone_env.sim.entities.chaser_drone import CHASING
-from nclone_env.sim.entities.drone import HEADING
+from nclone_env.sim.entities.drone import CHASING, HEADING
 from nclone_env.sim.trajectory import simulate
 
 from ..fixed import FixedNinja

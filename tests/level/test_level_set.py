@@ -17,8 +17,7 @@ from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.level import array_cache
 from nclone_env.level import level_set as level_set_module
 from nclone_env.level.compile import compile_level
-from nclone_env.level.level_set import ARRAYS_LAYOUT, pack
-from nclone_env.level.library import shared_level_set
+from nclone_env.level.level_set import ARRAYS_LAYOUT, pack, shared_level_set
 from nclone_env.level.load import load_level, load_levels
 
 from ..env import peek

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import nclone_env.env.batch as batch_module
-import nclone_env.env.levels as exchange_module
+import nclone_env.env.compiled.step_arrays as exchange_module
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError, SnapshotError, StepOrderError, UnknownLevelError, UnsupportedLevelError
 from nclone_env.level.build import build_room, everything
 
-from . import peek
+from .. import peek
 
 OLD, NEW = ("first-steps/06-hop", "hazards/02-minefield"), ("jumps", "hazards/02-minefield", "first-steps/01-walk")
 EVERYTHING = "game_state", "locals", "entity_states", "reachability", "action_outcomes", "action_mask", "player_frame"

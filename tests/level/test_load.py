@@ -11,8 +11,7 @@ from nclone_env.level.catalog import level_sets
 from nclone_env.level.formats import reader
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.text import format_text
-from nclone_env.level.load import load_level, load_levels
-from nclone_env.level.reference import LevelRef, listed_names, resolve
+from nclone_env.level.load import LevelRef, listed_names, load_level, load_levels, resolve
 
 from .level_bases import make_attract, make_level, make_pack
 

@@ -5,8 +5,8 @@ import pytest
 
 from nclone_env.level.build import build_room
 from nclone_env.level.load import load_level
-from nclone_env.plan.smoothing import smooth
 from nclone_env.plan.solver import solve
+from nclone_env.plan.task import smooth
 from nclone_env.sim.session import Session
 
 from .test_solve import wins
