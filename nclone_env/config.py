@@ -217,11 +217,6 @@ class EnvironmentConfig:
         """Return the preset for training: the state vector alone, short episodes."""
         return build(cls, {"observations": ("game_state",), "max_frames": 1200, **fields})
 
-    @classmethod
-    def for_human(cls, **fields: Any) -> EnvironmentConfig:
-        """Return the preset for watching: one frame per step, shown in a window."""
-        return build(cls, {"observations": ("game_state",), "frame_skip": 1, "render_mode": "human", **fields})
-
 
 def config_from(config: EnvironmentConfig | None, fields: Mapping[str, Any]) -> EnvironmentConfig:
     """Return a configuration with some fields replaced; the defaults with these fields if it is None.

@@ -1,22 +1,99 @@
-"""The common base of the single and the vector environment: a batch, a life cycle, the levels, and ``render()``."""
+"""The common base of the single and the vector environment: a batch, the levels, ``render()``, and a life cycle.
+
+The life cycle says which calls are allowed before the first reset, after an end, after ``close``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+import threading
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import Batch
-from nclone_env.env.lifecycle import Lifecycle
+from nclone_env.errors import ClosedError, ResetNeededError, StepOrderError
 from nclone_env.level import Graphs, Level, LevelSet, levels_as_text
-from nclone_env.machine import check_fits
 from nclone_env.sim import WorldArrays
 
 if TYPE_CHECKING:  # drawing libraries are imported on first use
     from nclone_env.render import Area, Window
+
+
+class Phase(Enum):
+    """Phases of an environment.
+
+    A vector environment is ``RUNNING`` from its first reset on; its episodes end one by one. ``BROKEN`` is what a call
+    leaves that did not come to its end: some environments may have been stepped, others not.
+    """
+
+    NEW = auto()
+    RUNNING = auto()
+    OVER = auto()
+    BROKEN = auto()
+    CLOSED = auto()
+
+
+NOT_CLOSED = (Phase.NEW, Phase.RUNNING, Phase.OVER, Phase.BROKEN)
+AFTER_RESET = (Phase.RUNNING, Phase.OVER)
+IN_EPISODE = (Phase.RUNNING,)
+
+# In every step: attributes of enumerations take a while.
+RUNNING, OVER, BROKEN = Phase.RUNNING, Phase.OVER, Phase.BROKEN
+
+_REASONS = {
+    Phase.NEW: "before the first reset",
+    Phase.OVER: "after the end of the episode",
+    Phase.BROKEN: "after a call that an error or Ctrl-C ended before it was done",
+}
+
+
+class Lifecycle:
+    """The phase of an environment, and the check that a call is allowed in it.
+
+    Calls that change the environment are made inside of ``with lifecycle``: it is ``RUNNING`` afterwards, ``BROKEN`` if
+    the call raised, and calls of other threads are rejected meanwhile.
+
+    Attributes:
+        phase: the phase.
+        changing: locked inside of such a call.
+    """
+
+    __slots__ = ("changing", "phase")
+
+    def __init__(self) -> None:
+        self.phase = Phase.NEW
+        self.changing = threading.Lock()
+
+    def check(self, call: str, allowed: tuple[Phase, ...]) -> None:
+        """Reject a call in other phases than the allowed ones, or while another thread is inside of one.
+
+        Raises:
+            ResetNeededError: before the first reset, after the end of the episode, after a call that was not completed.
+            StepOrderError: while another thread is inside of a call.
+            ClosedError: after ``close``.
+        """
+        if self.changing.locked():
+            raise StepOrderError(
+                f"{call}() was called while another thread is inside of a call of this environment, or was when this "
+                f"process was forked; use one environment in each thread and process"
+            )
+        if self.phase in allowed:
+            return
+        if self.phase is Phase.CLOSED:
+            raise ClosedError(f"{call}() was called after close(); make a new environment")
+        raise ResetNeededError(f"{call}() was called {_REASONS[self.phase]}; call reset() to begin an episode")
+
+    def __enter__(self) -> None:
+        if not self.changing.acquire(False):
+            raise StepOrderError("two threads call this environment at the same time; use one environment in each")
+        self.phase = BROKEN
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is None:
+            self.phase = RUNNING
+        self.changing.release()
 
 
 class BaseEnvironment:
@@ -25,8 +102,9 @@ class BaseEnvironment:
     config: EnvironmentConfig
     _batch: Batch
     _lifecycle: Lifecycle
-
     _spec: Any = None
+    _window: Window | None = None
+    _area: tuple[LevelSet, Area] | None = None  # that pictures of these levels show
 
     @property
     def spec(self) -> Any:
@@ -38,17 +116,6 @@ class BaseEnvironment:
         if spec is not None and "levels" in spec.kwargs:
             spec.kwargs = {**spec.kwargs, "levels": levels_as_text(spec.kwargs["levels"])}
         self._spec = spec
-
-    @cached_property
-    def _viewer(self) -> Viewer:
-        """What draws for ``render()``."""
-        return Viewer(self.config)
-
-    def _close_viewer(self) -> None:
-        """Close the window if there is one."""
-        viewer = self.__dict__.pop("_viewer", None)
-        if viewer is not None:
-            viewer.close()
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -78,53 +145,28 @@ class BaseEnvironment:
         """The graphs of the levels, in the same order; made on first use and shared by all environments."""
         return self._batch.graphs
 
-
-class Viewer:
-    """Draws the worlds of a batch at the scale of the configuration."""
-
-    __slots__ = ("_area", "_config", "_window")
-
-    def __init__(self, config: EnvironmentConfig):
-        self._config = config
-        self._window: Window | None = None
-        self._area: tuple[LevelSet, Area] | None = None
-
-    def picture(self, batch: Batch, index: int = 0) -> np.ndarray:
+    def _picture(self, index: int = 0) -> np.ndarray:
         """Return the picture of a world, (height, width, 3) uint8; both are even, as the usual video formats need."""
         from nclone_env.render import WORLD, union, used_area_of, world_picture
 
-        options, levels = self._config.render, batch.level_set
+        options, levels = self.config.render, self._batch.level_set
         if self._area is None or self._area[0] is not levels:
             self._area = levels, union(used_area_of(level.raw) for level in levels.levels) if options.crop else WORLD
         scale, area = options.picture_scale, self._area[1]
-        picture = world_picture(levels.arrays, batch.worlds, index, scale, area, theme=options.theme)
+        picture = world_picture(levels.arrays, self._batch.worlds, index, scale, area, theme=options.theme)
         return np.ascontiguousarray(picture[: picture.shape[0] // 2 * 2, : picture.shape[1] // 2 * 2])
 
-    def pictures(self, batch: Batch, indices: Sequence[int]) -> tuple[np.ndarray, ...]:
-        """Return the pictures of some worlds, in the order of the indices.
-
-        Raises:
-            MemoryLimitError: if they need more memory than is available.
-        """
-        made: list[np.ndarray] = []
-        for index in indices:
-            made.append(self.picture(batch, index))
-            if len(made) == 1:
-                check_fits("render: pictures of num_envs", len(indices), made[0].nbytes)
-        return tuple(made)
-
-    def show(self, batch: Batch) -> None:
+    def _show_first(self) -> None:
         """Show the first world in a window."""
-        picture = self.picture(batch)
+        picture = self._picture()
         if self._window is None:
             from nclone_env.render import Window
 
             size = (picture.shape[1], picture.shape[0])
-            self._window = Window(size, frames_per_second=self._config.frames_per_second)
+            self._window = Window(size, frames_per_second=self.config.frames_per_second)
         self._window.show(picture)
 
-    def close(self) -> None:
-        """Close the window if there is one."""
+    def _close_window(self) -> None:
         if self._window is not None:
             self._window.close()
             self._window = None

@@ -16,11 +16,11 @@ from nclone_env.env.arrays.final import FinalRows
 from nclone_env.env.arrays.frame_stack import FrameStack
 from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
 from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
-from nclone_env.env.compiled.records import RESULT, SAME_STEP, level_thresholds
+from nclone_env.env.compiled.records import RESULT, SAME_STEP
 from nclone_env.env.compiled.step_arrays import (
     StepArrays,
-    check_shares,
     exchange,
+    level_thresholds,
     make_starts,
     make_step_arrays,
     playable_levels,
@@ -124,8 +124,9 @@ class Batch:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
         arrays, view = self._arrays, self._unobserved
         observers = self._masks, self._outcomes, self._reach
-        self._reset_passes = _configured(ResetPass(arrays, NO_RESET, view), *observers)
-        self._step_passes = _configured(StepPass(arrays, view, self._no_final), self._rewards, *observers)
+        reset, step = ResetPass(arrays, NO_RESET, view), StepPass(arrays, view, self._no_final)
+        self._reset_passes: tuple[Pass, ...] = tuple(filter(None, (reset, *observers)))
+        self._step_passes: tuple[Pass, ...] = tuple(filter(None, (step, self._rewards, *observers)))
 
     @property
     def worlds(self) -> WorldArrays:
@@ -177,7 +178,7 @@ class Batch:
         if not isinstance(states, Iterable):
             raise ConfigError(f"states: expected snapshots, got {shortened(states)}")
         starts = make_starts(self.level_set, (self._start_of(*item) for item in enumerate(states)))
-        set_shares(starts, check_shares(share, starts))
+        set_shares(starts, share)
         self._replace_arrays(starts=starts)
 
     def set_start_shares(self, share: Any) -> None:
@@ -186,7 +187,7 @@ class Batch:
         Raises:
             ConfigError: if the shape is wrong, a number is no probability, or those of a level exceed 1.
         """
-        set_shares(self._arrays.starts, check_shares(share, self._arrays.starts))
+        set_shares(self._arrays.starts, share)
 
     def _replace_arrays(self, **arrays: Any) -> None:
         self._arrays = self._arrays._replace(**arrays)
@@ -378,8 +379,3 @@ class Batch:
 
 def _reject_ended(expected: str) -> None:
     raise SnapshotError("state", "episodes.over", expected, "one that is over; take the snapshot before its end")
-
-
-def _configured(*passes: Pass | None) -> tuple[Pass, ...]:
-    """Return the passes that the configuration needs."""
-    return tuple(one for one in passes if one is not None)

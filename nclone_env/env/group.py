@@ -1,7 +1,6 @@
 """A range of environments of a batch that is stepped together, in the foreground or in the background."""
 
 import threading
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -11,17 +10,20 @@ from nclone_env.env.compiled.passes import Call
 from nclone_env.env.compiled.records import SAME_STEP
 from nclone_env.env.threads import Job
 from nclone_env.errors import StepOrderError
-from nclone_env.memory import MemoryNode
 
 
 class Group:
-    """Environments ``first`` to ``last - 1`` with the memory for the outputs of their calls."""
+    """Environments ``first`` to ``last - 1``.
+
+    Attributes:
+        outputs: memory for the outputs of their calls.
+    """
 
     def __init__(self, batch: Batch, first: int, last: int, ring: int | None):
         self.first, self.last = first, last
         self._batch = batch
         only = batch.config.only_observation
-        self._memory = OutputMemory(batch.specs, last - first, batch.autoreset == SAME_STEP, ring, only)
+        self.outputs = OutputMemory(batch.specs, last - first, batch.autoreset == SAME_STEP, ring, only)
         self._job = Job()
         self._pending: Outputs | None = None
         self._calling = threading.Lock()
@@ -48,14 +50,6 @@ class Group:
     def pending(self) -> bool:
         """Whether a step has been sent and not yet received."""
         return self._pending is not None
-
-    def take(self, out: Mapping[str, np.ndarray] | None) -> Outputs:
-        """Return the outputs for the next call to fill.
-
-        Raises:
-            BufferError: if ``out`` does not fit.
-        """
-        return self._memory.take(out)
 
     def reset(self, mask: np.ndarray, outputs: Outputs) -> None:
         """Begin new episodes where ``mask``, one bool per environment of the batch, is set."""
@@ -96,7 +90,7 @@ class Group:
             self._pending = None
 
     def _step_call(self, outputs: Outputs) -> Call:
-        outputs.final = self._memory.take_final()
+        outputs.final = self.outputs.take_final()
         return self._batch.step_call(outputs.observations, outputs.final, self.first)
 
     def _complete(self, outputs: Outputs) -> None:
@@ -105,7 +99,3 @@ class Group:
             self._batch.finish_final(outputs.final, outputs.ended)
         self._batch.finish(outputs.observations)
         outputs.select_info()
-
-    def memory(self, name: str) -> MemoryNode:
-        """Return the bytes of the outputs."""
-        return self._memory.memory(name)

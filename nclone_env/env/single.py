@@ -15,11 +15,20 @@ from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env.arguments import check_options, check_seed, find_level
 from nclone_env.env.arrays.buffers import Buffers, alone, make_buffers
 from nclone_env.env.arrays.outputs import RecyclingPool, single_result
-from nclone_env.env.base import BaseEnvironment
+from nclone_env.env.base import (
+    AFTER_RESET,
+    BROKEN,
+    IN_EPISODE,
+    NOT_CLOSED,
+    OVER,
+    RUNNING,
+    BaseEnvironment,
+    Lifecycle,
+    Phase,
+)
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.passes import RewardFunction
 from nclone_env.env.compiled.records import DISABLED
-from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, IN_EPISODE, NOT_CLOSED, OVER, RUNNING, Lifecycle, Phase
 from nclone_env.env.spaces import action_space, check_actions, flat_masks, keys_to_action, observation_space
 from nclone_env.env.threads import CALLING_THREAD
 from nclone_env.errors import ConfigError
@@ -233,9 +242,9 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
             gymnasium.logger.warn("render() draws nothing without a render_mode; make the environment with one")
             return None
         if self.render_mode == "human":
-            self._viewer.show(self._batch)
+            self._show_first()
             return None
-        return self._viewer.picture(self._batch)
+        return self._picture()
 
     def get_keys_to_action(self) -> dict[tuple[int, ...], Any]:
         """Return the action for each combination of keys, for ``gymnasium.utils.play.play``."""
@@ -268,7 +277,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
 
     def close(self) -> None:
         """Close the window and end the environment; further calls do nothing."""
-        self._close_viewer()
+        self._close_window()
         self._batch.close()
         self._lifecycle.phase = Phase.CLOSED
 
@@ -281,7 +290,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
 
     def _show(self) -> None:
         if self.render_mode == "human":
-            self._viewer.show(self._batch)
+            self._show_first()
 
     def _row(self, buffers: Buffers) -> Any:
         return alone({name: array[0] for name, array in buffers.items()}, self.config.only_observation)

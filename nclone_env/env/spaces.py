@@ -18,17 +18,13 @@ _DISCRETE_RANGE = f"0..{NUM_ACTIONS - 1}"
 _PAIR_RANGE = f"[direction 0..{_PAIR[0] - 1}, jump 0..{_PAIR[1] - 1}]"
 
 
-def observation_space(specs: Sequence[ObservationSpec], only: str | None = None) -> gymnasium.Space:
-    """Return the single observation space: a Dict with one Box per array, or the Box of the array named ``only``."""
-    return _space({spec.name: _box(spec, spec.shape) for spec in specs}, only)
+def observation_space(specs: Sequence[ObservationSpec], only: str | None = None, *batch: int) -> gymnasium.Space:
+    """Return the observation space: a Dict with one Box per array, or the Box of the array named ``only``.
 
-
-def batched_space(specs: Sequence[ObservationSpec], num_envs: int, only: str | None = None) -> gymnasium.Space:
-    """Return the observation space of ``num_envs`` environments, equal to Gymnasium's ``batch_space``."""
-    return _space({spec.name: _box(spec, (num_envs, *spec.shape)) for spec in specs}, only)
-
-
-def _space(boxes: dict[str, gymnasium.Space], only: str | None) -> gymnasium.Space:
+    Args:
+        batch: number of environments, for a space equal to Gymnasium's ``batch_space``; nothing: the single space.
+    """
+    boxes: dict[str, gymnasium.Space] = {spec.name: _box(spec, (*batch, *spec.shape)) for spec in specs}
     return gymnasium.spaces.Dict(boxes) if only is None else boxes[only]
 
 

@@ -9,8 +9,9 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arguments import check_assignment, check_indices, check_weights
 from nclone_env.env.arrays.buffers import alone, make_buffers
 from nclone_env.env.arrays.outputs import COLUMNS, single_result
-from nclone_env.env.lifecycle import AFTER_RESET, NOT_CLOSED
+from nclone_env.env.base import AFTER_RESET, NOT_CLOSED
 from nclone_env.env.vector_steps import VectorSteps
+from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
 
 
@@ -73,7 +74,7 @@ class NPlusPlusVectorEnv(VectorSteps):
         if self.render_mode is None:
             return None
         if self.render_mode == "human":
-            self._viewer.show(self._batch)
+            self._show_first()
             return None
         return self.pictures(range(self.num_envs))
 
@@ -93,13 +94,18 @@ class NPlusPlusVectorEnv(VectorSteps):
         self._check("pictures", AFTER_RESET)
         for index in indices:
             self._check_index("indices", index)
-        return self._viewer.pictures(self._batch, indices)
+        made: list[np.ndarray] = []
+        for index in indices:
+            made.append(self._picture(index))
+            if len(made) == 1:
+                check_fits("render: pictures of num_envs", len(indices), made[0].nbytes)
+        return tuple(made)
 
     def memory(self) -> MemoryNode:
         """Return the tree of all bytes that this environment owns."""
         groups = {f"outputs of group {number}": group for number, group in enumerate(self._groups)}
         named = {"outputs": self._all} if len(groups) == 1 else {"outputs": self._all, **groups}
-        outputs = [group.memory(name) for name, group in named.items()]
+        outputs = [group.outputs.memory(name) for name, group in named.items()]
         children = (self._batch.memory(), *(node for node in outputs if node.total_bytes))
         return MemoryNode("vector environment", children=children)
 
@@ -167,7 +173,7 @@ class NPlusPlusVectorEnv(VectorSteps):
         """
         self._check("gather", AFTER_RESET)
         chosen = check_indices(indices, self.num_envs)
-        outputs = self._all.take(out)
+        outputs = self._all.outputs.take(out)
         with self._lifecycle:
             self._batch.gather(chosen)
             self._all.reset(~self._all_mask, outputs)

@@ -19,13 +19,12 @@ from nclone_env.env.arguments import (
     per_environment,
 )
 from nclone_env.env.arrays.outputs import Outputs, gathered_info
-from nclone_env.env.base import BaseEnvironment
+from nclone_env.env.base import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, BaseEnvironment, Lifecycle, Phase
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled import records
 from nclone_env.env.compiled.passes import RewardFunction
 from nclone_env.env.group import Group
-from nclone_env.env.lifecycle import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, Lifecycle, Phase
-from nclone_env.env.spaces import action_space, batched_space, check_actions, observation_space
+from nclone_env.env.spaces import action_space, check_actions, observation_space
 from nclone_env.errors import ConfigError, StepOrderError, check_integer, check_value, shortened
 
 _MAX_ENVS, _MAX_THREADS, _MAX_RING = 1 << 24, 1024, 1024
@@ -92,7 +91,7 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         self._only = only = self.config.only_observation
         self.single_observation_space = observation_space(self._batch.specs, only)
         self.single_action_space = action_space(self.config.action_space)
-        self.observation_space = batched_space(self._batch.specs, num_envs, only)
+        self.observation_space = observation_space(self._batch.specs, only, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.closed = False
 
@@ -137,7 +136,7 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         mask = self._all_mask if whole else check_mask(chosen.get("reset_mask"), self.num_envs)
         levels = self._requested_levels(chosen.get("level"))
         seeds, seeded = self._seeds(seed)
-        outputs = self._all.take(out)
+        outputs = self._all.outputs.take(out)
         if "level" in chosen:
             self._batch.workers.begin_slowly()
         with self._lifecycle:
@@ -172,7 +171,7 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         stepped and others not: the next call must be ``reset`` or ``close``.
         """
         self._check("step", AFTER_RESET)
-        outputs = self._all.take(out)
+        outputs = self._all.outputs.take(out)
         check_actions(actions, self.config.action_space, self._all.actions)
         lifecycle = self._lifecycle
         with lifecycle.changing:  # what ``with lifecycle`` does, in half a microsecond less
@@ -197,7 +196,7 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
         with chosen:
             if chosen.pending:
                 raise StepOrderError(f"send() was called twice for group {group}; call recv({group}) in between")
-            outputs = chosen.take(out)
+            outputs = chosen.outputs.take(out)
             check_actions(actions, self.config.action_space, chosen.actions, chosen.first)
             chosen.send(outputs)
 
@@ -222,7 +221,7 @@ class VectorSteps(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, n
     def close_extras(self, **kwargs: Any) -> None:
         """Give up sent steps, end the threads and close the window; called once by ``close``."""
         self._give_up()
-        self._close_viewer()
+        self._close_window()
         self._batch.close()
         self._lifecycle.phase = Phase.CLOSED
 

@@ -8,15 +8,15 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.level.build import build_level as build_level
     from nclone_env.level.build import build_room as build_room
     from nclone_env.level.build import hall_tiles as hall_tiles
+    from nclone_env.level.build import mirrored as mirrored
     from nclone_env.level.level_set import pack as pack
-    from nclone_env.level.mirror import mirrored as mirrored
     from nclone_env.level.solutions import format_inputs as format_inputs
     from nclone_env.level.solutions import known_solutions as known_solutions
     from nclone_env.level.solutions import parse_inputs as parse_inputs
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.level.array_cache import Arrays, Layout, cached_arrays, clear_cache
-    from nclone_env.level.build import everything
+    from nclone_env.level.build import everything, mirrored_inputs, mirrored_tiles
     from nclone_env.level.catalog import level_sets
     from nclone_env.level.compile import DOOR_CLOSED_AT_0, EDGE_DOOR, EDGE_VALUE, HORIZONTAL, VERTICAL, compile_level
     from nclone_env.level.formats.attract import AttractFile, PeerFile, is_attract, is_peer, read_attract, read_peer
@@ -25,7 +25,16 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.level.formats.pack_text import write_pack
     from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, appearance, read_bytes, write_index
     from nclone_env.level.formats.text import format_text
-    from nclone_env.level.level import MAX_RECORDS, UNPUBLISHED, Level, RawLevel, count_exits, played_records
+    from nclone_env.level.level import (
+        MAX_RECORDS,
+        UNPUBLISHED,
+        Finding,
+        Level,
+        RawLevel,
+        count_exits,
+        played_records,
+        validate,
+    )
     from nclone_env.level.level_set import LevelArrays, LevelSet, Paths, content_digest, level_library, shared_level_set
     from nclone_env.level.load import (
         LevelRef,
@@ -38,7 +47,6 @@ if TYPE_CHECKING:  # for other rooms
         readable,
         resolve,
     )
-    from nclone_env.level.mirror import mirrored_inputs, mirrored_tiles
     from nclone_env.level.routes.distance import (
         AREA,
         FIELD_SHAPE,
@@ -60,6 +68,5 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.level.routes.lattice import FAR, length_at
     from nclone_env.level.solutions import known_solutions_of
     from nclone_env.level.tiles import CONVEX, SOLID_SAMPLES, STRAIGHT
-    from nclone_env.level.validation import Finding, validate
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -178,7 +178,10 @@ def _verified(memory: mmap.mmap | bytes, key: bytes, layout: Layout) -> dict[str
         if zlib.crc32(rest) != checksum:
             return None
     shapes = _shapes(memory[_HEADER.size : _HEADER.size + size], layout)
-    return shapes if shapes is not None and _length(size, shapes, layout) == length else None
+    if shapes is None:
+        return None
+    *_, (_, _, end) = _places(size, shapes, layout)
+    return shapes if end == length else None
 
 
 def _shapes(description: bytes, layout: Layout) -> dict[str, list[int]] | None:
@@ -195,25 +198,19 @@ def _shapes(description: bytes, layout: Layout) -> dict[str, list[int]] | None:
     return shapes if is_valid else None
 
 
-def _length(description: int, shapes: Mapping[str, list[int]], layout: Layout) -> int:
-    """Return the length of a file, given the size of its description."""
-    place = _HEADER.size + description
+def _places(description: int, shapes: Mapping[str, list[int]], layout: Layout) -> Iterator[tuple[str, int, int]]:
+    """Yield name, start and end of each array of a file, given the size of its description."""
+    end = _HEADER.size + description
     for name, dtype in layout.items():
-        place = _aligned(place) + math.prod(shapes[name]) * dtype.itemsize
-    return place
+        start = _aligned(end)
+        end = start + math.prod(shapes[name]) * dtype.itemsize
+        yield name, start, end
 
 
 def _views(memory: mmap.mmap | bytes, shapes: Mapping[str, list[int]], layout: Layout) -> Arrays:
     """Return the arrays of a verified file; they keep it mapped."""
-    everything = np.frombuffer(memory, np.uint8)
-    place = _HEADER.size + _HEADER.unpack_from(memory)[4]
-    arrays: Arrays = {}
-    for name, dtype in layout.items():
-        place = _aligned(place)
-        end = place + int(np.prod(shapes[name])) * dtype.itemsize
-        arrays[name] = everything[place:end].view(dtype).reshape(shapes[name])
-        place = end
-    return arrays
+    everything, places = np.frombuffer(memory, np.uint8), _places(_HEADER.unpack_from(memory)[4], shapes, layout)
+    return {name: everything[start:end].view(layout[name]).reshape(shapes[name]) for name, start, end in places}
 
 
 def _publish(path: Path, key: bytes, arrays: Arrays, limit: int) -> bool:

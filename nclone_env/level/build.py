@@ -1,4 +1,4 @@
-"""Levels from words, for tests, measurements and generators, and levels that show every kind of entity.
+"""Levels from words, for tests, measurements and generators; mirror images of levels, for twice as many to learn from.
 
 ::
 
@@ -6,14 +6,15 @@
     build_room("exit 60 58", "exit_switch 50 58", cells={(14, 14): "#"})
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.game import KINDS, TILE_COLUMNS, TILE_ROWS
+from nclone_env.game import COLUMNS, INPUT_LEFT, INPUT_RIGHT, KINDS, LASER_TURRET, TILE_COLUMNS, TILE_ROWS
 from nclone_env.level.formats.header import check_header
-from nclone_env.level.formats.text import TILE_NUMBERS, parse_entities, parse_tiles
+from nclone_env.level.formats.text import TILE_NUMBERS, TILES, parse_entities, parse_tiles
 from nclone_env.level.level import Level, RawLevel
 
 Cell = tuple[int, int]
@@ -61,6 +62,11 @@ laser_turret 90 26 2
 laser_turret 104 67 6 1
 shove_thwump 48 66
 """
+
+_UNITS = 4 * COLUMNS  # width of the world in units of records
+_DIRECTED = tuple(kind.number for kind in KINDS if "o" in (kind.pack or "") and not kind.is_door)
+"""Kinds that face a direction; doors are either vertical or horizontal."""
+_DRONES = tuple(kind.number for kind in KINDS if "drone" in kind.name)
 
 
 def build_level(
@@ -163,3 +169,50 @@ def mine_field(count: int = 700) -> Level:
     xs, ys = draw.integers(8, 168, count), draw.integers(8, 92, count)
     mines = [f"mine {x} {y}" for x, y in zip(xs, ys)]
     return build_level(*mines, "exit 20 90", "exit_switch 150 90", spawn=(84, 50), title="mine field")
+
+
+def _mirror_image(name: str) -> str:
+    """Return the name of a tile with left and right exchanged."""
+    return name.replace("left", "*").replace("right", "left").replace("*", "right")
+
+
+_TILE_NAMES = [name for _, name in TILES]
+_MIRRORED_TILES = np.arange(256, dtype=np.uint8)  # numbers that are no tiles stay
+_MIRRORED_TILES[: len(TILES)] = [_TILE_NAMES.index(_mirror_image(name)) for name in _TILE_NAMES]
+
+
+def mirrored(level: Level) -> Level:
+    """Return the mirror image of a level; ``mirrored(mirrored(level))`` has the contents of the level.
+
+    Play is mirrored too, except for ties that depend on the order of cells and for rounding, which add up over
+    some seconds.
+    """
+    raw = level.raw
+    image = dataclasses.replace(raw, tiles=mirrored_tiles(raw.tiles), records=_mirrored_records(raw.records))
+    return Level(image, f"{level.name} mirrored")
+
+
+def mirrored_inputs(inputs: np.ndarray) -> np.ndarray:
+    """Return inputs, (T,) uint8, with left and right exchanged; where both are pressed, left counts, as in play."""
+    left = (inputs & INPUT_LEFT) != 0
+    right = ~left & ((inputs & INPUT_RIGHT) != 0)
+    others = inputs & ~np.uint8(INPUT_LEFT | INPUT_RIGHT)
+    return others | np.where(left, INPUT_RIGHT, np.where(right, INPUT_LEFT, 0)).astype(np.uint8)
+
+
+def mirrored_tiles(tiles: np.ndarray) -> np.ndarray:
+    """Return the mirror image of (rows, columns) uint8 tiles, left and right exchanged."""
+    return _MIRRORED_TILES[tiles[:, ::-1]]
+
+
+def _mirrored_records(records: np.ndarray) -> np.ndarray:
+    mirror = records.copy()
+    kinds, orientations = records[:, 0], records[:, 3]
+    mirror[:, 1] = _UNITS - records[:, 1]
+    directed = np.isin(kinds, _DIRECTED)
+    mirror[directed, 3] = (4 - orientations[directed]) % 8
+    drones = np.isin(kinds, _DRONES)
+    mirror[drones, 3] = (4 - orientations[drones] // 2 * 2) % 8  # drones round odd orientations down
+    turning = drones | (kinds == LASER_TURRET)
+    mirror[turning, 4] = records[turning, 4] ^ 1  # clockwise or not
+    return mirror

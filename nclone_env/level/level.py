@@ -4,27 +4,32 @@ A record is five bytes: type, x, y, orientation, mode (physics 01, section 14.2)
 (physics 02, sections 2.5 and 2.6): with E exits in the level, the switch of the exit in record i is record
 i + E; the switch of a locked or trap door is the record after it. Records are counted from 0.
 
-The rules come in two strengths. :func:`loading_fault` refuses only what has no meaning, so that files of any
+The rules come in three strengths. :func:`loading_fault` refuses only what has no meaning, so that files of any
 origin load. :func:`writing_fault` also asks for what the game's own files always have, because only such
-levels survive a round trip through every format.
+levels survive a round trip through every format. :func:`validate` tells what is unusual, or unfit for training.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from nclone_env.game import (
+    CELL_SIZE,
+    COLUMNS,
     DOOR_SWITCHES,
     EXIT,
     KINDS,
     MAP_UNIT,
+    MAX_TILE,
     NINJA,
+    ROWS,
     SWITCH_OF,
     TILE_COLUMNS,
     TILE_ROWS,
@@ -38,6 +43,9 @@ MAX_TYPE = 39  # the counts block has room for types 0..39
 MAX_RECORDS = UNLIMITED
 _ORIENTATIONS = np.array([kind.orientations for kind in KINDS])
 _MODES = np.array([kind.modes for kind in KINDS])
+
+FULL_BLOCK = 1
+UNITS_PER_CELL = int(CELL_SIZE / MAP_UNIT)
 
 
 class Record(NamedTuple):
@@ -215,3 +223,88 @@ def _partner_type_fault(index: int, types: Sequence[int], exits: int) -> RecordF
 def has_behaviour(entity_type: int) -> bool:
     """Return whether records of a type do anything in the game (physics 03, section 13); the others are ignored."""
     return entity_type < len(KINDS) and entity_type != UNKNOWN_27
+
+
+class Finding(NamedTuple):
+    """One unusual property of a level."""
+
+    severity: Literal["error", "warning"]
+    """``error``: cannot be played as an environment; ``warning``: can be played, perhaps not as intended."""
+    text: str
+
+
+def validate(raw: RawLevel) -> list[Finding]:
+    """Return the unusual properties of a level, errors first."""
+    checks = (
+        _exits(raw),
+        _start(raw),
+        _ignored(raw),
+        _outside(raw),
+        _turned(raw),
+        (Finding("warning", note) for note in raw.notes),
+        _unwritable(raw),
+    )
+    findings = [finding for check in checks for finding in check]
+    return sorted(findings, key=lambda finding: finding.severity != "error")
+
+
+def _types(raw: RawLevel) -> Counter[int]:
+    return Counter(raw.records[:, 0].tolist())
+
+
+def _exits(raw: RawLevel) -> Iterator[Finding]:
+    count = _types(raw)[EXIT]
+    if count == 0:
+        yield Finding("error", "no exit: the level cannot be finished")
+    elif count > 1:
+        yield Finding("warning", f"{count} exits: the objective is the nearest switch, then the nearest open exit")
+
+
+def _start(raw: RawLevel) -> Iterator[Finding]:
+    _, x, y, _, _ = raw.records[0].tolist()
+    column, row = x // UNITS_PER_CELL - 1, y // UNITS_PER_CELL - 1
+    inside = 0 <= column < TILE_COLUMNS and 0 <= row < TILE_ROWS
+    if not inside:
+        yield Finding("warning", f"the ninja starts at ({x}, {y}), outside the playable cells")
+    elif raw.tiles[row, column] == FULL_BLOCK:
+        place = f"column {column + 1}, row {row + 1}"
+        yield Finding("warning", f"the ninja starts at ({x}, {y}), inside the full block in {place}")
+    ninjas = _types(raw)[NINJA]
+    if ninjas > 1:
+        yield Finding("warning", f"{ninjas} ninja records: only the first is used")
+
+
+def _ignored(raw: RawLevel) -> Iterator[Finding]:
+    tiles = raw.tiles[raw.tiles > MAX_TILE]
+    if len(tiles):
+        yield Finding("warning", f"unknown tile numbers are empty cells: {_counted(tiles, str)}")
+    types = raw.records[:, 0]
+    ignored = types[[not has_behaviour(kind) for kind in types.tolist()]]
+    if len(ignored):
+        yield Finding("warning", f"entities without behaviour are ignored: {_counted(ignored)}")
+
+
+def _outside(raw: RawLevel) -> Iterator[Finding]:
+    limits = np.array([COLUMNS, ROWS]) * UNITS_PER_CELL
+    outside = raw.records[(raw.records[:, 1:3] >= limits).any(axis=1)]
+    if len(outside):
+        yield Finding("warning", f"entities outside the world: {_counted(outside[:, 0])}")
+
+
+def _turned(raw: RawLevel) -> Iterator[Finding]:
+    other = raw.records[(raw.records != played_records(raw.records)).any(axis=1)]
+    if len(other):
+        listed = _counted(other[:, 0])
+        yield Finding("warning", f"orientations and modes that do not exist are taken modulo their number: {listed}")
+
+
+def _unwritable(raw: RawLevel) -> Iterator[Finding]:
+    fault = writing_fault(raw.records)
+    if fault:
+        text = f"record {fault.record}: expected {fault.expected}, got {fault.got}"
+        yield Finding("warning", f"{text}; the level cannot be converted")
+
+
+def _counted(numbers: np.ndarray, name: Callable[[int], str] = kind_name) -> str:
+    """Return how often each number is among some, as text: ``mine (2), gold (1)``."""
+    return ", ".join(f"{name(number)} ({count})" for number, count in sorted(Counter(numbers.tolist()).items()))

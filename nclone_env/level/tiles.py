@@ -7,8 +7,6 @@ A tile owns up to twelve half-edges of 12 pixels, in the column order
 
 import numpy as np
 
-from nclone_env.game import MAX_TILE
-
 # Free side of each half-edge: "-" up or left, "+" down or right, "." no edge (section 2.4).
 _EDGE_SIGNS = (
     "............ --..++--..++",  # 0 to 1: empty, full block
@@ -70,8 +68,8 @@ GRID_EDGES = _digits(_GRID_EDGES, {"0": 0, "1": 1, "2": 2})
 
 def _curves() -> tuple[np.ndarray, np.ndarray]:
     """Return (38,) kind, -1 if the tile has none, and (38, 4) coordinates of the tile's diagonal or arc."""
-    kind = np.full(MAX_TILE + 1, -1, dtype=np.int16)
-    shape = np.zeros((MAX_TILE + 1, 4), dtype=np.int16)
+    kind = np.full(len(EDGE_SIGNS), -1, dtype=np.int16)
+    shape = np.zeros((len(EDGE_SIGNS), 4), dtype=np.int16)
     for code, table in ((STRAIGHT, DIAGONALS), (CONVEX, CONVEX_ARCS), (CONCAVE, CONCAVE_ARCS)):
         for tile, numbers in table.items():
             kind[tile], shape[tile] = code, numbers
@@ -84,7 +82,7 @@ CURVE_KIND, CURVE_SHAPE = _curves()
 def _solid_samples() -> np.ndarray:
     """Return (38, 12, 12) bool: whether the middle of each 2 x 2 pixel square of the tile is solid; [tile, y, x]."""
     v, u = np.meshgrid(np.arange(1, 24, 2), np.arange(1, 24, 2), indexing="ij")
-    solid = np.zeros((MAX_TILE + 1, 12, 12), dtype=bool)
+    solid = np.zeros((len(EDGE_SIGNS), 12, 12), dtype=bool)
     solid[1] = True
     solid[2], solid[3], solid[4], solid[5] = v < 12, u > 12, v > 12, u < 12
     for tile, (x1, y1, x2, y2) in DIAGONALS.items():

@@ -69,7 +69,7 @@ def collect(
     """
     check_settings(settings)
     if memray:
-        memray_module()
+        optional_module("memray", "profile")
     passes = f"of {4 + memray}"
     notify(f"pass 1 {passes}: stages, resident memory, time of each step")
     found = plain_pass(target, settings)
@@ -204,15 +204,6 @@ def profiled_pass(target: Target, measured: Measurements) -> Measurements:
     return replace(measured, functions=functions, profile=marshal.dumps(rows), profiled_seconds=seconds)
 
 
-def memray_module() -> Any:
-    """Import memray.
-
-    Raises:
-        MissingExtraError: if it is not installed.
-    """
-    return optional_module("memray", "profile")
-
-
 def record_allocations(target: Target, num_envs: int, steps: int) -> Allocations:
     """Record what making environments and stepping them allocates in this process, freed again or not.
 
@@ -224,7 +215,7 @@ def record_allocations(target: Target, num_envs: int, steps: int) -> Allocations
     Raises:
         MissingExtraError: if memray is not installed.
     """
-    memray, steps = memray_module(), min(steps, _RECORDED_STEPS)
+    memray, steps = optional_module("memray", "profile"), min(steps, _RECORDED_STEPS)
     with temporary_beside(Path(gettempdir(), "memray"), folder=True) as folder:
         made, stepped = folder / "made.bin", folder / "stepped.bin"
         aggregated = memray.FileFormat.AGGREGATED_ALLOCATIONS

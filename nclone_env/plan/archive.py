@@ -10,6 +10,7 @@ some cells make room (``plan.kernels``). When all nodes are taken, the ones that
 In the kernels of all searches ``guide`` is a ``Guide``, ``parts`` are ``KeyParts`` and ``rules`` ``Rules``.
 """
 
+from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,6 @@ from nclone_env.plan.kernels import (
     is_over,
     least_path,
     make_table,
-    most_that_fit,
     path_remaining,
     place_of,
     places_for,
@@ -133,8 +133,8 @@ def archive_bytes(levels: LevelSet, cells: int) -> int:
 
 
 def cells_that_fit(levels: LevelSet, memory: int) -> int:
-    """Return the largest number of cells of which an archive fits in so many bytes."""
-    return most_that_fit(lambda cells: archive_bytes(levels, cells), memory)
+    """Return the largest number of cells of which an archive fits in so many bytes, 0 if none fits."""
+    return max(bisect_right(range(memory), memory, key=lambda cells: archive_bytes(levels, cells)) - 1, 0)
 
 
 @kernel

@@ -9,7 +9,6 @@ and the others make room; fewest stay of places before the newest landmark. A pl
 number of landmarks taken; places are named by hashes, and two that share one count as one.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -55,15 +54,6 @@ def places_for(count: int) -> int:
     while places * _LOAD < count:
         places *= 2
     return places
-
-
-def most_that_fit(size: Callable[[int], int], memory: int) -> int:
-    """Return the largest number n for which ``size(n)``, which grows with n, is at most so many bytes; 0 if none is."""
-    least, most = 0, max(memory, 1)
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (middle, most) if size(middle) <= memory else (least, middle)
-    return least
 
 
 def make_table(count: int) -> KeyTable:

@@ -19,7 +19,6 @@ import numpy as np
 from nclone_env._files import UNREADABLE, fill_file, open_regular
 from nclone_env.errors import FormatError, shortened
 from nclone_env.jit import module_digest
-from nclone_env.level import Level
 
 SEARCH_SUFFIX = ".search.npz"
 _FORMAT = 1
@@ -50,10 +49,11 @@ class SavedSearch:
     """File for messages."""
 
 
-def save_search(path: Path, level: Level, arguments: Mapping[str, Any], search: SavedSearch) -> None:
+def save_search(path: Path, level: str, arguments: Mapping[str, Any], search: SavedSearch) -> None:
     """Write a search to a file, which is complete or absent.
 
     Args:
+        level: digest of the level.
         arguments: those of ``solve`` that must be the same when the search goes on.
 
     Raises:
@@ -75,7 +75,7 @@ def save_search(path: Path, level: Level, arguments: Mapping[str, Any], search: 
     fill_file(path, fill)
 
 
-def load_search(path: Path, level: Level, arguments: Mapping[str, Any]) -> SavedSearch:
+def load_search(path: Path, level: str, arguments: Mapping[str, Any]) -> SavedSearch:
     """Read a search from a file.
 
     Raises:
@@ -149,7 +149,7 @@ _VALUES: Mapping[str, Callable[[Any], bool]] = {
 """Whether a value of the text is possible, by name."""
 
 
-def _conditions(level: Level, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _conditions(level: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return what must be the same when a search goes on; ``code`` changes with the sources of the search."""
     code = module_digest("nclone_env.plan.solver")
-    return {"format": _FORMAT, "code": code, "level": level.raw.digest, **arguments}
+    return {"format": _FORMAT, "code": code, "level": level, **arguments}

@@ -83,9 +83,9 @@ class Search(ABC):
     def learn(self, best: Replayed) -> None:
         """Take note of the best solution of all searches."""
 
-    @abstractmethod
     def _own_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays that its state consists of besides an archive."""
+        return {}
 
     def _arrays(self) -> dict[str, np.ndarray]:
         arrays = self._own_arrays() | {"known": self._known}
@@ -149,9 +149,6 @@ class ArchiveSearch(Search):
     def learn(self, best: Replayed) -> None:
         """Take note of the best solution; see :class:`Search`."""
         self._known[0] = self._archive.search[0]["limit"] = best.cost
-
-    def _own_arrays(self) -> dict[str, np.ndarray]:
-        return {}
 
 
 class TubeSearch(Search):

@@ -159,11 +159,11 @@ def solve(
     budget = _Budget(seconds, frames, stop, clock)
     loaded = load_level(level)
     arguments = {"objective": objective, "seed": seed, "max_frames": max_frames, "hold": hold, "memory": memory}
-    saved = load_search(resume, loaded, arguments) if resume and resume.exists() else None
+    saved = load_search(resume, loaded.raw.digest, arguments) if resume and resume.exists() else None
     search = _Solver(make_task(loaded, price, max_frames, hold, start), seed, memory, threads, budget, saved)
     _report(search, budget, on_solution, is_kept=resume is not None)
     if resume is not None:
-        save_search(resume, loaded, arguments, search.saved())
+        save_search(resume, loaded.raw.digest, arguments, search.saved())
     return search.result()
 
 

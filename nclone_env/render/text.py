@@ -87,14 +87,9 @@ def bar_height(width: int) -> int:
     return BAR_HEIGHT if width >= _WIDE else _LOW if width >= _NARROW else _TWO_LINES
 
 
-def empty_bar(width: int, height: int = BAR_HEIGHT) -> np.ndarray:
-    """Return a bar without text, (height, width, 3) uint8."""
-    return np.full((height, width, 3), GROUND, np.uint8)
-
-
 def title_bar(title: str, author: str, width: int) -> np.ndarray:
     """Return a bar with the title of a level and its author, (28, width, 3) uint8."""
-    bar = empty_bar(width)
+    bar = np.full((BAR_HEIGHT, width, 3), GROUND, np.uint8)
     texts = [(title, BRIGHT), *([(f"by {author}", DIM)] if author else [])]
     _write_texts(bar, texts, _MARGIN, width - _MARGIN, BAR_HEIGHT / 2, _LETTER)
     return bar
@@ -112,7 +107,7 @@ def write_bar(width: int, name: str, texts: Sequence[tuple[str, Colour]], code: 
     Returns:
         (``bar_height(width)``, width, 3) uint8, RGB.
     """
-    bar = empty_bar(width, bar_height(width))
+    bar = np.full((bar_height(width), width, 3), GROUND, np.uint8)
     one_line = len(bar) < _TWO_LINES
     cap, letter = (_CAP, _LETTER) if len(bar) == BAR_HEIGHT else (_SMALL_CAP, _SMALL_LETTER)
     middle = len(bar) / 2 if one_line else _TWO_LINES * 0.75

@@ -8,7 +8,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.dispatch import beam_of, describe, radius_of
     from nclone_env.sim.entities.fixed import is_closed
     from nclone_env.sim.entities.laser.turret import beam_orientation
-    from nclone_env.sim.entities.rocket_turret import is_flying
+    from nclone_env.sim.entities.turrets import is_flying
     from nclone_env.sim.frame import start, tick
     from nclone_env.sim.geometry import greater, lesser
     from nclone_env.sim.keys import KeyParts, cell_key, hash_future, key_parts, square

@@ -19,17 +19,7 @@ from typing import Any
 from nclone_env import game
 from nclone_env.jit import kernel
 from nclone_env.sim import dispatch
-from nclone_env.sim.entities import (
-    blocks,
-    death_ball,
-    drone,
-    evil_ninja,
-    fixed,
-    floor_guard,
-    gauss_turret,
-    rocket_turret,
-    shooting_drone,
-)
+from nclone_env.sim.entities import blocks, drone, fixed, hunters, turrets
 from nclone_env.sim.entities.laser import turret as laser_turret
 from nclone_env.sim.query import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
 
@@ -53,14 +43,14 @@ def _over_run(act: Any, has_mover: bool = True) -> Any:
 
 
 _move_zap_drones, _move_mini_drones = _over_run(drone.move_zap), _over_run(drone.move_mini)
-_move_chaser_drones, _move_shooting_drones = _over_run(drone.move_chaser), _over_run(shooting_drone.move)
-_move_floor_guards, _move_bounce_blocks = _over_run(floor_guard.move), _over_run(blocks.move_bounce_block)
+_move_chaser_drones, _move_shooting_drones = _over_run(drone.move_chaser), _over_run(drone.move_shooting)
+_move_floor_guards, _move_bounce_blocks = _over_run(hunters.move_floor_guard), _over_run(blocks.move_bounce_block)
 _move_thwumps, _move_boost_pads = _over_run(blocks.move_thwump), _over_run(fixed.move_boost_pad, has_mover=False)
 _think_regular_doors = _over_run(fixed.think_regular_door, has_mover=False)
 _think_toggle_mines = _over_run(fixed.think_mine, has_mover=False)
-_think_shooting_drones, _think_floor_guards = _over_run(shooting_drone.think), _over_run(floor_guard.think)
-_think_rocket_turrets, _think_gauss_turrets = _over_run(rocket_turret.think), _over_run(gauss_turret.think)
-_think_laser_turrets, _think_evil_ninjas = _over_run(laser_turret.think), _over_run(evil_ninja.think)
+_think_shooting_drones, _think_floor_guards = _over_run(drone.think_shooting), _over_run(hunters.think_floor_guard)
+_think_rocket_turrets, _think_gauss_turrets = _over_run(turrets.think_rocket), _over_run(turrets.think_gauss)
+_think_laser_turrets, _think_evil_ninjas = _over_run(laser_turret.think), _over_run(hunters.think_evil_ninja)
 _think_thwumps, _think_shove_thwumps = _over_run(blocks.think_thwump), _over_run(blocks.think_shove_thwump)
 
 
@@ -71,9 +61,9 @@ def start(levels, worlds, index, kind, slot, entity, mover):
     if _DRONES >> kind & 1:
         drone.start(entity, mover, states, index, slot)
     elif kind == game.ROCKET_TURRET:
-        rocket_turret.rest(entity, mover)
+        turrets.rest_rocket(entity, mover)
     elif kind == game.GAUSS_TURRET:
-        gauss_turret.rest(entity, mover)
+        turrets.rest_gauss(entity, mover)
     elif kind == game.LASER_TURRET:
         laser_turret.start(levels, worlds.ninjas[index]["level"], entity, mover, states, index, slot)
 
@@ -123,7 +113,7 @@ def think(levels, worlds, index, run, base):
     elif kind == game.LASER_TURRET:
         _think_laser_turrets(levels, worlds, index, base, first, stop, shift)
     elif kind == game.DEATH_BALL:
-        death_ball.think_run(levels, worlds, index, first + shift, stop + shift)
+        hunters.think_death_balls(levels, worlds, index, first + shift, stop + shift)
     elif kind == game.SHOVE_THWUMP:
         _think_shove_thwumps(levels, worlds, index, base, first, stop, shift)
 
@@ -184,13 +174,13 @@ def touch_mover(worlds, index, entity, slot, mover):
     elif kind == game.ZAP_DRONE or kind == game.MINI_DRONE or kind == game.CHASER_DRONE:
         drone.touch(ninja, entity, mover)
     elif kind == game.FLOOR_GUARD:
-        floor_guard.touch(ninja, mover)
+        hunters.touch_floor_guard(ninja, mover)
     elif kind == game.DEATH_BALL:
-        death_ball.touch(ninja, mover)
+        hunters.touch_death_ball(ninja, mover)
     elif kind == game.EVIL_NINJA:
-        evil_ninja.touch(ninja, mover, states, index, slot)
+        hunters.touch_evil_ninja(ninja, mover, states, index, slot)
     elif kind == game.ROCKET_TURRET:
-        rocket_turret.touch(ninja, entity, mover, states, index, slot)
+        turrets.touch_rocket(ninja, entity, mover, states, index, slot)
     return wall
 
 
@@ -209,27 +199,27 @@ def describe(worlds, index, entity, mover, state):
     if kind == game.ONE_WAY:
         return fixed.describe_one_way(entity)
     if kind == game.CHAINGUN_DRONE or kind == game.LASER_DRONE:
-        return shooting_drone.describe(entity, mover, state)
+        return drone.describe_shooting(entity, mover, state)
     if kind == game.ZAP_DRONE or kind == game.MINI_DRONE:
         return drone.describe(entity, state)
     if kind == game.CHASER_DRONE:
         return drone.describe_chaser(state)
     if kind == game.FLOOR_GUARD:
-        return floor_guard.describe(state)
+        return hunters.describe_floor_guard(state)
     if kind == game.BOUNCE_BLOCK:
         return blocks.describe_bounce_block(mover)
     if kind == game.ROCKET_TURRET:
-        return rocket_turret.describe(mover, state)
+        return turrets.describe_rocket(mover, state)
     if kind == game.GAUSS_TURRET:
-        return gauss_turret.describe(mover, state)
+        return turrets.describe_gauss(mover, state)
     if kind == game.THWUMP:
         return blocks.describe_thwump(entity, state)
     if kind == game.EVIL_NINJA:
-        return evil_ninja.describe(worlds, index, entity, mover, state)
+        return hunters.describe_evil_ninja(worlds, index, entity, mover, state)
     if kind == game.LASER_TURRET:
         return laser_turret.describe(mover, state)
     if kind == game.DEATH_BALL:
-        return death_ball.describe(mover)
+        return hunters.describe_death_ball(mover)
     if kind == game.SHOVE_THWUMP:
         return blocks.describe_shove_thwump(mover, state)
     in_use = (kind == game.EXIT or kind == game.BOOST_PAD) and state != 0
@@ -242,7 +232,7 @@ def radius_of(kind, state):
     if kind == game.MINE or kind == game.TOGGLE_MINE:
         return fixed.mine_radius(state)
     if kind == game.EVIL_NINJA:
-        return evil_ninja.radius(state)
+        return hunters.evil_ninja_radius(state)
     return _RADII[kind]
 
 
@@ -254,11 +244,11 @@ def beam(entity, mover, state):
     if kind == game.LASER_TURRET:
         emission, dx, dy = laser_turret.beam(mover)
     elif kind == game.LASER_DRONE or kind == game.CHAINGUN_DRONE:
-        emission, dx, dy = shooting_drone.beam(entity, mover, state)
+        emission, dx, dy = drone.beam_shooting(entity, mover, state)
     elif kind == game.GAUSS_TURRET:
-        emission, dx, dy, length = gauss_turret.beam(mover, state)
+        emission, dx, dy, length = turrets.beam_gauss(mover, state)
     elif kind == game.ROCKET_TURRET:
-        emission, dx, dy, length = rocket_turret.beam(entity, mover, state)
+        emission, dx, dy, length = turrets.beam_rocket(entity, mover, state)
     return emission, dx, dy, length
 
 

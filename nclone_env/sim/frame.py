@@ -14,9 +14,9 @@ from nclone_env.game import (
 )
 from nclone_env.jit import kernel, local_f64
 from nclone_env.sim import dispatch
-from nclone_env.sim.cells import cell_of
 from nclone_env.sim.ninja import CONTACT_SLOTS, kill, think, turn
 from nclone_env.sim.ninja_move import NEAR_SLOTS, clear_near, collide, integrate, settle, visit
+from nclone_env.sim.query import cell_of
 from nclone_env.sim.state import NO_CELL
 
 _STARTS_IN_CELL = bits(kind for kind in KINDS if kind.has_mover and kind.starts_in_cell)

@@ -11,7 +11,6 @@ import math
 from nclone_env.game import BOUNCE_BLOCK, CELEBRATING, COLUMNS, MAX_IMPACT, ONE_WAY, RADIUS, ROWS, SWEEP_RADIUS, THWUMP
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.sim import dispatch
-from nclone_env.sim.cells import cell_of
 from nclone_env.sim.geometry import unit
 from nclone_env.sim.ninja import (
     CEILING_X,
@@ -29,7 +28,7 @@ from nclone_env.sim.ninja import (
     add_crush,
     kill,
 )
-from nclone_env.sim.query import closest_point, sweep_tiles, wall_normal
+from nclone_env.sim.query import cell_of, closest_point, sweep_tiles, wall_normal
 
 # Slots of the scratch that lists the movers around a cell: the cell, their count, their numbers.
 NEAR_CELL, NEAR_COUNT, NEAR_FIRST = 0, 1, 2

@@ -13,9 +13,9 @@ import numpy as np
 from nclone_env.game import CELLS, DISABLED, KINDS, LASER_TURRET, ROCKET_TURRET, Kind, bits
 from nclone_env.jit import each, kernel
 from nclone_env.level import LevelSet
+from nclone_env.sim.entities.drone import PATROL, PHASE
 from nclone_env.sim.entities.laser.motion import motion_segment, turns_for_ever
-from nclone_env.sim.entities.rocket_turret import LAST_STATE
-from nclone_env.sim.entities.shooting_drone import PATROL, PHASE
+from nclone_env.sim.entities.turrets import LAST_STATE
 from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, WorldArrays
 
 FARTHEST = 2.0**29

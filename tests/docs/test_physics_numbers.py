@@ -9,7 +9,7 @@ import pytest
 
 from nclone_env import game
 from nclone_env.level.tiles import EDGE_SIGNS, GRID_EDGES
-from nclone_env.sim.entities.rocket_turret import SPEEDS
+from nclone_env.sim.entities.turrets import SPEEDS
 
 from ..golden.values import CONSTRUCTION, FRAME_TABLES, REPLAYS, SYNTHETIC
 from .test_physics import PARTS, sections

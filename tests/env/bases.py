@@ -114,10 +114,10 @@ def single_digest(env: gymnasium.Env, seed: int, actions: np.ndarray) -> str:
 
 
 def counted(picture, drawn):
-    """Return ``Viewer.picture`` that appends the index of each world that it draws to a list."""
+    """Return ``BaseEnvironment._picture`` that appends the index of each world that it draws to a list."""
 
-    def draw(viewer, batch, index=0):
+    def draw(env, index=0):
         drawn.append(index)
-        return picture(viewer, batch, index)
+        return picture(env, index)
 
     return draw

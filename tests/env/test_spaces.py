@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 
 from nclone_env import Action, EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import OBSERVATION_NAMES
-from nclone_env.env.spaces import batched_space, observation_space
+from nclone_env.env.spaces import observation_space
 from nclone_env.errors import ActionError
 from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.obs.spec import observation_specs
@@ -31,10 +31,10 @@ def pickled(space):
 
 @pytest.mark.parametrize("remake", [lambda space: space, copy.deepcopy, pickled])
 def test_a_batched_space_equals_the_one_of_gymnasium(remake):
-    space, expected = remake(batched_space(SPECS, 3)), batch_space(observation_space(SPECS), 3)
+    space, expected = remake(observation_space(SPECS, None, 3)), batch_space(observation_space(SPECS), 3)
     assert space == expected
     assert repr(space) == repr(expected)
-    assert batched_space(SPECS, 4) != expected
+    assert observation_space(SPECS, None, 4) != expected
     for name, box in expected.items():
         for field in ("low", "high", "bounded_below", "bounded_above"):
             ours, theirs = getattr(space[name], field), getattr(box, field)
@@ -43,7 +43,7 @@ def test_a_batched_space_equals_the_one_of_gymnasium(remake):
 
 
 def test_samples_are_in_the_space_and_the_seed_decides_them():
-    space, expected = batched_space(SPECS, 3), batch_space(observation_space(SPECS), 3)
+    space, expected = observation_space(SPECS, None, 3), batch_space(observation_space(SPECS), 3)
     space.seed(5)
     expected.seed(5)
     sample, other = space.sample(), expected.sample()
@@ -54,7 +54,7 @@ def test_samples_are_in_the_space_and_the_seed_decides_them():
 
 
 def test_bounds_take_no_memory():
-    space = batched_space(SPECS, 1 << 20)  # a terabyte if every bound were stored
+    space = observation_space(SPECS, None, 1 << 20)  # a terabyte if every bound were stored
     for box in space.values():
         assert box.low.strides == (0,) * box.low.ndim
         assert box.bounded_above.base.nbytes == 1

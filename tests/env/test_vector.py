@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusVectorEnv, errors
-from nclone_env.env.compiled.records import level_thresholds
+from nclone_env.env.compiled.step_arrays import level_thresholds
 
 NUM_LEVELS = 6
 

@@ -119,7 +119,7 @@ def write_report(folder: Path, version: int) -> None:
 
 def write_search(folder: Path, version: int) -> None:
     search = SavedSearch(np.zeros(40, np.uint8), "first", {}, 40, 9, 1.0, version, [{"keys": np.arange(5_000)}])
-    save_search(folder / "walk.search.npz", load_level(LEVEL), {"seed": version}, search)
+    save_search(folder / "walk.search.npz", load_level(LEVEL).raw.digest, {"seed": version}, search)
 
 
 def read_search(path: Path) -> object:

@@ -18,9 +18,8 @@ from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import LAYOUTS, read_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import TILE_CHARACTERS, format_text, parse_text
-from nclone_env.level.level import RawLevel
+from nclone_env.level.level import RawLevel, validate
 from nclone_env.level.load import load_level, load_levels
-from nclone_env.level.validation import validate
 from tests.level.level_bases import make_level, make_pack, swapped_hex
 
 from .accidents import EDGES, damaged

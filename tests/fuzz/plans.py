@@ -80,7 +80,7 @@ def go_on(data: bytes) -> None:
         path = Path(folder) / f"{SOURCE}.search.npz"
         path.write_bytes(data)
         level = load_level(_LEVEL)
-        load_search(path, level, {"objective": "time", **_ARGUMENTS})
+        load_search(path, level.raw.digest, {"objective": "time", **_ARGUMENTS})
         solve(level, frames=_FRAMES + 1000, resume=path, **_ARGUMENTS)
 
 

@@ -24,8 +24,8 @@ from nclone_env.generate.search import (
     shorter_solution,
 )
 from nclone_env.level.build import build_level, hall_tiles
+from nclone_env.level.build import mirrored_tiles as mirrored
 from nclone_env.level.level_set import pack
-from nclone_env.level.mirror import mirrored_tiles as mirrored
 from nclone_env.level.tiles import SOLID_SAMPLES
 from nclone_env.plan.task import make_task, wins_at_end
 

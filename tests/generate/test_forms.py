@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nclone_env.generate.forms import box, mirrored, swept, tiles_of, turned
-from nclone_env.level.mirror import mirrored_tiles
+from nclone_env.level.build import mirrored_tiles
 
 
 def test_a_box_covers_its_cells():

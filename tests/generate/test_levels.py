@@ -20,9 +20,9 @@ from nclone_env.generate.search import least_clearance, random_wins
 from nclone_env.level.build import build_room
 from nclone_env.level.formats import reader
 from nclone_env.level.formats.pack_text import read_pack, write_pack
+from nclone_env.level.level import validate
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import resolve
-from nclone_env.level.validation import validate
 from nclone_env.sim.trajectory import simulate
 
 from .bases import CASES, made

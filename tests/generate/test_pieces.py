@@ -11,7 +11,7 @@ from nclone_env.generate.families import motifs
 from nclone_env.generate.pieces import AIR, HAZARDS, HELPERS, MOVERS, PATTERNS, Piece, Scene, add_gates, add_gold, lay
 from nclone_env.generate.route import Unusable, distances, set_route
 from nclone_env.generate.sketch import DOWN, LEFT, RIGHT, UP, Sketch
-from nclone_env.level.mirror import mirrored
+from nclone_env.level.build import mirrored
 
 
 def hall(seed=0, aim=100, symmetric=True) -> Scene:

@@ -9,8 +9,7 @@ from nclone_env.game import CELEBRATING
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
-from nclone_env.level.routes.gold import no_gold
-from nclone_env.level.routes.guide import make_guide
+from nclone_env.level.routes.guide import make_guide, no_gold
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.kernels import path_remaining, path_to_exit
 from nclone_env.plan.solver import solve

@@ -8,7 +8,7 @@ from nclone_env.level.build import everything, mine_field, moving
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.sim.entities.laser.motion import FRAMES_LEFT, MOTION
-from nclone_env.sim.entities.rocket_turret import LAST_STATE
+from nclone_env.sim.entities.turrets import LAST_STATE
 from nclone_env.sim.plausible import world_fault
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import WorldArrays

@@ -1,14 +1,25 @@
-"""Rays, line of sight and shots (physics 03, sections 3.2 to 3.5), in small rooms."""
+"""Cells, searches over segments, rays and shots."""
 
 import numpy as np
 import pytest
 
-from nclone_env.game import CELEBRATING, CELLS, DEAD, DYING
+from nclone_env.game import CELEBRATING, CELLS, COLUMNS, DEAD, DYING, ROWS
 from nclone_env.jit import kernel
 from nclone_env.level.build import build_level
 from nclone_env.level.load import LevelSource
 from nclone_env.sim.geometry import lesser
-from nclone_env.sim.query import NOTHING, RAY_LENGTH, ray, sees, shot, step_meets_wall, sweep_cell
+from nclone_env.sim.query import (
+    NOTHING,
+    RAY_LENGTH,
+    cell_of,
+    is_within,
+    ray,
+    sees,
+    shot,
+    step_meets_wall,
+    sweep_cell,
+    whole_24ths,
+)
 from nclone_env.sim.session import Session
 
 from ..golden.synthetic import synthetic_map
@@ -149,3 +160,25 @@ def test_the_walk_through_the_cells_finds_the_nearest_segment_of_all():
             x, y, angle = random.uniform(30, 1026), random.uniform(30, 570), random.uniform(0, 2 * np.pi)
             direction = (float(np.cos(angle)), float(np.sin(angle)))
             assert beam.ray(x, y, *direction) == shortest(beam.session.levels, beam.states, x, y, *direction)
+
+
+def test_whole_24ths():
+    for number in [*range(5000), *np.random.default_rng(0).integers(0, 2**29, 2000).tolist(), 2**29]:
+        assert whole_24ths(number) == number // 24
+
+
+@pytest.mark.parametrize("nudge", [-1, 0, 1])
+def test_a_position_is_within_its_cell_and_no_other(nudge):
+    """At the borders, one float to each side."""
+    for column in range(COLUMNS):
+        for row in range(ROWS):
+            x, y = (float(np.nextafter(24.0 * k, np.inf * nudge)) if nudge else 24.0 * k for k in (column, row))
+            expected = min(max(int(x // 24.0), 0), COLUMNS - 1) * ROWS + min(max(int(y // 24.0), 0), ROWS - 1)
+            near = {cell for step in (-ROWS, -1, 0, 1, ROWS) if 0 <= (cell := expected + step) < COLUMNS * ROWS}
+            assert {cell for cell in near if is_within(cell, x, y)} == {expected}
+
+
+def test_outside_the_world_what_counts_is_the_cell_that_it_is_clamped_to():
+    for x, y in [(-30.0, 50.0), (50.0, -30.0), (1100.0, 50.0), (50.0, 700.0), (24.0 * 3, 24.0 * 26), (-0.5, -0.5)]:
+        cells = [cell for cell in range(COLUMNS * ROWS) if is_within(cell, x, y)]
+        assert cells in ([], [cell_of(x, y)])

@@ -12,7 +12,7 @@ from nclone_env.game import DEAD
 from nclone_env.render.colour import LOOKS
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim.entities import blocks, gauss_turret, rocket_turret
+from nclone_env.sim.entities import blocks, turrets
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
 from nclone_env.sim.session import Session
 from profiling.pictures.entity_clips import FOLDER, clips, play, surroundings
@@ -105,24 +105,20 @@ def test_gauss_turret_shoots_15_frames_after_its_aim_has_settled():
     gaps = []
     for frame in (132, 199, 260):
         aim = mover_at("gauss_turret", frame)
-        gaps.append(
-            beside("gauss_turret", frame, 360, 264, aim[gauss_turret.AIM_X] - 360, aim[gauss_turret.AIM_Y] - 264)
-        )
+        gaps.append(beside("gauss_turret", frame, 360, 264, aim[turrets.AIM_X] - 360, aim[turrets.AIM_Y] - 264))
     assert [gap < 10 for gap in gaps] == [False, False, True]
 
 
 def test_rocket_flies_straight_on_when_the_ninja_is_behind_and_bursts_at_the_ceiling():
     flying = changes("rocket_turret", lambda state: (state >= 1) + (state >= 16))
     assert flying == {1: 1, 16: 2, 228: 0, 229: 1, 244: 2, 315: 0}
-    directions = played("rocket_turret").movers[rocket_turret.DIRECTION_X][:, 0]
+    directions = played("rocket_turret").movers[turrets.DIRECTION_X][:, 0]
     assert len(set(directions[130:170])) > 30
     assert len(set(directions[179:227])) == 1
     rocket = mover_at("rocket_turret", 227)
     assert 216 < rocket["y"] < 216 + 16 / 7  # in its last frame before the ceiling
     last = mover_at("rocket_turret", 314)
-    at_end = np.array(
-        [last["x"] + 16 / 7 * last[rocket_turret.DIRECTION_X], last["y"] + 16 / 7 * last[rocket_turret.DIRECTION_Y]]
-    )
+    at_end = np.array([last["x"] + 16 / 7 * last[turrets.DIRECTION_X], last["y"] + 16 / 7 * last[turrets.DIRECTION_Y]])
     assert np.linalg.norm(ninja_at("rocket_turret", 315) - at_end) < 10
     assert np.linalg.norm(ninja_at("rocket_turret", 314) - (last["x"], last["y"])) >= 10
 

@@ -16,9 +16,8 @@ from nclone_env.config import OBSERVATION_NAMES
 from nclone_env.errors import FormatError, LevelFormatError
 from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.reader import LevelFile
-from nclone_env.level.level import RawLevel, count_exits
+from nclone_env.level.level import RawLevel, count_exits, validate
 from nclone_env.level.load import load_levels
-from nclone_env.level.validation import validate
 from nclone_env.render.picture import level_picture
 from nclone_env.replay.recording import Recording, load_any_recording, load_verified
 from nclone_env.sim.trajectory import simulate

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv, errors
-from nclone_env.env.base import Viewer
+from nclone_env.env.base import BaseEnvironment
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, choices, counted
 
@@ -138,7 +138,7 @@ def test_the_picture_is_that_of_the_first_agent(puffer, monkeypatch):
     env = puffer.NPlusPlusPufferEnv(num_envs=2, render_mode="rgb_array", render={"picture_scale": 0.25})
     env.reset()
     drawn = []
-    monkeypatch.setattr(Viewer, "picture", counted(Viewer.picture, drawn))
+    monkeypatch.setattr(BaseEnvironment, "_picture", counted(BaseEnvironment._picture, drawn))
     picture = env.render()
     assert drawn == [0], "one picture costs one"
     np.testing.assert_array_equal(picture, env.native.render()[0])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nclone_env import errors
-from nclone_env.env.base import Viewer
+from nclone_env.env.base import BaseEnvironment
 
 from ..env.bases import counted
 
@@ -61,7 +61,7 @@ def test_only_the_pictures_asked_for_are_drawn(sb3, monkeypatch):
     env = sb3.NPlusPlusVecEnv(num_envs=3, render_mode="rgb_array", render={"picture_scale": 0.25})
     env.reset()
     drawn = []
-    monkeypatch.setattr(Viewer, "picture", counted(Viewer.picture, drawn))
+    monkeypatch.setattr(BaseEnvironment, "_picture", counted(BaseEnvironment._picture, drawn))
     (picture,) = env.env_method("render", indices=[2])
     assert drawn == [2]
     np.testing.assert_array_equal(picture, env.get_images()[2])

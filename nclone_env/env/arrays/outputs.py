@@ -130,8 +130,8 @@ class OutputMemory:
         self._observations = RecyclingPool(self._specs, num_envs)
         self._columns = RecyclingPool((*RESULT_SPECS, _ENDED), num_envs)
         self._finals = FinalPool(self._specs, num_envs) if keeps_final else None
-        self._ring = Ring(self._fixed, ring) if ring else None
-        self._beside_out: Ring[Outputs] = Ring(self._beside, 2)
+        self._ring = Ring(lambda: self._prepared(make_buffers(self._specs, self._num_envs)), ring) if ring else None
+        self._beside_out = Ring(lambda: self._prepared({}), 2)
 
     def take(self, out: Mapping[str, np.ndarray] | None) -> Outputs:
         """Return the outputs for the next call to fill.
@@ -168,12 +168,6 @@ class OutputMemory:
         with_columns = Outputs.of(outputs.observations, columns, self._all_mask, self._only)
         with_columns.final_obs = outputs.final_obs
         return with_columns
-
-    def _fixed(self) -> Outputs:
-        return self._prepared(make_buffers(self._specs, self._num_envs))
-
-    def _beside(self) -> Outputs:
-        return self._prepared({})
 
     def _prepared(self, observations: Buffers) -> Outputs:
         columns = make_buffers((*RESULT_SPECS, _ENDED), self._num_envs)
@@ -227,14 +221,10 @@ class RecyclingPool:
 
     def memory(self, name: str) -> MemoryNode:
         """Return the bytes of all arrays."""
-        return MemoryNode(name, children=tuple(self._nodes()))
-
-    def _nodes(self) -> list[MemoryNode]:
-        return [
-            arrays_node(f"{spec.name} x {len(arrays)}", arrays, shared=False)
-            for spec, arrays in zip(self._specs, self._made, strict=True)
-            if arrays
-        ]
+        made = ((spec.name, arrays) for spec, arrays in zip(self._specs, self._made, strict=True) if arrays)
+        return MemoryNode(
+            name, children=tuple(arrays_node(f"{each} x {len(arrays)}", arrays, shared=False) for each, arrays in made)
+        )
 
 
 def _unreferenced_count() -> int:

@@ -6,7 +6,6 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig, RewardConfig
-from nclone_env.sim import RANDOM_BITS
 
 
 def _record(*fields: tuple[str, str]) -> np.dtype:
@@ -69,22 +68,3 @@ def _settings(reward: RewardConfig, rules: tuple[int, ...]) -> np.ndarray:
     for name, value in zip(_RULES, rules, strict=True):
         settings[name] = value
     return settings
-
-
-@lru_cache(maxsize=64)
-def equal_thresholds(count: int) -> np.ndarray:
-    """Return the ``level_thresholds`` of equal weights of ``count`` levels, one array for all environments."""
-    return level_thresholds(np.ones(count))
-
-
-def level_thresholds(weights: np.ndarray) -> np.ndarray:
-    """Return the bounds, (L,) uint64, below which a 63-bit random number selects each level.
-
-    Args:
-        weights: (L,) float64, at least 0, not all 0.
-    """
-    weights = np.ldexp(weights, -np.frexp(weights.max())[1])  # largest below 1: the sum is finite, quotients the same
-    shares = np.cumsum(weights / weights.sum())
-    bounds = np.minimum((shares * 2.0**RANDOM_BITS).astype(np.uint64), np.uint64(2**RANDOM_BITS))
-    bounds[np.flatnonzero(weights)[-1] :] = 2**RANDOM_BITS
-    return bounds

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, equal_thresholds, level_thresholds, make_settings
+from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, make_settings
 from nclone_env.errors import ConfigError, UnsupportedLevelError, shortened
 from nclone_env.level import (
     Level,
@@ -145,29 +145,25 @@ def _level_of(part: _Part) -> int:
     return int(part.ninja["level"])
 
 
-def set_shares(arrays: StartArrays, shares: np.ndarray) -> None:
-    """Set the probabilities of the start states.
+def set_shares(arrays: StartArrays, share: Any) -> None:
+    """Set the probabilities of the start states; if they are wrong, nothing is changed.
 
     Args:
-        arrays: the start states, changed.
-        shares: (K,) float64 in the order in which the states were set, checked by :func:`check_shares`.
+        share: one number, divided evenly among the states of each level; or (K,) numbers, in the order in which the
+            states were set.
+
+    Raises:
+        ConfigError: if the shape is wrong, a number is no probability, or those of a level exceed 1.
     """
-    ordered = shares[arrays.starts["number"]]
+    ordered = _checked_shares(share, arrays)[arrays.starts["number"]]
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
     within = sums[1:] - np.repeat(sums[arrays.first[:-1]], np.diff(arrays.first))
     within[within > 1.0 - _ROUNDING] = 1.0
     arrays.starts["bound"] = (within * 2.0**RANDOM_BITS).astype(np.uint64)
 
 
-def check_shares(share: Any, arrays: StartArrays) -> np.ndarray:
-    """Return the probability of each start state, (K,) float64, in the order in which the states were set.
-
-    Args:
-        share: one number, divided evenly among the states of each level; or (K,) numbers.
-
-    Raises:
-        ConfigError: if the shape is wrong, a number is no probability, or those of a level exceed 1.
-    """
+def _checked_shares(share: Any, arrays: StartArrays) -> np.ndarray:
+    """Return the probability of each start state, (K,) float64, in the order in which the states were set."""
     counts, size = np.diff(arrays.first), len(arrays.starts)
     expected = f"one number, or one for each of the {size} start states"
     try:
@@ -277,6 +273,25 @@ def make_step_arrays(
         events=np.zeros(num_envs, EVENT) if with_events else _NO_EVENTS,
         canvas=make_canvas(config, num_envs, slots),
     )
+
+
+@lru_cache(maxsize=64)
+def equal_thresholds(count: int) -> np.ndarray:
+    """Return the ``level_thresholds`` of equal weights of ``count`` levels, one array for all environments."""
+    return level_thresholds(np.ones(count))
+
+
+def level_thresholds(weights: np.ndarray) -> np.ndarray:
+    """Return the bounds, (L,) uint64, below which a 63-bit random number selects each level.
+
+    Args:
+        weights: (L,) float64, at least 0, not all 0.
+    """
+    weights = np.ldexp(weights, -np.frexp(weights.max())[1])  # largest below 1: the sum is finite, quotients the same
+    shares = np.cumsum(weights / weights.sum())
+    bounds = np.minimum((shares * 2.0**RANDOM_BITS).astype(np.uint64), np.uint64(2**RANDOM_BITS))
+    bounds[np.flatnonzero(weights)[-1] :] = 2**RANDOM_BITS
+    return bounds
 
 
 def level_arrays(config: EnvironmentConfig, levels: LevelSet, pictures: PictureArrays | None = None) -> dict[str, Any]:

@@ -155,7 +155,14 @@ def write_reach_fields(
         for point in points:
             seed(out[plane], left & seen_nodes(point, closed), point, 0.0)
         spread(out[plane], left, SPACING)
-    write_shares(out, AREA, left, max(np.count_nonzero(free), 1), np.empty(free.size, dtype=np.int32))
+    total, rest = max(int(np.count_nonzero(free)), 1), left.copy()
+    while rest.any():
+        lengths = np.full(FIELD_SHAPE, np.inf, dtype=np.float32)
+        lengths[np.unravel_index(rest.argmax(), FIELD_SHAPE)] = 0.0
+        spread(lengths, left, SPACING)
+        part = np.isfinite(lengths)
+        out[AREA][part] = np.count_nonzero(part) / total
+        rest &= ~part
 
 
 def nodes_at_doors(doors: np.ndarray) -> np.ndarray:
@@ -196,39 +203,3 @@ def crosses_line(line, middle, start_across, start_along, end_across, end_along)
         return False
     place = start_along + (line - start_across) / (end_across - start_across) * (end_along - start_along)
     return abs(place - middle) <= HALF_DOOR
-
-
-@kernel
-def write_shares(fields, number, free, total, queue):
-    """Write for each free node the size of its connected part as a fraction of ``total`` nodes.
-
-    The field, one of (F, 51, 89) float32, is all infinite; ``queue``, int32 for each node, is overwritten.
-    """
-    rows, columns = free.shape
-    for start in range(rows * columns):
-        if free[start // columns, start % columns]:
-            fields[number, start // columns, start % columns] = -1.0
-    for start in range(rows * columns):
-        if fields[number, start // columns, start % columns] == -1.0:
-            size = collect_part(fields, number, start, queue)
-            for place in range(size):
-                node = queue[place]
-                fields[number, node // columns, node % columns] = size / total
-
-
-@kernel
-def collect_part(fields, number, start, queue):
-    """Collect the nodes marked -1 that are connected with one of them in ``queue``, marked -2; return how many."""
-    _, rows, columns = fields.shape
-    queue[0], size, place = start, 1, 0
-    fields[number, start // columns, start % columns] = -2.0
-    while place < size:
-        j, i = queue[place] // columns, queue[place] % columns
-        place += 1
-        for row in range(max(j - 1, 0), min(j + 1, rows - 1) + 1):
-            for column in range(max(i - 1, 0), min(i + 1, columns - 1) + 1):
-                if fields[number, row, column] == -1.0:
-                    fields[number, row, column] = -2.0
-                    queue[size] = row * columns + column
-                    size += 1
-    return size

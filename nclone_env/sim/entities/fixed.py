@@ -31,9 +31,9 @@ from nclone_env.game import (
     TRAP_DOOR,
 )
 from nclone_env.jit import kernel
-from nclone_env.sim.cells import cell_of, enter
 from nclone_env.sim.geometry import sweep_point
 from nclone_env.sim.ninja import FLOORS, kill, meets, touches, win
+from nclone_env.sim.query import cell_of, enter
 
 _UNTOUCHED, _TAKEN = KINDS[GOLD].states.values()  # and of all switches; that of a door is one entity with the door
 _GOLD_RADIUS, _EXIT_RADIUS, _EXIT_SWITCH_RADIUS, _DOOR_SWITCH_RADIUS, _LAUNCH_PAD_RADIUS, _BOOST_PAD_RADIUS = (

@@ -56,7 +56,7 @@ def test_a_ring_hands_the_same_arrays_out_in_turn(ring):
     for actions in choices(3 * ring, 4):
         step = envs.step(actions)
         assert_same(arrays_of(step), arrays_of(plain.step(actions)))
-        places.append(addresses(step) - {envs.step.__self__._all._memory._all_mask.ctypes.data})
+        places.append(addresses(step) - {envs.step.__self__._all.outputs._all_mask.ctypes.data})
     assert places[:ring] == places[ring : 2 * ring] == places[2 * ring :]
     for i in range(ring):
         for j in range(i):

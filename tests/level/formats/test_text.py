@@ -19,8 +19,7 @@ from nclone_env.level.formats.text import (
     parse_entities,
     parse_text,
 )
-from nclone_env.level.level import Record
-from nclone_env.level.validation import validate
+from nclone_env.level.level import Record, validate
 
 from ..level_bases import levels, make_level, same
 

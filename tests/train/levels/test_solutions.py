@@ -12,12 +12,11 @@ from nclone_env.env.compiled.records import PLAYING, WON
 from nclone_env.env.compiled.step_arrays import playable_levels
 from nclone_env.errors import ConfigError, InputsError, UnknownLevelError
 from nclone_env.game import CELEBRATING, INPUT_RIGHT
-from nclone_env.level.build import build_level, hall_tiles
+from nclone_env.level.build import build_level, hall_tiles, mirrored
 from nclone_env.level.catalog import levels_folder
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
-from nclone_env.level.mirror import mirrored
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.solver import solve
 from nclone_env.replay.recording import Recording

@@ -1,20 +1,57 @@
-"""Evil ninjas (physics 03, section 12), with the check values of section 20."""
+"""Death balls on segments (physics 02, section 6.20, step C), and evil ninjas (physics 03, section 12)."""
 
 import numpy as np
 import pytest
 
 from nclone_env.game import CELEBRATING, DEAD
-from nclone_env.level.build import build_room
+from nclone_env.level.build import build_level, build_room
 from nclone_env.level.level_set import pack
-from nclone_env.sim.entities.evil_ninja import ACTIVE, CHARGING, TOUCHED, WAITING
+from nclone_env.sim.entities.hunters import ACTIVE, CHARGING, STUCK, TOUCHED, VELOCITY_X, WAITING
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import make_worlds
 from nclone_env.sim.trajectory import simulate
 
 from ..bases import LEFT, RIGHT
+from ..shooting import ShootingRange
+
+BLOCK = {(21, 11): 1}  # spans 504 to 528 and 264 to 288
+NINJA = (300.0, 276.0)
 
 HOME = (66, 58)  # a runner from x = 240 touches it between x = 376 and x = 380
 AWAY = (150, 10)
+
+
+def ball(x, y, *entities) -> ShootingRange:
+    return ShootingRange(build_level(*entities, f"death_ball {x // 6} {y // 6}", tiles=BLOCK))
+
+
+@pytest.mark.parametrize("place", [(504, 276), (516, 264), (504, 264), (528, 288)])
+def test_a_ball_on_a_wall_is_stuck_for_good(place):
+    known, fresh = ball(*place), ball(*place)
+    for frame in range(60):
+        known.frame(NINJA)
+        fresh.mover[STUCK] = 0  # it must find out again
+        fresh.frame(NINJA)
+        assert known.mover == fresh.mover, frame
+    assert (known.mover["x"], known.mover["y"]) == place
+    assert known.mover[STUCK] == 1
+    assert known.mover[VELOCITY_X] < -0.8
+
+
+def test_beside_a_wall_it_is_not():
+    beside = ball(498, 276)
+    beside.until(60, NINJA)
+    assert beside.mover[STUCK] == 0
+    assert beside.mover["x"] < 480.0
+
+
+def test_near_a_door_it_might_come_free():
+    """The segment of the door, 24 pixels around (516, 264), lies on the face of the block."""
+    near = ball(516, 264, "locked_door 86 44 2", "locked_door_switch 20 20")
+    near.until(3, NINJA)
+    mover = near.session.worlds.movers[0, 0]
+    assert (mover["x"], mover["y"]) == (516.0, 264.0)
+    assert mover[STUCK] == 0
 
 
 def evil_ninja(place):

@@ -1,7 +1,6 @@
 import numpy as np
 
-from nclone_env.level.level import RawLevel
-from nclone_env.level.validation import Finding, validate
+from nclone_env.level.level import Finding, RawLevel, validate
 
 from .level_bases import make_level
 
