@@ -30,10 +30,11 @@ def plain(text: object) -> str:
 
     These are control characters, invisible and unassigned ones, and the bytes of file names that are not UTF-8.
     """
-    return "".join(character if _is_plain(character) else _escape(character) for character in str(text))
+    return "".join(character if is_plain(character) else _escape(character) for character in str(text))
 
 
-def _is_plain(character: str) -> bool:
+def is_plain(character: str) -> bool:
+    """Return whether a terminal may show a character: no control character, and one that UTF-8 has."""
     return character.isprintable() or 160 <= ord(character) < 256
 
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arrays.buffers import Buffers
-from nclone_env.env.arrays.final import FinalRows
-from nclone_env.env.arrays.frame_stack import FrameStack
+from nclone_env.env.arrays.final import FinalRows, FrameStack
 from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
 from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from copy import deepcopy
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import gymnasium
@@ -227,8 +227,13 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         """
         self._lifecycle.check("pickle", (Phase.NEW, *AFTER_RESET))
         state = None if self._lifecycle.phase is Phase.NEW else self.get_state()
-        randomness = self._np_random_seed, self._generator
-        return _unpickled, (type(self), self.config, self._reward_function, state, self.spec, *randomness)
+        make = partial(type(self), self.config, reward_function=self._reward_function)
+        return make, (), (state, self.spec, self._np_random_seed, self._generator)
+
+    def __setstate__(self, pickled: tuple[Any, ...]) -> None:
+        state, self.spec, self._np_random_seed, self._generator = pickled
+        if state is not None:
+            self.set_state(state)
 
     def render(self) -> np.ndarray | None:
         """Return the picture, (600, 1056, 3) uint8 at scale 1, in ``rgb_array`` mode; show it in ``human`` mode.
@@ -297,22 +302,6 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
 
     def _info(self) -> dict[str, Any]:
         return single_result(self._batch.results, 0, self.level_names)[-1]
-
-
-def _unpickled(
-    kind: type[NPlusPlusEnv],
-    config: EnvironmentConfig,
-    reward_function: RewardFunction | None,
-    state: bytes | None,
-    spec: Any,
-    seed: int | None,
-    generator: np.random.Generator | None,
-) -> NPlusPlusEnv:
-    env = kind(config, reward_function=reward_function)
-    env.spec, env._np_random_seed, env._generator = spec, seed, generator
-    if state is not None:
-        env.set_state(state)
-    return env
 
 
 def _shared(config: EnvironmentConfig) -> EnvironmentConfig:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
 from time import perf_counter, sleep
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from nclone_env.errors import StepOrderError
 from nclone_env.machine import available_cores
@@ -14,13 +14,6 @@ from nclone_env.sim import Pace
 
 Task = Callable[[int, int, int], None]
 """Called as ``task(worker, first, last)``; no two calls with the same worker slot run at the same time."""
-
-
-@runtime_checkable
-class _Interruptible(Protocol):
-    """A task that ends early when no one waits for it."""
-
-    given_up: bool
 
 
 CALLING_THREAD = 0
@@ -107,7 +100,7 @@ class Job:
         """Start no further chunk, and wait for those that threads of this process are processing, if any are left."""
         if not self._outstanding:
             return
-        if isinstance(self._task, _Interruptible):
+        if self._task is not None and hasattr(self._task, "given_up"):  # it ends early when no one waits for it
             self._task.given_up = True
         for _ in self._numbers:
             pass

@@ -13,7 +13,7 @@ import numpy as np
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.game import COLUMNS, INPUT_LEFT, INPUT_RIGHT, KINDS, LASER_TURRET, TILE_COLUMNS, TILE_ROWS
-from nclone_env.level.formats.header import check_header
+from nclone_env.level.formats.map_bytes import check_header
 from nclone_env.level.formats.text import TILE_NUMBERS, TILES, parse_entities, parse_tiles
 from nclone_env.level.level import Level, RawLevel
 

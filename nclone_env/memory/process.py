@@ -211,12 +211,11 @@ def trim_heap() -> bool:
 
 @cache
 def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
-    try:
+    with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
         query = ctypes.CDLL(None).mallinfo2
-    except (AttributeError, OSError, TypeError):  # another C library, or Windows
-        return None
-    query.restype = _Mallinfo2
-    return query
+        query.restype = _Mallinfo2
+        return query
+    return None
 
 
 def committed_bytes(blocks: Iterable[tuple[int, int]]) -> int:

@@ -187,10 +187,8 @@ def per_environment(sizes: Sequence[SizePoint]) -> PerEnvironment | None:
     traced = [(point.num_envs, point.python_bytes) for point in sizes if point.python_bytes is not None]
     if len(plain) < 2:
         return None
-    counts = np.array([point.num_envs for point in plain], dtype=np.float64)
-    data = np.array([point.data_bytes for point in plain], dtype=np.float64)
-    committed = np.array([point.committed_bytes for point in plain], dtype=np.float64)
-    workers = np.array([point.worker_bytes for point in plain], dtype=np.float64)
+    sizes_of = [(each.num_envs, each.data_bytes, each.committed_bytes, each.worker_bytes) for each in plain]
+    counts, data, committed, workers = np.array(sizes_of, dtype=np.float64).T
     measured, error = least_squares(counts, data)
     (few, least), (many, most) = traced[0], traced[-1]
     return PerEnvironment(

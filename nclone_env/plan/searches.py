@@ -167,9 +167,8 @@ class TubeSearch(Search):
         seed: int,
         best: Replayed,
         stage: str = "",
-        weight: int = 1,
     ):
-        super().__init__(task, archive.search, best.cost, stage, weight, archive)
+        super().__init__(task, archive.search, best.cost, stage, 1, archive)
         way = 2.0 * float(task.guide.longest.max()) + float(task.guide.gold.shares.sum())
         self._rules, self._tube = rules, make_tube(archive, longest, way, lag)
         search = archive.search[0]

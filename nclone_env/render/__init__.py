@@ -9,20 +9,23 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.render.colour import Theme
     from nclone_env.render.compose import BEAM_COLOURS, BEAM_WIDTHS, list_sprites, write_global_view, write_player_frame
     from nclone_env.render.picture import (
+        SHEET_COLUMNS,
+        SPRITE,
         WORLD,
         Area,
         encoded,
         level_picture,
         reduced,
+        sprite_sheet,
         union,
         used_area_of,
+        walls_picture,
         with_path,
         world_picture,
         write_picture,
         zoom_of,
     )
     from nclone_env.render.raster import all_glyphs
-    from nclone_env.render.sprites import SHEET_COLUMNS, SPRITE, sprite_sheet, walls_picture
     from nclone_env.render.text import (
         BAD,
         BRIGHT,

@@ -1,9 +1,15 @@
-"""Colour pictures of levels, or of the parts that they use, for people: of the same shapes as the grey observations."""
+"""Colour pictures of levels, or of the parts that they use, for people: of the same shapes as the grey observations.
+
+For another language that draws a world there are its walls, and each appearance as a sprite on one sheet. The sprite of
+an appearance has its number in the tables of the glyphs, so the number of a stamp in the grey pictures is also that of
+the sprite.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,8 +18,9 @@ import numpy as np
 
 from nclone_env.game import COLUMNS, IMMOBILE, KINDS, MAP_UNIT, NINJA, ROWS, WORLD_HEIGHT, WORLD_WIDTH, initial_state
 from nclone_env.level import Level, RawLevel, played_records
+from nclone_env.render import raster
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT
-from nclone_env.render.colour import Stamp, Theme, colour_stamp, walls
+from nclone_env.render.colour import LOOKS, Stamp, Theme, colour_stamp, figure_of, walls, with_rim
 from nclone_env.render.compose import BEAM_COLOURS, draw_beams, list_sprites
 from nclone_env.render.looks import Appearance, appearance
 from nclone_env.render.raster import all_glyphs, numbered
@@ -27,6 +34,11 @@ _GHOST_OPACITY = 0.4
 _LOSSLESS = (cv2.IMWRITE_WEBP_QUALITY, 101)
 Item = tuple[float, float, Appearance | None]
 """Drawn at x, y (world pixels): an appearance, or nothing."""
+
+SHEET_COLUMNS, SPRITE = 12, CELL + 2
+"""Sprites in a row of the sheet, and the side of one, world pixels. The margin of a pixel is empty, so that what draws
+sprites at another scale takes nothing from their neighbours."""
+_OUT_OF_SIGHT = -1000.0
 
 
 class Area(NamedTuple):
@@ -253,3 +265,46 @@ def encoded(picture: np.ndarray, suffix: str) -> bytes:
 def reduced(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
     """Return a picture averaged to a smaller width and height."""
     return cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+
+
+def walls_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0, area: Area = WORLD) -> np.ndarray:
+    """Return the picture of a world without ninja, doors and entities; see :func:`world_picture`."""
+    header, ninjas = levels.header.copy(), worlds.ninjas.copy()
+    for name in ("door_count", "entity_count", "run_count"):
+        header[name] = 0
+    header.flags.writeable = False  # as that of the levels: kernels are compiled for read-only levels
+    ninjas["x"] = _OUT_OF_SIGHT
+    return world_picture(levels._replace(header=header), worlds._replace(ninjas=ninjas), index, scale, area)
+
+
+@lru_cache(maxsize=1)
+def sprite_sheet(magnification: int = 1) -> np.ndarray:
+    """Return all appearances, row by row, ``SHEET_COLUMNS`` in a row.
+
+    Args:
+        magnification: pixels of the sheet per pixel of the world, a whole number; the rims are smooth from 4.
+
+    Returns:
+        (rows * n, SHEET_COLUMNS * n, 4) uint8, RGBA with n = 26 * magnification; colours are not multiplied by alpha.
+        Read-only: later calls return the same array.
+    """
+    coverage = raster.remembered_coverage()
+    sprites = []
+    for shown in numbered()[0]:
+        alpha, ink = raster.stamp(figure_of(shown), LOOKS["light"].paints, magnification, coverage)
+        with_rim(shown, alpha, ink, magnification)
+        sprites.append(_sprite(alpha, ink))
+    side, rows, inner = SPRITE * magnification, -(-len(sprites) // SHEET_COLUMNS), slice(magnification, -magnification)
+    cells = np.zeros((rows * SHEET_COLUMNS, side, side, 4), np.uint8)
+    cells[: len(sprites), inner, inner] = sprites
+    by_row = cells.reshape(rows, SHEET_COLUMNS, side, side, 4).transpose(0, 2, 1, 3, 4)
+    sheet = by_row.reshape(rows * side, SHEET_COLUMNS * side, 4)
+    sheet.flags.writeable = False
+    return sheet
+
+
+def _sprite(alpha: np.ndarray, ink: np.ndarray) -> np.ndarray:
+    """Return (n, n, 4) uint8 of a stamp, whose ink is multiplied by its alpha."""
+    alpha = alpha.reshape(*ink.shape[:2], 1)
+    colour = np.divide(ink, alpha, out=np.zeros_like(ink), where=alpha > 0)
+    return (np.concatenate([colour, 255 * alpha], axis=2) + 0.5).clip(0, 255).astype(np.uint8)

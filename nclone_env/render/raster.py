@@ -120,16 +120,12 @@ def stamp(
 @lru_cache(maxsize=1)
 def all_glyphs() -> Glyphs:
     """Return the glyphs, drawn once per machine."""
-    drawn = _cached()
+    drawn = cached_glyphs()
     return Glyphs(*(drawn[name] for name in Glyphs._fields))
 
 
-def full_size_planes() -> np.ndarray:
-    """Return (K, 2, 24, 24) float32, 0..255, read-only: alpha and ink of every appearance."""
-    return _cached()["planes"]
-
-
-def _cached() -> Arrays:
+def cached_glyphs() -> Arrays:
+    """Return the arrays of the glyphs by name, with the ``planes`` from which stamps are made, read-only."""
     return cached_arrays("glyphs", "", _LAYOUT, _drawn)
 
 
@@ -233,7 +229,7 @@ def _resolution(scale: Scale, layers: np.ndarray) -> Resolution:
 @lru_cache(maxsize=8)
 def _stamps(scale: Scale) -> tuple[np.ndarray, np.ndarray]:
     """Return the stamps and boxes of a scale, rasterised on first use."""
-    planes = full_size_planes()
+    planes = cached_glyphs()["planes"]  # (K, 2, 24, 24) float32, 0..255: alpha and ink of every appearance
     stamps = round_half_up(planes[:, None] if scale == _FULL_SIZE else _reduced(planes, scale))
     return stamps, np.array([_box(item[:, 0].max(0)) for item in stamps])
 

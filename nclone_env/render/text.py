@@ -167,14 +167,14 @@ def _write_texts(
         left = write_text(bar, shown, left, middle, letter, colour, bold=number == 0) + 1.6 * letter
 
 
-def draw_message(picture: np.ndarray, text: str, colour: Colour = BRIGHT) -> None:
+def draw_message(picture: np.ndarray, text: str) -> None:
     """Write a message on a dark ground at the lower edge of a picture, (h, w, 3) uint8, shortened if it is too long."""
     height, width = picture.shape[:2]
     shown = fitting(text, _MESSAGE_LETTER, width - 4 * _BORDER)
     half = round(text_width(shown, _MESSAGE_LETTER) / 2) + _BORDER
     top = height - 3 * _BORDER
     _darken(picture, top, top + 2 * _BORDER, width // 2 - half, width // 2 + half)
-    write_text(picture, shown, width // 2 - half + _BORDER, top + _BORDER, _MESSAGE_LETTER, colour)
+    write_text(picture, shown, width // 2 - half + _BORDER, top + _BORDER, _MESSAGE_LETTER, BRIGHT)
 
 
 def draw_table(picture: np.ndarray, rows: Sequence[tuple[str, str]]) -> None:

@@ -24,8 +24,7 @@ from nclone_env.gallery.tracks import Tracks
 from nclone_env.jobs import Showing, run
 from nclone_env.level.level_set import pack
 from nclone_env.machine import available_cores
-from nclone_env.render.picture import level_picture
-from nclone_env.render.sprites import sprite_sheet, walls_picture
+from nclone_env.render.picture import level_picture, sprite_sheet, walls_picture
 from nclone_env.sim.session import Session
 from profiling.measure import describe
 

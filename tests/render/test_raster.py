@@ -13,7 +13,7 @@ import pytest
 from nclone_env.config import RenderConfig
 from nclone_env.game import kind_name
 from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.render.raster import all_glyphs, area_average, full_size_planes, static_layers
+from nclone_env.render.raster import all_glyphs, area_average, cached_glyphs, static_layers
 
 from .oracle import SOLID, blended, drawn, full_grey, full_size, oracle_global_view, oracle_player_frame, put_things
 from .scenes import NO_TILES, make_levels, pictures_of, put_worlds, random_scene
@@ -37,7 +37,7 @@ def test_glyphs_are_made_once_and_read_only():
 def test_kinds_are_numbers_of_planes():
     for table in (all_glyphs().appearances, all_glyphs().door_appearances):
         assert table.min() >= -1
-        assert table.max() < len(full_size_planes())
+        assert table.max() < len(cached_glyphs()["planes"])
     assert (all_glyphs().door_appearances[[5, 6, 8]] >= 0).all()
 
 

@@ -21,30 +21,29 @@ N is the sum of the counts of all types except 7 and 9, plus those of types 6 an
 trap door has a switch record, whether or not the file counts the switches. Bytes after the N records are not
 part of the level.
 
-Readers ignore unreliable fields: the lengths, unknown game modes (read as unset) and what
-:mod:`nclone_env.level.formats.header` says of names. Where the counts contradict the records that they count, or leave
-out the exits, as in the files of a public level generator, the records go on to the end of the data.
+The header fields, which every format shares, are title, author, level id and game mode. Titles and authors are UTF-8,
+or Latin-1 where only that is short enough. Files of other programs also have control characters and longer titles:
+readers take what is not UTF-8 for Latin-1, drop control characters and cut the rest.
+
+Readers ignore unreliable fields: the lengths, and unknown game modes (read as unset). Where the counts contradict the
+records that they count, or leave out the exits, as in the files of a public level generator, the records go on to the
+end of the data.
 
 Writers produce one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for types 7 and 9.
 """
 
 import struct
+from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.errors import LevelFormatError
+from nclone_env.errors import LevelFormatError, is_plain
 from nclone_env.game import DOOR_SWITCHES, EXIT, TILE_COLUMNS, TILE_ROWS
-from nclone_env.level.formats.header import (
-    GAME_MODE_NAMES,
-    GAME_MODES,
-    MAX_AUTHOR,
-    MAX_TITLE,
-    check_header,
-    encoded_name,
-    read_name,
-)
-from nclone_env.level.level import MAX_TYPE, RawLevel, RecordFault, loading_fault, writing_fault
+from nclone_env.level.level import MAX_TYPE, UNPUBLISHED, RawLevel, RecordFault, loading_fault, writing_fault
 
+MAX_TITLE, MAX_AUTHOR = 128, 16  # bytes
+GAME_MODES = {"solo": 0, "co-op": 1, "race": 2, "unset": 4}  # physics 01, section 14.1
+GAME_MODE_NAMES = {number: name for name, number in GAME_MODES.items()}
 TITLE_OFFSET, TITLE_SIZE = 38, 129
 AUTHOR_OFFSET, AUTHOR_SIZE = 167, 17
 TILES_OFFSET, TILES_SIZE = 184, TILE_COLUMNS * TILE_ROWS
@@ -53,6 +52,68 @@ RECORDS_OFFSET, RECORD_SIZE = 1230, 5
 
 _HEAD = struct.Struct("<6I14x")  # constant, file size, level id, game mode, constant, author id
 _LEVEL_FILE_CONSTANT, _NO_AUTHOR = 0x25, 0xFFFFFFFF
+
+
+class HeaderFault(NamedTuple):
+    """A header field that no level file can hold."""
+
+    field: str
+    expected: str
+    got: str
+
+
+def read_name(data: bytes, limit: int) -> str:
+    """Return a title or author from a file of any program, so that ``limit`` bytes of any level file can hold it."""
+    name = _decoded(data)[:limit]
+    while encoded_name(name, limit) is None:
+        name = name[:-1]
+    return name
+
+
+def encoded_name(text: str, limit: int) -> bytes | None:
+    """Return the bytes of a title or author, None if there are too many: Latin-1 only where UTF-8 is too long."""
+    for encoding in ("utf-8", "latin-1"):
+        data = text.encode(encoding, errors="replace")
+        if len(data) <= limit and _decoded(data) == text:
+            return data
+    return None
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return "".join(filter(is_plain, text))
+
+
+def header_fault(raw: RawLevel) -> HeaderFault | None:
+    """Return the first header field that cannot be written, or None."""
+    for field, text, limit in (("title", raw.title, MAX_TITLE), ("author", raw.author, MAX_AUTHOR)):
+        unprintable = next((character for character in text if not is_plain(character)), None)
+        if unprintable is not None:
+            return HeaderFault(field, "printable characters", f"{unprintable!a}")
+        if len(text) > limit:
+            return HeaderFault(field, f"at most {limit} characters", f"{len(text)}")
+        if encoded_name(text, limit) is None:
+            return HeaderFault(field, f"at most {limit} bytes in UTF-8", f"{len(text.encode())}")
+    if not 0 <= raw.level_id <= UNPUBLISHED:
+        return HeaderFault("level_id", f"a number from 0 to {UNPUBLISHED}", str(raw.level_id))
+    if raw.game_mode not in GAME_MODE_NAMES:
+        modes = ", ".join(f"{number} ({name})" for number, name in GAME_MODE_NAMES.items())
+        return HeaderFault("game_mode", f"one of {modes}", str(raw.game_mode))
+    return None
+
+
+def check_header(raw: RawLevel) -> None:
+    """Check the header of a level that is to be written.
+
+    Raises:
+        LevelFormatError: at the first field that no level file can hold.
+    """
+    fault = header_fault(raw)
+    if fault:
+        raise LevelFormatError(raw.source, fault.field, fault.expected, fault.got)
 
 
 def read_map(data: bytes, source: str = "<bytes>") -> RawLevel:

@@ -1,6 +1,6 @@
 """The game's text format for packs of levels: one level a line, ``$title#hex#``.
 
-The title is UTF-8; :mod:`nclone_env.level.formats.header` states how others are read. The hex digits encode bytes,
+The title is UTF-8; :mod:`nclone_env.level.formats.map_bytes` states how others are read. The hex digits encode bytes,
 **low nibble first**: "10" is the byte 0x01. The bytes of a level:
 
 ===== =====================================================================================================
@@ -32,7 +32,7 @@ import numpy as np
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.game import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, TILE_COLUMNS, TILE_ROWS, kind_name
-from nclone_env.level.formats.header import MAX_TITLE, check_header, encoded_name, read_name
+from nclone_env.level.formats.map_bytes import MAX_TITLE, check_header, encoded_name, read_name
 from nclone_env.level.level import RawLevel, Record, loading_fault
 
 LAYOUTS = {kind.number: kind.pack for kind in KINDS if kind.pack is not None}

@@ -38,7 +38,7 @@ import numpy as np
 
 from nclone_env.errors import LevelFormatError, shortened
 from nclone_env.game import MAX_TILE, TILE_COLUMNS, TILE_ROWS, kind_name
-from nclone_env.level.formats.header import GAME_MODE_NAMES, GAME_MODES, check_header, header_fault
+from nclone_env.level.formats.map_bytes import GAME_MODE_NAMES, GAME_MODES, check_header, header_fault
 from nclone_env.level.level import MAX_RECORDS, MAX_TYPE, UNPUBLISHED, RawLevel, Record, writing_fault
 
 _CORNERS = ("top-left", "top-right", "bottom-right", "bottom-left")

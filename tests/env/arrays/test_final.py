@@ -1,4 +1,4 @@
-"""Last observations in same-step mode: one row per episode that ended, in the order of environments, safe to keep."""
+"""Last observations of episodes, and frame stacks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from nclone_env import NPlusPlusVectorEnv
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.env.arrays.final import FinalPool, sort_rows
+from nclone_env.errors import ConfigError
 from nclone_env.memory.process import committed_tree_bytes
 from nclone_env.obs.spec import ObservationSpec
 
@@ -17,6 +18,10 @@ from ..bases import QUICK_DEATH, QUICK_WIN, WALK, assert_same, choices, copies
 
 LEVELS = (QUICK_WIN, QUICK_DEATH, "hazards")
 CONTRACTS = {"default": {}, "out": {}, "ring of 1": {"copy": False, "ring": 1}, "ring of 3": {"copy": False, "ring": 3}}
+
+NUM_ENVS, DEPTH = 6, 3
+FIELDS = {"levels": (QUICK_WIN, QUICK_DEATH, "hazards"), "max_frames": 60}
+NAMES = ("game_state", "player_frame", "action_mask", "entity_states")
 
 
 def make(num_envs, **options):
@@ -198,3 +203,159 @@ def test_released_pages_are_given_back_and_others_kept():
     if hasattr(mmap, "MADV_DONTNEED"):
         assert (rows.arrays["bytes"][:kept] == 7).all()
         assert not rows.arrays["bytes"][kept:].any()
+
+
+class Queue:
+    """Stacks of single observations, in the naive way."""
+
+    def __init__(self):
+        self.observations = []
+
+    def start(self, observation):
+        self.observations = [copies(observation)] * DEPTH
+        return self
+
+    def push(self, observation):
+        self.observations = [*self.observations[1:], copies(observation)]
+        return self
+
+    def __call__(self) -> dict[str, np.ndarray]:
+        newest = self.observations[-1]
+        return {
+            name: newest[name] if name == "action_mask" else np.stack([one[name] for one in self.observations])
+            for name in newest
+        }
+
+
+def row(observations, i):
+    return {name: array[i] for name, array in observations.items()}
+
+
+def pair(mode=AutoresetMode.NEXT_STEP, names=NAMES, num_threads=1):
+    return (
+        NPlusPlusVectorEnv(
+            None,
+            NUM_ENVS,
+            observations=names,
+            autoreset_mode=mode,
+            num_threads=num_threads,
+            observation={"frame_stack": depth},
+            **FIELDS,
+        )
+        for depth in (1, DEPTH)
+    )
+
+
+def check(stacked, queues) -> None:
+    for i, queue in enumerate(queues):
+        assert_same(row(stacked, i), queue())
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_stacks_of_a_vector_environment(mode, num_threads):
+    plain, envs = pair(mode, num_threads=num_threads)
+    first, stacked = plain.reset(seed=3)[0], envs.reset(seed=3)[0]
+    assert stacked in envs.observation_space
+    queues = [Queue().start(row(first, i)) for i in range(NUM_ENVS)]
+    check(stacked, queues)
+    was_over, ends = np.zeros(NUM_ENVS, np.bool_), 0
+    for actions in choices(100, NUM_ENVS):
+        left, right = plain.step(actions), envs.step(actions)
+        over = left[2] | left[3]
+        ends += int(over.sum())
+        places = np.cumsum(over) - 1
+        for i, queue in enumerate(queues):
+            if mode is AutoresetMode.SAME_STEP and over[i]:
+                last, stacked = (row(step[4]["final_obs"], places[i]) for step in (left, right))
+                assert_same(stacked, queue.push(last)())
+                queue.start(row(left[0], i))
+            elif mode is AutoresetMode.NEXT_STEP and was_over[i]:
+                queue.start(row(left[0], i))
+            else:
+                queue.push(row(left[0], i))
+        check(right[0], queues)
+        if mode is AutoresetMode.DISABLED and over.any():
+            first, stacked = (e.reset(options={"reset_mask": over})[0] for e in (plain, envs))
+            for i in np.flatnonzero(over):
+                queues[i].start(row(first, i))
+            check(stacked, queues)
+        was_over = over
+    assert ends > 20
+
+
+def test_stacks_of_a_single_environment():
+    plain, env = (NPlusPlusEnv(observations=NAMES, observation={"frame_stack": d}, **FIELDS) for d in (1, DEPTH))
+    queue = Queue().start(plain.reset(seed=3)[0])
+    assert_same(env.reset(seed=3)[0], queue())
+    for action in choices(120, 1)[:, 0]:
+        left, right = plain.step(action), env.step(action)
+        assert right[0] in env.observation_space
+        assert_same(right[0], queue.push(left[0])())
+        if left[2] or left[3]:
+            queue.start(plain.reset()[0])
+            assert_same(env.reset()[0], queue())
+
+
+def test_kept_stacks_never_change_and_out_is_written():
+    plain, envs = pair()
+    out = {name: np.zeros(space.shape, space.dtype) for name, space in envs.observation_space.items()}
+    queues = [Queue().start(row(plain.reset(seed=1)[0], i)) for i in range(NUM_ENVS)]
+    kept = [envs.reset(seed=1)[0]]
+    expected = [copies(kept[0])]
+    for k, actions in enumerate(choices(10, NUM_ENVS)):
+        left = plain.step(actions)[0]
+        stacked = envs.step(actions, out=out if k % 2 else None)[0]
+        if k % 2:
+            assert all(stacked[name] is out[name] for name in out)
+        else:
+            kept.append(stacked)
+            expected.append(copies(stacked))
+        check(stacked, [queue.push(row(left, i)) for i, queue in enumerate(queues)])
+    for left, right in zip(kept, expected):
+        assert_same(left, right)
+
+
+def test_a_snapshot_begins_a_stack_and_a_copy_takes_it_along():
+    plain, envs = pair(AutoresetMode.DISABLED, ("game_state",))
+    plain.reset(seed=1)
+    envs.reset(seed=1)
+    for _ in range(4):
+        left, right = plain.step([2] * NUM_ENVS)[0], copies(envs.step([2] * NUM_ENVS)[0])
+    assert_same(envs.copy_world(0, 1)[0], row(right, 0))
+    state = envs.get_state(2)
+    restored = envs.set_state(3, state)[0]
+    assert_same(restored, Queue().start(row(left, 2))())
+    order = [5, 4, 3, 2, 1, 0]
+    before = copies(envs.reset(options={"reset_mask": np.zeros(NUM_ENVS, np.bool_)})[0])
+    gathered = envs.gather(order)[0]
+    np.testing.assert_array_equal(gathered["game_state"], before["game_state"][order])
+    after = copies(envs.step([0] * NUM_ENVS)[0])
+    np.testing.assert_array_equal(after["game_state"][:, :-1], before["game_state"][order][:, 1:])
+    started = envs.reset(options={"state": state})[0]["game_state"]
+    np.testing.assert_array_equal(started, np.repeat(left["game_state"][2:3, None], DEPTH, 1).repeat(NUM_ENVS, 0))
+
+
+def test_a_clone_has_the_same_stack():
+    env = NPlusPlusEnv(observations="game_state", observation={"frame_stack": DEPTH}, **FIELDS)
+    env.reset(seed=1)
+    for _ in range(4):
+        env.step(2)
+    other = env.clone()
+    assert_same(env.step(5)[0], other.step(5)[0])
+
+
+def test_stacks_are_reported_and_cost_nothing_unless_asked_for():
+    plain, envs = pair(names=("game_state",))
+    plain.reset()
+    envs.reset()
+    names = [{node.name: node.total_bytes for _, node in e.memory().walk()} for e in (plain, envs)]
+    assert names[1][f"frame stack of {DEPTH}"] == DEPTH * NUM_ENVS * 120
+    assert names[1]["recycled observations"] == DEPTH * NUM_ENVS * 120
+    assert not any(name.startswith("frame stack") for name in names[0])
+
+
+@pytest.mark.parametrize("depth", [0, 65, "4"])
+def test_the_depth_is_checked(depth):
+    with pytest.raises(ConfigError, match="frame_stack: expected a whole number from 1 to 64, got"):
+        NPlusPlusVectorEnv(None, 1, observation={"frame_stack": depth})
