@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # for other rooms
         write_outcomes,
     )
     from nclone_env.obs.entity_states import write_entity_states
+    from nclone_env.obs.free_motion import write_free_motion
     from nclone_env.obs.game_state import write_game_state
     from nclone_env.obs.graph import NO_LATTICE, write_graph
     from nclone_env.obs.half import words
@@ -35,6 +36,14 @@ if TYPE_CHECKING:  # for other rooms
         write_query,
         write_reachability,
     )
-    from nclone_env.obs.spec import ENTITY_STATE, REACHABILITY, ObservationSpec, columns, frame_specs, observation_specs
+    from nclone_env.obs.spec import (
+        ENTITY_STATE,
+        FREE_MOTION,
+        REACHABILITY,
+        ObservationSpec,
+        columns,
+        frame_specs,
+        observation_specs,
+    )
 
 __all__, __getattr__, __dir__ = face(__name__)
