@@ -17,6 +17,7 @@ ObservationName = Literal[
     "entity_states",
     "locals",
     "reachability",
+    "free_motion",
     "action_outcomes",
     "graph",
     "action_mask",
@@ -132,7 +133,7 @@ class ObservationConfig:
     """Planes of ``locals``, 1 to 3: what is solid; where the ninja would touch something deadly; how much nearer to the
     objective each square is."""
     outcome_frames: Annotated[int, Within(3, 600)] = option(60, fixed="policy")
-    """Frames for which ``action_outcomes`` holds each action, 3 to 600; it takes time in proportion."""
+    """Frames for which ``free_motion`` and ``action_outcomes`` hold each action, 3 to 600; the time is proportional."""
 
     def __post_init__(self) -> None:
         """Reject sizes out of range."""

@@ -31,7 +31,7 @@ _PIXELS: tuple[ObservationName, ...] = ("player_frame", "global_view")
 MODES: Mapping[str, tuple[ObservationName, ...]] = {
     "state": _STATE,
     "pixels": _PIXELS,
-    "look-ahead": (*_STATE, *_PIXELS, "action_outcomes", "action_mask"),
+    "look-ahead": (*_STATE, *_PIXELS, "free_motion", "action_outcomes", "action_mask"),
     "planning": (),
 }
 """Observations that a policy of each mode may use. Planning: any use of the simulator."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # for other rooms
         write_outcomes,
     )
     from nclone_env.obs.entity_states import NO_LATTICE, write_entity_states, write_graph
+    from nclone_env.obs.free_motion import write_free_motion
     from nclone_env.obs.game_state import open_exit_count, path_remaining, write_game_state
     from nclone_env.obs.half import words
     from nclone_env.obs.locals import write_hazards, write_locals, write_progress
@@ -33,6 +34,14 @@ if TYPE_CHECKING:  # for other rooms
         write_query,
         write_reachability,
     )
-    from nclone_env.obs.spec import ENTITY_STATE, REACHABILITY, ObservationSpec, columns, frame_specs, observation_specs
+    from nclone_env.obs.spec import (
+        ENTITY_STATE,
+        FREE_MOTION,
+        REACHABILITY,
+        ObservationSpec,
+        columns,
+        frame_specs,
+        observation_specs,
+    )
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -108,6 +108,21 @@ REACHABILITY = (
 """The 11 elements of ``reachability``, in order."""
 
 
+FREE_MOTION = (
+    Feature("death", 0, 1, "share of the frames that are left when it meets something deadly or a floor too fast"),
+    Feature("arrival", 0, 1, "share of the frames that are left when it meets the objective, 0 if it does not"),
+    Feature("contact", 0, 1, "share of the frames that are left when it meets a wall or ceiling, 0 if it does not"),
+    Feature("landing", 0, 1, "share of the frames that are left when it first lands on a floor, 0 if it does not"),
+    Feature("early_x", -1, 1, "horizontal displacement after a third of the frames / top speed, clipped"),
+    Feature("early_y", -1, 1, "vertical displacement after a third of the frames / top speed, clipped"),
+    Feature("early_progress", -1, 1, "how much shorter the path to the exit is by then / top speed, clipped"),
+    Feature("late_x", -1, 1, "horizontal displacement after all frames / top speed, clipped"),
+    Feature("late_y", -1, 1, "vertical displacement after all frames / top speed, clipped"),
+    Feature("late_progress", -1, 1, "how much shorter the path to the exit is by then / top speed, clipped"),
+)
+"""The 10 elements of a row of ``free_motion``, in order."""
+
+
 ACTION_OUTCOME = (
     Feature("death", 0, 1, "share of the frames that are left when the ninja dies; 1 in the first, 0 if it lives"),
     Feature("completion", 0, 1, "share of the frames that are left when it reaches the exit, 0 if it does not"),
@@ -167,7 +182,8 @@ def _frame_specs(
     planes = (sizes.locals_planes, *window) if sizes.locals_planes > 1 else window
     vector, int32 = np.dtype(sizes.dtype), np.dtype(np.int32)
     uint8, int8 = np.dtype(np.uint8), np.dtype(np.int8)
-    rows, outcomes = (most, len(ENTITY_STATE)), (NUM_ACTIONS, len(ACTION_OUTCOME))
+    rows, motions = (most, len(ENTITY_STATE)), (NUM_ACTIONS, len(FREE_MOTION))
+    outcomes = (NUM_ACTIONS, len(ACTION_OUTCOME))
     arrays = (
         spec("game_state", (len(GAME_STATE),), vector, -1, 1, "ninja, objective and surroundings"),
         spec("player_frame", (side, side, 1), uint8, 0, 255, "greyscale around the ninja"),
@@ -177,6 +193,7 @@ def _frame_specs(
         spec("entity_count", (1,), uint8, 0, most, "number of rows in use"),
         spec("locals", planes, uint8, 0, 255, "occupancy grid around the ninja"),
         spec("reachability", (len(REACHABILITY),), vector, -1, 1, "paths with the current door states"),
+        spec("free_motion", motions, vector, -1, 1, "where each action leads until the ninja meets something"),
         spec("action_outcomes", outcomes, vector, -1, 1, "where each action leads if it is held"),
         spec("graph_level", (1,), int32, 0, last_level, "index in ``graphs``", stacks=False),
         spec("graph_node", (1,), int32, NO_NODE, 32767, "node of the ninja, or -1", stacks=False),

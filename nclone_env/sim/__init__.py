@@ -12,9 +12,11 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.frame import start, tick
     from nclone_env.sim.geometry import greater, lesser
     from nclone_env.sim.keys import KeyParts, cell_key, hash_future, key_parts, square
+    from nclone_env.sim.ninja import think
+    from nclone_env.sim.ninja_move import integrate
     from nclone_env.sim.pace import Pace
     from nclone_env.sim.plausible import world_fault
-    from nclone_env.sim.query import NO_BEAM, place_of
+    from nclone_env.sim.query import NO_BEAM, cells_within, closest_point, place_of, sweep_tiles
     from nclone_env.sim.session import MOST_ENTRIES, Frames, Session, check_inputs, renumber_entries
     from nclone_env.sim.state import (
         FIRST,

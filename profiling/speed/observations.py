@@ -32,6 +32,7 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("locals", {}),
     ("reachability", {}),
     ("reachability", HALF),
+    ("free_motion", {}),
     ("action_outcomes", {}),
     ("action_outcomes", {"outcome_frames": 12}),
     ("graph", {}),

@@ -101,7 +101,7 @@ def played(policy: Policy, title: str, names: tuple[str, ...]) -> dict[str, Any]
 
 def mode_of(policy: Policy) -> str:
     """Return the mode of a track that the policy plays in."""
-    return "look-ahead" if "action_outcomes" in policy.config.environment.observations else "state"
+    return "look-ahead" if {"action_outcomes", "free_motion"} & set(policy.config.environment.observations) else "state"
 
 
 def sample(policy: Policy) -> dict[str, Any]:

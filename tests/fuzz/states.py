@@ -22,7 +22,15 @@ _HEADER = 48
 _STEPS = 5
 _FIELDS = {
     "levels": (everything(), moving(), "hazards", "first-steps/03-drop"),
-    "observations": ("game_state", "entity_states", "locals", "reachability", "action_outcomes", "action_mask"),
+    "observations": (
+        "game_state",
+        "entity_states",
+        "locals",
+        "reachability",
+        "free_motion",
+        "action_outcomes",
+        "action_mask",
+    ),
     "max_frames": 160,
 }
 

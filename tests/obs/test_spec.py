@@ -58,11 +58,11 @@ def test_spaces_follow_the_table(options):
         name for name in OBSERVATION_NAMES if name != "graph"
     ]
     depth = (2,) if "frame_stack" in options else ()
-    shapes = [(30,), (64, 64, 1), (40, 80, 1), (9, 12), (9,), (1,), (5, 5), (11,), (6, 8)]
+    shapes = [(30,), (64, 64, 1), (40, 80, 1), (9, 12), (9,), (1,), (5, 5), (11,), (6, 10), (6, 8)]
     unstacked = [(1,), (1,), (envs.level_set.max_entities,), (6,)]
     assert [spec.shape for spec in specs] == [*((*depth, *shape) for shape in shapes), *unstacked]
     vector = np.dtype(options.get("dtype", "float32"))
-    vectors = {"game_state", "entity_states", "reachability", "action_outcomes"}
+    vectors = {"game_state", "entity_states", "reachability", "free_motion", "action_outcomes"}
     assert {spec.name for spec in specs if spec.dtype == vector} == vectors
     for spec in specs:
         expected = gymnasium.spaces.Box(spec.low, spec.high, spec.shape, spec.dtype.type)

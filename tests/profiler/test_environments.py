@@ -46,7 +46,8 @@ def test_a_target_steps_through_ends_of_episodes_and_reports_its_memory(name):
 @pytest.mark.parametrize("contract", ["default", "out", "ring"])
 @pytest.mark.parametrize("mode", ["next-step", "same-step"])
 def test_vector_environments_are_estimated_exactly(contract, mode):
-    observations = (*DEFAULT_OBSERVATIONS, "entity_states", "locals", "reachability", "action_outcomes", "action_mask")
+    vectors = "entity_states", "locals", "reachability", "free_motion", "action_outcomes"
+    observations = (*DEFAULT_OBSERVATIONS, *vectors, "action_mask")
     target = VectorTarget(EnvironmentConfig(observations=observations), contract=contract, autoreset=mode)
     subject = target.make(60)
     for _ in range(3):

@@ -267,8 +267,8 @@ SEEN = {
     "locals": {"observations": ("locals",), "locals_size": 15},
     "entities": {"observations": ("game_state", "entity_states"), "max_entities": 8},
     "reachability": {"observations": ("game_state", "reachability", "action_mask")},
-    "outcomes": {"observations": ("game_state", "action_outcomes"), "frame_stack": 2, "outcome_frames": 8},
-    "float16": {"observations": ("game_state", "locals", "action_outcomes"), "vector_dtype": "float16"},
+    "outcomes": {"observations": ("free_motion", "action_outcomes"), "frame_stack": 2, "outcome_frames": 8},
+    "float16": {"observations": ("game_state", "locals", "free_motion"), "vector_dtype": "float16"},
     "stacks with masks": {"observations": ("game_state", "action_mask"), "frame_stack": 3},
     "small pictures": {"observations": ("player_frame", "global_view"), "picture_size": 64, "frame_stack": 2},
 }

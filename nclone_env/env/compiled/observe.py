@@ -6,15 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.jit import called_kernel, stream_bytes
 from nclone_env.obs import (
     ENTITY_STATE,
+    FREE_MOTION,
     GAME_STATE,
     NO_LATTICE,
     NO_QUERIES,
     ObservationSpec,
     words,
     write_entity_states,
+    write_free_motion,
     write_game_state,
     write_graph,
     write_hazards,
@@ -38,6 +41,7 @@ class ExtraArrays(NamedTuple):
         entity_kinds: (n, K) uint8.
         entity_count: (n, 1) uint8.
         locals: (n, P, S, S) uint8, of P = 1 to 3 planes.
+        free_motion: (n, 6, w) uint16, the words of 10 float32 or float16.
         graph_level: (n, 1) int32.
         graph_node: (n, 1) int32.
         graph_entities: (n, K) uint8.
@@ -49,6 +53,7 @@ class ExtraArrays(NamedTuple):
     entity_kinds: np.ndarray
     entity_count: np.ndarray
     locals: np.ndarray
+    free_motion: np.ndarray
     graph_level: np.ndarray
     graph_node: np.ndarray
     graph_entities: np.ndarray
@@ -110,6 +115,7 @@ def _no_observations(has_extras: bool) -> ObservationArrays:
         np.zeros((0, 0), np.uint8),
         np.zeros((0, 1), np.uint8),
         np.zeros((0, 1, 0, 0), np.uint8),
+        np.zeros((0, NUM_ACTIONS, len(FREE_MOTION)), np.uint16),
         np.zeros((0, 1), np.int32),
         np.zeros((0, 1), np.int32),
         np.zeros((0, 0), np.uint8),
@@ -148,6 +154,7 @@ def kernel_view(
         buffers.get("entity_kinds", none.entity_kinds),
         buffers.get("entity_count", none.entity_count),
         kernel_array("locals", buffers.get("locals", none.locals)),
+        kernel_array("free_motion", buffers.get("free_motion", none.free_motion)),
         buffers.get("graph_level", none.graph_level),
         buffers.get("graph_node", none.graph_node),
         buffers.get("graph_entities", none.graph_entities),
@@ -179,11 +186,11 @@ def observe(arrays, index, row, worker, out):
         write_global_view(levels, worlds, index, pictures, picture)
         if canvas.shape[0] > 0:
             stream_bytes(out.global_view[row], picture)
-    write_extras(levels, arrays.paths, worlds, index, row, out.extras)
+    write_extras(levels, arrays.paths, worlds, index, arrays.settings[0], row, out.extras)
 
 
 @called_kernel
-def write_extras(levels, paths, worlds, index, row, extras):
+def write_extras(levels, paths, worlds, index, settings, row, extras):
     """Write one row of the arrays of ``extras`` that have rows; nothing if ``extras`` is None."""
     if extras is None:
         return
@@ -196,6 +203,8 @@ def write_extras(levels, paths, worlds, index, row, extras):
             write_hazards(levels, worlds, index, extras.locals[row, 1])
         if extras.locals.shape[1] > 2:
             write_progress(levels, paths, worlds, index, extras.locals[row, 2])
+    if extras.free_motion.shape[0] > 0:
+        write_free_motion(levels, paths, worlds, index, settings["outcome_frames"], extras.free_motion[row])
     if extras.graph_level.shape[0] > 0:
         level, node, entities = extras.graph_level, extras.graph_node, extras.graph_entities
         write_graph(levels, worlds, index, extras.lattice, row, level, node, entities)

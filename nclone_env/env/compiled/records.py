@@ -49,14 +49,15 @@ OUTCOMES = ("playing", "won", "died", "timed_out")
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 
 _REWARD_FIELDS = tuple(field.name for field in dataclasses.fields(RewardConfig))
-_RULES = ("frame_skip", "max_frames", "autoreset", "local_position")
+_RULES = ("frame_skip", "max_frames", "autoreset", "local_position", "outcome_frames")
 SETTINGS = _record(("f8", " ".join(_REWARD_FIELDS)), ("i4", " ".join(_RULES)))
-"""The fields of ``RewardConfig``, and the rules of a step and of ``game_state``, as kernels need them."""
+"""The fields of ``RewardConfig``, and the rules of a step and of observations, as kernels need them."""
 
 
 def make_settings(config: EnvironmentConfig, autoreset: int) -> np.ndarray:
     """Return the (1,) ``SETTINGS`` record of a configuration, one array for equal settings."""
-    rules = (config.frame_skip, config.max_frames, autoreset, config.observation.local_position)
+    seen = config.observation
+    rules = (config.frame_skip, config.max_frames, autoreset, seen.local_position, seen.outcome_frames)
     return _settings(config.reward, rules)
 
 

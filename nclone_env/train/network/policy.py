@@ -3,7 +3,7 @@
 | observation | encoder | features |
 |---|---|---|
 | ``game_state``, ``reachability``, other vectors | none: used as they are, stacks flattened | their elements |
-| ``action_outcomes`` | none: the rows of all actions side by side | their elements |
+| ``action_outcomes``, ``free_motion`` | none: the rows of all actions side by side | their elements |
 | ``player_frame``, ``global_view`` | `PictureEncoder`: layers over patches, squares of them, and all | 64 |
 | ``locals`` | :class:`GridEncoder`: a linear layer over all squares | 64 |
 | ``entity_states``, ``entity_kinds``, ``entity_count`` | :class:`EntityEncoder`: maximum and mean over a set | 129 |
@@ -207,7 +207,7 @@ def make_encoders(shapes: Shapes) -> dict[str, Encoder | None]:
         elif name in ("entity_kinds", "entity_count"):
             if "entity_states" not in shapes:
                 raise ConfigError(f"observations: expected entity_states beside {name}, got {', '.join(shapes)}")
-        elif name == "action_outcomes":
+        elif name in ("action_outcomes", "free_motion"):
             encoders[name] = None
         elif name != "action_mask":
             if len(shape) not in (1, 2):

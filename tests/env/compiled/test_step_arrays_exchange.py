@@ -12,7 +12,8 @@ from nclone_env.level.build import build_room, everything
 from .. import peek
 
 OLD, NEW = ("first-steps/06-hop", "hazards/02-minefield"), ("jumps", "hazards/02-minefield", "first-steps/01-walk")
-EVERYTHING = "game_state", "locals", "entity_states", "reachability", "action_outcomes", "action_mask", "player_frame"
+VECTORS = "game_state", "locals", "entity_states", "reachability", "free_motion", "action_outcomes"
+EVERYTHING = (*VECTORS, "action_mask", "player_frame")
 COUNT = 12
 EVIL = [
     build_room("exit 160 57", "exit_switch 150 57", *["evil_ninja 60 57"] * count, title=f"{count} evil ninjas")

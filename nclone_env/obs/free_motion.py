@@ -1,0 +1,235 @@
+"""The writer of ``free_motion``: how far each action takes the ninja by its own motion, until it meets something.
+
+The ninja follows its equations of motion (physics 01, sections 6.1, 10 and 11) past the walls and entities of this
+moment: the first wall, deadly entity or objective that it meets ends the motion, nothing pushes it, and nothing else
+moves. On the ground it stays on the floor up to the edge. ``action_outcomes``, in contrast, copies the world and
+simulates all of it. ``obs.spec.FREE_MOTION`` defines the elements.
+"""
+
+import math
+
+from nclone_env.game import (
+    CELEBRATING,
+    CELL_SIZE,
+    DEAD,
+    JUMPING,
+    KINDS,
+    MAX_HORIZONTAL_SPEED,
+    MAX_IMPACT,
+    NUM_ACTIONS,
+    NUM_DIRECTIONS,
+    RADIUS,
+    ROWS,
+    bits,
+)
+from nclone_env.jit import called_kernel, kernel, local_f64
+from nclone_env.level import distance_at
+from nclone_env.obs.game_state import clip, objective
+from nclone_env.obs.half import write_vector
+from nclone_env.obs.spec import FREE_MOTION, columns
+from nclone_env.sim import (
+    NINJA_RECORD,
+    cells_within,
+    closest_point,
+    describe,
+    integrate,
+    place_of,
+    radius_of,
+    sweep_tiles,
+    think,
+)
+
+AT, _SIZE = columns(FREE_MOTION), len(FREE_MOTION)
+_RECORD_WORDS = NINJA_RECORD.itemsize // 8
+_DIRECTIONS = (0, -1, 1)  # of actions, in their order
+_DEADLY = bits(kind for kind in KINDS if kind.deadly)
+_LOOK = 2  # frames from one look at the surroundings to the next
+_BODY = 9.0  # radius of the disc that walls stop, pixels; smaller than the ninja, whose floor is no wall
+_STEP = 8.0  # pixels by which a floor may rise or fall from one look to the next
+_LIFT = 1.0  # pixels above a floor from which on the ninja has left it
+_LEVEL_Y = 0.0001  # normals with less of y are those of vertical walls
+_NO_PATH = 10_000.0  # pixels; where no path leads to the objective
+_FREE, _WALL, _FLOOR, _KILLED = range(4)
+
+
+@kernel
+def write_free_motion(levels, paths, worlds, index, frames, out):
+    """Write the free motion of one world's ninja.
+
+    Args:
+        frames: frames for which each action is held.
+        out: (6, 10) float32, or the words of float32 or float16 (``obs.half``); in the order of ``Action`` and of
+            ``FREE_MOTION``.
+    """
+    field, slot = objective(levels, paths, worlds, index)
+    for action in range(NUM_ACTIONS):
+        write_motion(levels, paths, worlds, index, action, frames, field, slot, out)
+
+
+@called_kernel
+def write_motion(levels, paths, worlds, index, action, frames, field, slot, out):
+    """Write the free motion of one action.
+
+    Args as in :func:`write_free_motion`, and:
+        field: row of the objective in ``paths.fields``.
+        slot: entity of the objective.
+    """
+    start, values, record = worlds.ninjas[index], local_f64(_SIZE), local_f64(_RECORD_WORDS).view(NINJA_RECORD)
+    record[0] = start
+    ninja, direction, jump = record[0], _DIRECTIONS[action % NUM_DIRECTIONS], action // NUM_DIRECTIONS
+    if ninja["state"] >= DEAD:  # nothing moves any more
+        values[AT.arrival if ninja["state"] == CELEBRATING else AT.death] = 1.0
+        write_vector(values, out[action])
+        return
+    length = path_length(paths, field, start)
+    early, frame, ended, passed = (frames + 2) // 3, 0, False, False
+    while not ended:
+        x, y = ninja["x"], ninja["y"]
+        integrate(ninja)
+        think(ninja, direction, jump)
+        ninja["walled"] = 0
+        if frame == 0 and ninja["state"] == JUMPING:
+            ninja["airborne"] = 1
+        integrate(ninja)
+        frame += _LOOK
+        ended = look(levels, worlds, index, ninja, x, y, slot, max(frames + 1 - frame, 1) / frames, values)
+        ended = ended or frame >= frames
+        think(ninja, direction, jump)
+        if ended or (frame >= early and not passed):
+            if not passed:
+                write_place(paths, field, start, length, ninja, early, AT.early_x, values)
+            passed = True
+        if ended:
+            write_place(paths, field, start, length, ninja, frames, AT.late_x, values)
+    write_vector(values, out[action])
+
+
+@kernel
+def look(levels, worlds, index, ninja, x, y, slot, left, values):
+    """Move the ninja on over floors and up to walls; write what it meets, and return whether that ends its motion.
+
+    Args:
+        ninja: ``NINJA_RECORD`` of the ninja in motion.
+        x: where it was at the last look, pixels.
+        y: likewise.
+        slot: entity of the objective.
+        left: share of the frames that are left.
+    """
+    met = _FREE
+    if ninja["airborne"] == 0:
+        follow_floor(levels, worlds, index, ninja, x, y)
+    mx, my = ninja["x"] - x, ninja["y"] - y
+    start, segments, states = levels.segment_start, levels.segments, worlds.entity_states
+    fraction = sweep_tiles(start, segments, ninja["level"], states, index, x, y, mx, my, _BODY)
+    if fraction < 1.0:
+        ninja["x"], ninja["y"] = x + fraction * mx, y + fraction * my
+        met = meet_wall(levels, worlds, index, ninja)
+    if met == _FLOOR and values[AT.landing] == 0.0:
+        values[AT.landing] = left
+    if met == _WALL:
+        values[AT.contact] = left
+    if met == _KILLED or is_deadly_at(levels, worlds, index, ninja["x"], ninja["y"]):
+        values[AT.death] = left
+    goal = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
+    if is_within(ninja["x"], ninja["y"], goal["x"], goal["y"], radius_of(goal["type"], 1) + RADIUS):
+        values[AT.arrival] = left
+    return values[AT.contact] + values[AT.death] + values[AT.arrival] > 0.0
+
+
+@kernel
+def follow_floor(levels, worlds, index, ninja, x, y):
+    """Put a ninja on the ground on its floor, with its velocity along it, or let it leave an edge."""
+    start, segments, level, states = levels.segment_start, levels.segments, ninja["level"], worlds.entity_states
+    fall = sweep_tiles(start, segments, level, states, index, ninja["x"], y - _STEP, 0.0, 2.0 * _STEP, _BODY)
+    floor = y - _STEP + 2.0 * _STEP * fall - (RADIUS - _BODY)
+    if fall == 1.0 or ninja["y"] < floor - _LIFT:
+        ninja["airborne"] = 1
+    elif fall > 0.0:
+        ninja["y"] = floor
+        slide_along(ninja, ninja["x"] - x, floor - y)
+
+
+@kernel
+def slide_along(ninja, dx, dy):
+    """Turn the velocity along a direction, and lose what is across; a stop without a direction is one downwards."""
+    square = dx * dx + dy * dy
+    if square == 0.0:
+        ninja["vy"] = 0.0
+    else:
+        along = (ninja["vx"] * dx + ninja["vy"] * dy) / square
+        ninja["vx"], ninja["vy"] = along * dx, along * dy
+
+
+@kernel
+def meet_wall(levels, worlds, index, ninja):
+    """Return what a ninja meets where a wall has stopped it; on a floor it goes on, with its velocity along it."""
+    start, segments, level, states = levels.segment_start, levels.segments, ninja["level"], worlds.entity_states
+    facing, a, b = closest_point(start, segments, level, states, index, ninja["x"], ninja["y"], RADIUS)
+    dx, dy = ninja["x"] - a, ninja["y"] - b
+    distance = math.sqrt(dx * dx + dy * dy)
+    if facing == 0 or abs(dy) <= _LEVEL_Y * distance:
+        return _WALL
+    impact = -(dx * ninja["vx"] + dy * ninja["vy"]) / distance
+    if ninja["airborne"] != 0 and impact > MAX_IMPACT - (4.0 / 3.0) * abs(dy) / distance:  # physics 01, section 9.5
+        return _KILLED
+    if dy > 0.0 or ninja["airborne"] == 0:
+        return _WALL
+    nx, ny = dx / distance, dy / distance
+    ninja["x"], ninja["y"] = a + RADIUS * nx, b + RADIUS * ny
+    ninja["airborne"], ninja["floor_x"], ninja["floor_y"] = 0, nx, ny
+    slide_along(ninja, -ny, nx)
+    return _FLOOR
+
+
+@called_kernel
+def is_deadly_at(levels, worlds, index, x, y):
+    """Return whether a ninja at (x, y) would touch something deadly."""
+    header = levels.header[worlds.ninjas[index]["level"]]
+    first_entity, first_mover = header["first_entity"], header["first_mover"]
+    level = worlds.ninjas[index]["level"]
+    first_column, last_column, first_row, last_row = cells_within(x, y, CELL_SIZE)
+    for column in range(first_column, last_column + 1):
+        first, last = column * ROWS + first_row, column * ROWS + last_row
+        for i in range(levels.member_start[level, first], levels.member_start[level, last + 1]):
+            if kills(worlds, index, levels.entities[first_entity + levels.members[i]], levels.members[i], x, y):
+                return True
+    for number in range(header["mover_count"]):
+        slot = levels.mover_slots[first_mover + number]
+        if kills(worlds, index, levels.entities[first_entity + slot], slot, x, y):
+            return True
+    return False
+
+
+@kernel
+def kills(worlds, index, entity, slot, x, y):
+    """Return whether an entity kills a ninja at (x, y)."""
+    if not _DEADLY >> int(entity["type"]) & 1:
+        return False
+    state = int(worlds.entity_states[index, slot])
+    entity_x, entity_y = place_of(worlds, index, entity)
+    if not is_within(x, y, entity_x, entity_y, radius_of(entity["type"], state) + RADIUS):
+        return False
+    return describe(worlds, index, entity, worlds.movers[index, max(entity["mover"], 0)], state)[5]
+
+
+@kernel
+def is_within(xa, ya, xb, yb, reach):
+    """Return whether two points are closer than ``reach``."""
+    dx, dy = xa - xb, ya - yb
+    return dx * dx + dy * dy < reach * reach
+
+
+@kernel
+def write_place(paths, field, start, length, ninja, frames, first, values):
+    """Write how far the ninja has got: its displacement, and how much shorter the path is."""
+    scale = MAX_HORIZONTAL_SPEED * frames
+    values[first] = clip((ninja["x"] - start["x"]) / scale)
+    values[first + 1] = clip((ninja["y"] - start["y"]) / scale)
+    values[first + 2] = clip((length - path_length(paths, field, ninja)) / scale)
+
+
+@kernel
+def path_length(paths, field, ninja):
+    """Return the remaining path length in pixels."""
+    length = distance_at(paths.fields, field, ninja["x"], ninja["y"])
+    return length if length < _NO_PATH else _NO_PATH

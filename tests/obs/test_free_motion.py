@@ -1,0 +1,176 @@
+"""Free motion against the simulator, where nothing is met, and its ends against the simulator's within a look."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.game import CELEBRATING, DEAD, FALLING, JUMP_GRAVITY, JUMPING
+from nclone_env.level.build import build_level, build_room, everything, hall_tiles
+from nclone_env.level.level import Level
+from nclone_env.obs.spec import ACTION_OUTCOME, FREE_MOTION
+
+from ..env.bases import QUICK_DEATH, QUICK_WIN, WALK, choices
+from .levels import BUILT_IN
+
+NAME, SIMULATED = "free_motion", "action_outcomes"
+AT = {feature.name: place for place, feature in enumerate(FREE_MOTION)}
+SIMULATED_AT = {feature.name: place for place, feature in enumerate(ACTION_OUTCOME)}
+MOVES = [name for name in AT if name[:5] in ("early", "late_")]
+HALL = build_level("exit 20 96", "exit_switch 150 96", tiles=hall_tiles((1, 42), (1, 23)), spawn=(84, 50), title="hall")
+RIGHT, JUMP_RIGHT = 2, 5
+
+
+def motions(level: Level, frames: int = 60, **ninja: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the free motion (6, 10) and the outcomes (6, 8) of a ninja that has landed, with some fields changed."""
+    fields = {"observation": {"outcome_frames": frames}, "frame_skip": 1}
+    env = NPlusPlusEnv(levels=level, observations=(NAME, SIMULATED), **fields)
+    env.reset()
+    for _ in range(20):
+        env.step(0)
+    for name, value in ninja.items():
+        env.worlds.ninjas[name][0] = value
+    observation = env.set_state(env.get_state())[0]
+    return observation[NAME], observation[SIMULATED]
+
+
+def assert_equal_moves(free: np.ndarray, simulated: np.ndarray) -> None:
+    """Check that displacements and progress are the simulator's, bit by bit."""
+    for name in MOVES:
+        np.testing.assert_array_equal(free[:, AT[name]], simulated[:, SIMULATED_AT[name]], err_msg=name)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_ninja_that_meets_nothing_moves_as_in_the_simulator(seed):
+    draw = np.random.default_rng(seed)
+    flight = {"x": draw.uniform(300, 750), "y": draw.uniform(150, 350), "vx": draw.uniform(-3, 3)}
+    rising = seed % 2 == 1
+    if rising:
+        flight |= {"state": JUMPING, "gravity": JUMP_GRAVITY, "jump_duration": 3, "jump_held": 1, "vy": -2.0}
+    else:
+        flight |= {"state": FALLING, "vy": draw.uniform(-1, 2)}
+    free, simulated = motions(HALL, 24, airborne=1, **flight)
+    assert not free[:, : AT["early_x"]].any()
+    assert_equal_moves(free, simulated)
+    if rising:
+        assert (free[3:] != free[:3]).any(), "a held jump rises longer"
+
+
+def test_a_ninja_on_a_level_floor_runs_as_in_the_simulator_and_jumps_nearly_so():
+    free, simulated = motions(build_room("exit 160 57", "exit_switch 150 57", spawn=(40, 58)), 12, vx=1.5)
+    assert not free[:, : AT["early_x"]].any()
+    np.testing.assert_allclose(free[:3, AT["early_x"] :], simulated[:3, 2:], atol=1e-6)
+    np.testing.assert_allclose(free[:, AT["early_x"] :], simulated[:, 2:], atol=0.01)
+    assert free[JUMP_RIGHT, AT["late_y"]] < 0 == free[RIGHT, AT["late_y"]]
+
+
+def test_a_ninja_runs_off_an_edge():
+    cells = {(column, 15): 0 for column in range(20, 43)}
+    free, simulated = motions(build_room("exit 20 57", "exit_switch 30 57", cells=cells, spawn=(72, 58)), vx=3.0)
+    assert free[RIGHT, AT["late_y"]] > 0.2
+    np.testing.assert_allclose(free[RIGHT, AT["early_x"] :], simulated[RIGHT, 2:], atol=0.06)
+
+
+@pytest.mark.parametrize("hill", [{(15, 14): 8, (16, 14): 1, (17, 14): 9}, {(15, 14): 20, (16, 14): 21}])
+def test_a_ninja_runs_over_a_hill(hill):
+    level = build_room("exit 160 57", "exit_switch 150 57", cells=hill, spawn=(40, 58))
+    fields = {"observation": {"outcome_frames": 30}, "frame_skip": 1}
+    env = NPlusPlusEnv(levels=level, observations=(NAME, SIMULATED), **fields)
+    env.reset()
+    free, simulated = [], []
+    while env.worlds.ninjas["x"][0] < 500:
+        observation = env.step(RIGHT)[0]
+        if env.worlds.ninjas["airborne"][0] == 0:
+            free.append(observation[NAME][RIGHT])
+            simulated.append(observation[SIMULATED][RIGHT])
+    away = np.abs(np.array(free)[:, 7:9] - np.array(simulated)[:, 5:7])
+    assert not np.array(free)[:, [AT["contact"], AT["death"]]].any()
+    assert np.array(simulated)[:, 6].min() < -0.05, "the hill was climbed"
+    assert away.mean() < 0.03
+
+
+@pytest.mark.parametrize(("level", "element"), [(QUICK_DEATH, "death"), (QUICK_WIN, "arrival")])
+def test_ends_are_the_simulators_within_a_look(level, element):
+    env = NPlusPlusEnv(levels=level, observations=(NAME, SIMULATED), frame_skip=1)
+    observation, over, compared = env.reset()[0], False, 0
+    while not over:
+        free, simulated = observation[NAME][RIGHT], observation[SIMULATED][RIGHT]
+        if element == "death":
+            assert free[AT["death"]] == pytest.approx(simulated[SIMULATED_AT["death"]], abs=3.1 / 60)
+            compared += 1
+        elif free[AT["arrival"]] > 0:
+            assert not free[[AT["death"], AT["contact"]]].any()
+            compared += 1
+        observation, _, over, _, _ = env.step(RIGHT)
+    assert compared > 5
+    assert (observation[NAME][:, AT[element]] == 1).all(), "after the end nothing moves"
+    assert (observation[NAME].sum(axis=1) == 1).all()
+
+
+def test_a_fall_that_kills_is_a_death_and_a_short_one_a_landing():
+    high, _ = motions(HALL, 120, airborne=1, state=FALLING, y=60.0, vy=3.0)
+    low, _ = motions(HALL, 120, airborne=1, state=FALLING, y=480.0, vy=1.0)
+    assert (high[:, AT["death"]] > 0).all()
+    assert not high[:, AT["landing"]].any()
+    assert not low[:, AT["death"]].any()
+    assert (low[:, AT["landing"]] > 0.5).all()
+
+
+def test_a_wall_is_a_contact_and_no_landing():
+    free, _ = motions(build_room("exit 160 57", "exit_switch 150 57", cells={(12, 14): 1}, spawn=(40, 58)), vx=3.0)
+    assert free[RIGHT, AT["contact"]] > 0.5
+    assert free[RIGHT, AT["landing"]] == 0
+    assert free[RIGHT, AT["death"]] == 0
+
+
+def test_mines_beside_the_way_do_not_matter_and_the_world_stays_as_it_is():
+    """A mine counts where the ninja passes; a world that is observed is not changed."""
+    beside, within = (
+        NPlusPlusEnv(levels=build_room("exit 160 57", "exit_switch 150 57", f"mine 50 {y}"), observations=NAME)
+        for y in (45, 58)
+    )
+    assert beside.reset()[0][NAME][RIGHT, AT["death"]] == 0
+    before = within.worlds.ninjas.tobytes()
+    assert within.reset()[0][NAME][RIGHT, AT["death"]] > 0
+    plain = NPlusPlusEnv(levels=build_room("exit 160 57", "exit_switch 150 57", "mine 50 58"))
+    plain.reset()
+    assert within.worlds.ninjas.tobytes() == plain.worlds.ninjas.tobytes() != before
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_random_play_stays_within_bounds_on_any_number_of_threads(mode):
+    fields = {"levels": (*BUILT_IN, everything(), QUICK_WIN, QUICK_DEATH, WALK), "max_frames": 90}
+    few, many = (
+        NPlusPlusVectorEnv(None, 7, observations=NAME, autoreset_mode=mode, num_threads=threads, **fields)
+        for threads in (1, 3)
+    )
+    low = np.array([feature.low for feature in FREE_MOTION])
+    seen = [few.reset(seed=2)[0][NAME].copy()]
+    many.reset(seed=2)
+    for actions in choices(60, 7):
+        left, right = few.step(actions), many.step(actions)
+        np.testing.assert_array_equal(left[0][NAME], right[0][NAME])
+        seen.append(left[0][NAME].copy())
+        if mode is AutoresetMode.DISABLED and (over := left[2] | left[3]).any():
+            for envs in (few, many):
+                envs.reset(options={"reset_mask": over})
+    rows = np.concatenate(seen)
+    assert np.isfinite(rows).all()
+    assert (rows >= low).all()
+    assert (rows <= 1).all()
+    assert (np.ptp(rows, axis=(0, 1)) > 0).all(), "every element varies"
+
+
+@pytest.mark.parametrize("frames", [3, 25])
+def test_frames_that_are_no_multiple_of_a_look(frames):
+    free, _ = motions(WALK, frames)
+    assert (np.abs(free[:, AT["late_x"]]) <= 1).all()
+    assert free[RIGHT, AT["late_x"]] > 0
+
+
+def test_states_of_the_end():
+    for state, element in ((DEAD, "death"), (CELEBRATING, "arrival")):
+        free, _ = motions(WALK, state=state)
+        np.testing.assert_array_equal(free, np.eye(len(FREE_MOTION))[[AT[element]] * 6])
