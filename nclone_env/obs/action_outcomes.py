@@ -5,8 +5,7 @@
 
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, JUMPING, MAX_HORIZONTAL_SPEED, NUM_DIRECTIONS
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.level import distance_at
-from nclone_env.obs.game_state import clip, objective
+from nclone_env.obs.game_state import clip, objective, path_length
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import ACTION_OUTCOME
 from nclone_env.sim import copy_world, equal_worlds, tick
@@ -21,7 +20,6 @@ VALUES = len(ACTION_OUTCOME) + 1
 """Numbers of the outcome in work, and the path length before the first frame, pixels."""
 _SIZE = len(ACTION_OUTCOME)
 _DEATH, _COMPLETION, _EARLY, _LATE = 0, 1, 2, 5  # first elements
-_NO_PATH = 10_000.0  # pixels; where no path leads to the objective
 _PRESS_ENDS = 8  # frames after which a press of jump is no longer remembered (physics 01, section 11.1)
 
 
@@ -43,7 +41,7 @@ def write_outcomes(levels, paths, worlds, index, frames, scratch, place, progres
         The frames that are left of the budget. All is written if action and frame of ``progress`` are 0.
     """
     if progress[TURN] == 0 and progress[FRAME] == 0:
-        values[_SIZE] = path_length(levels, paths, worlds, index)
+        values[_SIZE] = path_left(levels, paths, worlds, index)
     while progress[TURN] < 2 * NUM_DIRECTIONS and budget > 0:
         action = progress[TURN] // 2 + NUM_DIRECTIONS * (progress[TURN] & 1)
         budget = hold(levels, paths, worlds, index, action, frames, scratch, place, progress, values, budget, out)
@@ -116,13 +114,10 @@ def write_place(levels, paths, worlds, index, frames, scratch, place, first, val
     before, after, scale = worlds.ninjas[index], scratch.ninjas[place], MAX_HORIZONTAL_SPEED * frames
     values[first] = clip((after["x"] - before["x"]) / scale)
     values[first + 1] = clip((after["y"] - before["y"]) / scale)
-    values[first + 2] = clip((values[_SIZE] - path_length(levels, paths, scratch, place)) / scale)
+    values[first + 2] = clip((values[_SIZE] - path_left(levels, paths, scratch, place)) / scale)
 
 
 @kernel
-def path_length(levels, paths, worlds, index):
-    """Return the remaining path length in pixels."""
-    field, _ = objective(levels, paths, worlds, index)
-    ninja = worlds.ninjas[index]
-    length = distance_at(paths.fields, field, ninja["x"], ninja["y"])
-    return length if length < _NO_PATH else _NO_PATH
+def path_left(levels, paths, worlds, index):
+    """Return the remaining path length of a world in pixels."""
+    return path_length(paths, objective(levels, paths, worlds, index)[0], worlds.ninjas[index])

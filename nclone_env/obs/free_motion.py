@@ -23,8 +23,7 @@ from nclone_env.game import (
     bits,
 )
 from nclone_env.jit import called_kernel, kernel, local_f64
-from nclone_env.level import distance_at
-from nclone_env.obs.game_state import clip, objective
+from nclone_env.obs.game_state import clip, objective, path_length
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import FREE_MOTION, columns
 from nclone_env.sim import (
@@ -48,7 +47,6 @@ _BODY = 9.0  # radius of the disc that walls stop, pixels; smaller than the ninj
 _STEP = 8.0  # pixels by which a floor may rise or fall from one look to the next
 _LIFT = 1.0  # pixels above a floor from which on the ninja has left it
 _LEVEL_Y = 0.0001  # normals with less of y are those of vertical walls
-_NO_PATH = 10_000.0  # pixels; where no path leads to the objective
 _FREE, _WALL, _FLOOR, _KILLED = range(4)
 
 
@@ -226,10 +224,3 @@ def write_place(paths, field, start, length, ninja, frames, first, values):
     values[first] = clip((ninja["x"] - start["x"]) / scale)
     values[first + 1] = clip((ninja["y"] - start["y"]) / scale)
     values[first + 2] = clip((length - path_length(paths, field, ninja)) / scale)
-
-
-@kernel
-def path_length(paths, field, ninja):
-    """Return the remaining path length in pixels."""
-    length = distance_at(paths.fields, field, ninja["x"], ninja["y"])
-    return length if length < _NO_PATH else _NO_PATH

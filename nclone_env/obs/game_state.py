@@ -26,6 +26,7 @@ _TOP_SPEED = 8.0
 _SIGHT = 96.0
 _NEAR, _FAR = 126.0, 528.0  # pixels; an objective and a path farther away look alike in local observations
 _STEPS = 8  # lattice steps, 96 pixels
+_NO_PATH = 10_000.0  # pixels
 _NEXT_HOPS, _AHEAD_HOPS = 3, 10  # lattice steps, 36 and 120 pixels
 _ARMED = KINDS[MINE].states["armed"]
 _MINE_REACH = KINDS[MINE].radii[_ARMED] + RADIUS
@@ -90,6 +91,13 @@ def nearest_objective(levels, paths, worlds, index):
         if not found or length < best:
             found, best, best_field, best_slot = True, length, field, slot
     return best_field, best_slot
+
+
+@kernel
+def path_length(paths, field, ninja):
+    """Return the path length by a field from where a ninja is, pixels; ``_NO_PATH`` where no path leads there."""
+    length = distance_at(paths.fields, field, ninja["x"], ninja["y"])
+    return length if length < _NO_PATH else _NO_PATH
 
 
 @kernel

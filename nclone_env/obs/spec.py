@@ -108,11 +108,7 @@ REACHABILITY = (
 """The 11 elements of ``reachability``, in order."""
 
 
-FREE_MOTION = (
-    Feature("death", 0, 1, "share of the frames that are left when it meets something deadly or a floor too fast"),
-    Feature("arrival", 0, 1, "share of the frames that are left when it meets the objective, 0 if it does not"),
-    Feature("contact", 0, 1, "share of the frames that are left when it meets a wall or ceiling, 0 if it does not"),
-    Feature("landing", 0, 1, "share of the frames that are left when it first lands on a floor, 0 if it does not"),
+_DISPLACEMENTS = (  # of an action
     Feature("early_x", -1, 1, "horizontal displacement after a third of the frames / top speed, clipped"),
     Feature("early_y", -1, 1, "vertical displacement after a third of the frames / top speed, clipped"),
     Feature("early_progress", -1, 1, "how much shorter the path to the exit is by then / top speed, clipped"),
@@ -120,18 +116,21 @@ FREE_MOTION = (
     Feature("late_y", -1, 1, "vertical displacement after all frames / top speed, clipped"),
     Feature("late_progress", -1, 1, "how much shorter the path to the exit is by then / top speed, clipped"),
 )
+
+FREE_MOTION = (
+    Feature("death", 0, 1, "share of the frames that are left when it meets something deadly or a floor too fast"),
+    Feature("arrival", 0, 1, "share of the frames that are left when it meets the objective, 0 if it does not"),
+    Feature("contact", 0, 1, "share of the frames that are left when it meets a wall or ceiling, 0 if it does not"),
+    Feature("landing", 0, 1, "share of the frames that are left when it first lands on a floor, 0 if it does not"),
+    *_DISPLACEMENTS,
+)
 """The 10 elements of a row of ``free_motion``, in order."""
 
 
 ACTION_OUTCOME = (
     Feature("death", 0, 1, "share of the frames that are left when the ninja dies; 1 in the first, 0 if it lives"),
     Feature("completion", 0, 1, "share of the frames that are left when it reaches the exit, 0 if it does not"),
-    Feature("early_x", -1, 1, "horizontal displacement after a third of the frames / top speed, clipped"),
-    Feature("early_y", -1, 1, "vertical displacement after a third of the frames / top speed, clipped"),
-    Feature("early_progress", -1, 1, "how much shorter the path to the exit is by then / top speed, clipped"),
-    Feature("late_x", -1, 1, "horizontal displacement after all frames / top speed, clipped"),
-    Feature("late_y", -1, 1, "vertical displacement after all frames / top speed, clipped"),
-    Feature("late_progress", -1, 1, "how much shorter the path to the exit is by then / top speed, clipped"),
+    *_DISPLACEMENTS,
 )
 """The 8 elements of a row of ``action_outcomes``, in order."""
 

@@ -1,9 +1,7 @@
 import itertools
 import json
 import shlex
-import sys
 import urllib.parse
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.level import RawLevel
-from nclone_env.render.picture import WORLD, encoded
+from nclone_env.render.picture import WORLD
 from nclone_env.render.text import BAR_HEIGHT
 from nclone_env.sim import trajectory
 
@@ -37,15 +35,11 @@ def level(tmp_path):
 @pytest.fixture
 def picture(monkeypatch):
     """Replace rendering by a red picture, so that only the command is tested."""
-    loader, drawer = ModuleType("nclone_env.level.load"), ModuleType("nclone_env.render.picture")
     red = np.zeros((600, 1056, 3), np.uint8)
     red[..., 0] = 255
-    monkeypatch.setattr(loader, "load_level", lambda raw: raw, raising=False)
-    monkeypatch.setattr(drawer, "level_picture", lambda *arguments: red, raising=False)
-    monkeypatch.setattr(drawer, "used_area_of", lambda raw: WORLD, raising=False)
-    monkeypatch.setattr(drawer, "encoded", encoded, raising=False)
-    monkeypatch.setitem(sys.modules, loader.__name__, loader)
-    monkeypatch.setitem(sys.modules, drawer.__name__, drawer)
+    monkeypatch.setattr("nclone_env.level.load.load_level", lambda raw: raw)
+    monkeypatch.setattr("nclone_env.render.picture.level_picture", lambda *arguments: red)
+    monkeypatch.setattr("nclone_env.render.picture.used_area_of", lambda raw: WORLD)
 
 
 def test_list_names_sets_levels_and_titles(tmp_path, monkeypatch, capsys, level):
