@@ -41,11 +41,7 @@ def per_environment(argument: str, value: Any, num_envs: int) -> dict[int, Any]:
 
 
 def check_seed(seed: Any) -> int:
-    """Return the 64 bits of a seed.
-
-    Raises:
-        ConfigError: if it is not a whole number of at least 0.
-    """
+    """Return the 64 bits of a seed; ConfigError if it is not a whole number of at least 0."""
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ConfigError(f"seed: expected whole numbers of at least 0 or None, got {shortened(seed)}")
     return int(seed) % 2**64
@@ -83,11 +79,7 @@ def check_mask(mask: Any, num_envs: int) -> np.ndarray:
 
 
 def check_indices(indices: Any, num_envs: int) -> np.ndarray:
-    """Return n indices of environments, (n,) int64.
-
-    Raises:
-        ConfigError: if dtype, shape or range is wrong.
-    """
+    """Return n indices of environments, (n,) int64; ConfigError if dtype, shape or range is wrong."""
     try:
         array = np.asarray(indices)
     except ValueError as error:  # nested lists of unequal lengths
@@ -138,13 +130,10 @@ def check_weights(weights: Any, names: Sequence[str], kept: int = 0) -> np.ndarr
 def check_assignment(argument: str, levels: Any, names: Sequence[str], num_envs: int) -> np.ndarray:
     """Return the level of each environment, (n,) int64, -1 where levels are drawn.
 
-    Args:
-        levels: n names or indices, with None (or -1) where levels are drawn; None: drawn everywhere.
-        names: names of the levels.
-        num_envs: n.
+    The levels are n names or indices, with None (or -1) where levels are drawn; None: drawn everywhere.
 
     Raises:
-        UnknownLevelError: if a level is not one of them.
+        UnknownLevelError: if a level is not one of ``names``.
         ConfigError: if the number of levels is wrong.
     """
     if levels is None:

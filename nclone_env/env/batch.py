@@ -203,23 +203,15 @@ class Batch:
     def reset_call(self, mask: np.ndarray, out: Buffers, base: int) -> Call:
         """Return the call that begins new episodes where ``mask``, (n,) bool, is set, and observes all environments.
 
-        Run it over the environments, then call :meth:`finish`.
-
-        Args:
-            out: observations, written.
-            base: environment of the first row of ``out``.
+        Run it over the environments, then call :meth:`finish`. It writes ``out``, from environment ``base`` on.
         """
         return self._call(self._reset_passes, self._stack.newest if self._stack else out, None, base, mask)
 
     def step_call(self, out: Buffers, final: FinalRows | None, base: int) -> Call:
         """Return the call that steps environments with ``actions`` and writes their ``results``.
 
-        Run it over the environments, then call :meth:`finish`.
-
-        Args:
-            out: observations, written.
-            final: last observations of episodes that end, written in same-step mode; None in the other modes.
-            base: environment of the first row of ``out`` and of ``final.places``.
+        Run it over the environments, then call :meth:`finish`. It writes ``out`` and, in same-step mode, the last
+        observations of episodes that end, ``final``, from environment ``base`` on.
         """
         if self._stack:
             return self._call(self._step_passes, self._stack.advance(), self._stack.final, base)
@@ -234,12 +226,7 @@ class Batch:
             self._stack.read(out)
 
     def finish_final(self, final: FinalRows, ended: np.ndarray) -> None:
-        """Complete the last observations of the episodes that ended in a step after all passes.
-
-        Args:
-            final: as passed to :meth:`step_call`.
-            ended: (n,) bool, the environments whose episode ended.
-        """
+        """Complete ``final`` of :meth:`step_call` after all passes; ``ended``, (n,) bool, tells whose episode ended."""
         if self._stack:
             self._stack.read_final(final, ended)
         else:

@@ -63,12 +63,7 @@ def level_set_digest(levels: LevelSet, arrays: Mapping[str, np.ndarray]) -> byte
 
 
 def write_snapshot(digest: bytes, arrays: Mapping[str, np.ndarray], index: int) -> bytes:
-    """Return the snapshot of an environment.
-
-    Args:
-        digest: of the level set.
-        arrays: the state of all environments, (n, ...) each.
-    """
+    """Return the snapshot of an environment from the state of all, (n, ...) each; ``digest`` is of the level set."""
     contents = b"".join(array[index : index + 1].tobytes() for array in arrays.values())
     data = _HEADER.pack(MAGIC, VERSION, len(contents), digest) + contents
     return data + _CHECKSUM.pack(zlib.crc32(data))

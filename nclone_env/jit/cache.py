@@ -120,8 +120,7 @@ class _Files(caching.FunctionCache):
 class CodeFiles:
     """The files of a kernel, one for each signature.
 
-    Args:
-        folder: returns where they are kept; None if nothing is. It is not called for what came with the package.
+    ``folder`` returns where they are kept, None if nothing is; it is not called for what came with the package.
     """
 
     def __init__(self, name: str, folder: Callable[[], Path | None] = cache_folder):

@@ -63,10 +63,8 @@ class _Unpickler(pickle.Unpickler):
 def part_name(function: Callable[..., Any], arguments: Sequence[Any], flags: Any) -> str | None:
     """Return the name of a kernel for types of arguments; None if its code cannot be identified across processes.
 
-    Only finished kernels depend on the processor, so those for different ones are made of the same parts.
-
-    Args:
-        flags: Numba's, of which a kernel inherits some from the first that calls it.
+    Only finished kernels depend on the processor, so those for different ones are made of the same parts. A kernel
+    inherits some of Numba's flags from the first that calls it.
     """
     code = _code_name(function)
     kinds = ", ".join(map(str, arguments))

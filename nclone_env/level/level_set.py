@@ -161,8 +161,7 @@ class LevelSet:
     def derived(self, name: str, layout: Layout, make: Callable[[], Mapping[str, np.ndarray]]) -> Arrays:
         """Return arrays derived from the contents of the levels, computed once and cached in a file.
 
-        Args:
-            name: name of the arrays, with everything else they depend on (a size, for example); part of a file name.
+        The name, a part of that of the file, has everything else that they depend on, such as a size.
         """
         if name not in self._derived:
             self._derived[name] = cached_arrays(name, content_digest(self.levels), layout, make)

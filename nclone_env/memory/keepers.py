@@ -53,11 +53,9 @@ class _Node(NamedTuple):
 def find_keepers(
     lines: Sequence[GrownLine], seconds: float, include: Callable[[], object] = lambda: None
 ) -> tuple[Keeper, ...]:
-    """Return the keeper of each line for which one is found.
+    """Return the keeper of each line for which one is found within so many seconds of this thread.
 
-    Args:
-        seconds: of this thread, to search in at most.
-        include: makes the collector show the objects, too, that were made before tracing began.
+    ``include`` makes the collector show the objects, too, that were made before tracing began.
     """
     variables = list(running_variables())  # held: the code goes on and sets them again
     names, held = {id(value): name for name, value in variables}, [value for _, value in variables]

@@ -38,12 +38,9 @@ class Loading:
         self._before = 0.0
 
     def look(self, place: float, now: float, workers: bool = False) -> bool:
-        """Look at all threads.
+        """Look at all threads at ``place``, a step of the program or a time, and ``now``; times are in milliseconds.
 
-        Args:
-            place: step of the program, or milliseconds.
-            now: milliseconds.
-            workers: whether a worker process imports or compiles.
+        ``workers`` tells whether a worker process imports or compiles.
         """
         loads = workers or is_loading()
         if loads:

@@ -101,10 +101,9 @@ class NativeLines:
 
 
 def unfreed(found: Mapping[tuple[str, int], int]) -> dict[str, int]:
-    """Return the bytes that each line took and none freed: a block may be freed by another line, again and again.
+    """Return the bytes that each line took and none freed, by the times that it took, or freed, so many units.
 
-    Args:
-        found: times that a line took, or freed, so many units.
+    A block may be freed by another line, again and again.
     """
     by_size: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for (line, units), times in found.items():

@@ -140,11 +140,7 @@ def drive(
     take: Callable[[int], None],
     seconds: np.ndarray | None = None,
 ) -> None:
-    """Take all steps, and call ``take`` with the number of each snapshot step.
-
-    Args:
-        seconds: (steps,) float64, written: the time of each step; None: not measured.
-    """
+    """Take all steps, and call ``take`` with the number of each snapshot step; write ``seconds``, (steps,) float64."""
     done = 0
     for snapshot in settings.snapshot_steps():
         for number in range(done, snapshot):

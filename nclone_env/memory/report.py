@@ -77,11 +77,7 @@ def json_text(stats: Stats) -> str:
 
 
 def html_text(stats: Stats) -> str:
-    """Return the report as one page of HTML that needs no network.
-
-    Raises:
-        MissingExtraError: if Jinja2 is not installed.
-    """
+    """Return the report as one page of HTML that needs no network; MissingExtraError if Jinja2 is not installed."""
     answer, *sections = memory_sections(stats)
     first = [section.title for section in sections].index("Run")  # those before it are on the first screen
     page: str = page_template().render(
@@ -109,11 +105,7 @@ def cards(rows: Iterable[Row]) -> list[tuple[str, list[str]]]:
 
 
 def page_template() -> Any:
-    """Return the template of the page.
-
-    Raises:
-        MissingExtraError: if Jinja2 is not installed.
-    """
+    """Return the template of the page; MissingExtraError if Jinja2 is not installed."""
     jinja2 = optional_module("jinja2", "profile")
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined

@@ -84,12 +84,7 @@ class Chart(NamedTuple):
 
 
 def chart(caption: str, x_name: str, lines: Sequence[Line], signed: bool = False) -> Chart:
-    """Draw series of bytes.
-
-    Args:
-        lines: series of (x, bytes).
-        signed: the bytes are changes; otherwise the vertical axis begins at 0.
-    """
+    """Draw series of (x, bytes), or of changes of bytes if ``signed``; otherwise the vertical axis begins at 0."""
     points = [point for line in lines for point in line.points]
     x_low, x_high = _span([x for x, _ in points])
     y_low, y_high = _span([y for _, y in points] + [0.0] * (not signed))

@@ -78,9 +78,7 @@ def held_bytes() -> Held:
 class _Log:
     """Snapshots in chronological order, in a preallocated array: taking one keeps no new memory.
 
-    Args:
-        capacity: room for so many; when it is full, :meth:`thin` makes room.
-        columns: numbers of a snapshot.
+    When ``capacity`` of them are there, :meth:`thin` makes room.
     """
 
     def __init__(self, capacity: int, columns: int):
@@ -145,8 +143,7 @@ class SnapshotLog(_Log):
 class TracedLog(_Log):
     """Traced memory, without that of the profiler: totals of all snapshots, and the source lines of some.
 
-    Args:
-        collect: collects garbage, after lines were noted.
+    ``collect`` collects garbage, after lines were noted.
     """
 
     def __init__(self, capacity: int, collect: Callable[[], object] = gc.collect):

@@ -126,11 +126,7 @@ def asked(question: Callable[[Any], Any], thing: Any, otherwise: Any) -> Any:
 
 
 def running_variables(is_wanted: Callable[[str], bool] = lambda file: True) -> Iterator[tuple[str, Any]]:
-    """Yield ``function.variable`` and value of the code that runs now, in all threads, without the profiler's.
-
-    Args:
-        is_wanted: whether to look into the code of a file.
-    """
+    """Yield ``function.variable`` and value of the code that runs now in wanted files, but for the profiler's."""
     for outermost in sys._current_frames().values():
         frame: types.FrameType | None = outermost
         while frame is not None:
@@ -144,10 +140,7 @@ def running_variables(is_wanted: Callable[[str], bool] = lambda file: True) -> I
 def grown_object(places: Collection[Place], size: int, deadline: float) -> Any:
     """Return an object that has memory of its own, taken at some places, such as the table of a list; None if none has.
 
-    Args:
-        places: of the line that grew.
-        size: least bytes of an object, where it is none near a running variable.
-        deadline: time of this thread at which the search ends.
+    It has at least ``size`` bytes, unless it is near a running variable. The search ends at a time of this thread.
     """
     near = [thing for _, thing in running_variables(is_own) if type(thing) not in _FIXED]
     inner = [thing for thing in gc.get_referents(*near[:_NEAR]) if type(thing) not in _FIXED]

@@ -60,11 +60,7 @@ class MemoryOwner(Protocol):
 
 
 def array_group(name: str, arrays: Mapping[str, np.ndarray], *, shared: bool) -> MemoryNode:
-    """Return a node with one leaf per non-empty array.
-
-    Args:
-        shared: whether all environments share these arrays.
-    """
+    """Return a node with one leaf per non-empty array, all of them shared by all environments or none."""
     leaves = tuple(array_node(key, value, shared=shared) for key, value in arrays.items() if value.nbytes)
     return MemoryNode(name, children=leaves)
 

@@ -106,12 +106,7 @@ def write_motion(levels, paths, worlds, index, action, frames, field, slot, out)
 def look(levels, worlds, index, ninja, x, y, slot, left, values):
     """Move the ninja on over floors and up to walls; write what it meets, and return whether that ends its motion.
 
-    Args:
-        ninja: ``NINJA_RECORD`` of the ninja in motion.
-        x: where it was at the last look, pixels.
-        y: likewise.
-        slot: entity of the objective.
-        left: share of the frames that are left.
+    ``ninja`` was at (x, y) at the last look; ``slot`` is the objective, ``left`` the share of the frames that are left.
     """
     met = _FREE
     if ninja["airborne"] == 0:

@@ -29,11 +29,10 @@ QUARTER_SHARES = _quarter_shares()
 
 @kernel
 def write_locals(levels, worlds, index, out):
-    """Write the occupancy grid around the ninja of one world.
+    """Write the occupancy grid around the ninja of one world into ``out``, (S, S) uint8, S odd, [row, column].
 
-    Args:
-        out: (S, S) uint8, S odd, [row, column]: 0 free to 255 solid; squares outside the world are solid. The centre
-            of the ninja lies in the middle square. Closed doors are solid and one square thick, in their own cell.
+    0 is free, 255 solid; squares outside the world are solid. The centre of the ninja lies in the middle square. Closed
+    doors are solid and one square thick, in their own cell.
     """
     ninja = worlds.ninjas[index]
     level, side = ninja["level"], out.shape[0]
@@ -67,9 +66,6 @@ def write_hazards(levels, worlds, index, out):
     A square has the value 255 if its centre is half a square or more inside of such a place, 0 if it is as far
     outside, and in between the values between. Turrets and beams are not shown, entities that are deadly from one side
     only are shown on all sides.
-
-    Args:
-        out: (S, S) uint8, S odd, [row, column].
     """
     ninja = worlds.ninjas[index]
     side, header = out.shape[0], levels.header[ninja["level"]]
@@ -96,9 +92,6 @@ def write_progress(levels, paths, worlds, index, out):
     A square has the value 128 if the path from it to the objective is as long as the ninja's, 1 more for each 2 pixels
     that it is shorter, up to 255, 1 less for each 2 that it is longer, down to 1; 0 if there is no path. The length of
     a square is the mean over its corners that have a path.
-
-    Args:
-        out: (S, S) uint8, S odd, [row, column].
     """
     ninja, side = worlds.ninjas[index], out.shape[0]
     left, top = first_square(ninja["x"], side), first_square(ninja["y"], side)

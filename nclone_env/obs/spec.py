@@ -151,8 +151,7 @@ def columns(features: tuple[Feature, ...]) -> Any:
 def observation_specs(config: EnvironmentConfig, levels: LevelSet | None = None) -> tuple[ObservationSpec, ...]:
     """Return the specs of the arrays an agent gets, in the order of the configuration.
 
-    Args:
-        levels: levels of the environment, which determine the sizes of ``graph``; 0 if None.
+    The levels determine the sizes of ``graph``; these are 0 if it is None.
     """
     depth, specs = config.observation.frame_stack, frame_specs(config, levels)
     if depth == 1:

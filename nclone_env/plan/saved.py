@@ -50,11 +50,9 @@ class SavedSearch:
 
 
 def save_search(path: Path, level: str, arguments: Mapping[str, Any], search: SavedSearch) -> None:
-    """Write a search to a file, which is complete or absent.
+    """Write a search of a level, given by its digest, to a file, which is complete or absent.
 
-    Args:
-        level: digest of the level.
-        arguments: those of ``solve`` that must be the same when the search goes on.
+    ``arguments`` are those of ``solve`` that must be the same when the search goes on.
 
     Raises:
         OSError: if the file cannot be written.

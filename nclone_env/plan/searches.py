@@ -112,12 +112,7 @@ class Search(ABC):
 
 
 class ArchiveSearch(Search):
-    """A search for the exit from an archive of worlds.
-
-    Args:
-        archive: memory; emptied.
-        best: the best solution so far, None without one.
-    """
+    """A search for the exit from an archive of worlds, which is emptied; ``best`` is the best solution so far."""
 
     _archive: Archive
 
@@ -249,12 +244,7 @@ def fill(arrays: Mapping[str, np.ndarray], saved: Mapping[str, np.ndarray]) -> N
 
 
 class Rounds:
-    """Searches that advance side by side.
-
-    Args:
-        searches: at least one.
-        threads: most threads that run them.
-        alone: rounds in which only the first search plays.
+    """Searches that advance side by side, in threads; in the first ``alone`` rounds only the first search plays.
 
     Attributes:
         number: rounds that are complete.

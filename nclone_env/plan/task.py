@@ -119,11 +119,7 @@ def origin_of(levels: LevelSet, start: Start | None = None) -> WorldArrays:
 
 
 def checked_rows(worlds: WorldArrays, rows: Sequence[int] | np.ndarray, argument: str) -> np.ndarray:
-    """Return the indices of worlds as (n,) int64.
-
-    Raises:
-        ConfigError: if one is not among the worlds; it names the argument.
-    """
+    """Return the indices of worlds as (n,) int64; ConfigError if one is not among the worlds; it names the argument."""
     places, count = np.ascontiguousarray(rows, np.int64).reshape(-1), len(worlds.ninjas)
     outside = places[(places < 0) | (places >= count)]
     if len(outside):

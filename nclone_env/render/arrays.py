@@ -109,10 +109,8 @@ NO_PICTURES = PictureArrays(
 def picture_arrays(config: EnvironmentConfig, levels: LevelArrays, owner: LevelSet | None = None) -> PictureArrays:
     """Return the sources of the configured pictures; empty arrays for pictures that are not configured.
 
-    OpenCV is imported only if a picture is configured.
-
-    Args:
-        owner: their level set, which caches the layers for all environments and processes; None: no cache.
+    OpenCV is imported only if a picture is configured. The level set ``owner`` caches the layers for all environments
+    and processes; without one nothing is cached.
     """
     has_frame, has_view = ("player_frame" in config.observations, "global_view" in config.observations)
     if not has_frame and not has_view:

@@ -190,13 +190,7 @@ def colour_stamp(shown: Appearance, magnification: int, theme: Theme = "light") 
 
 
 def with_rim(shown: Appearance, alpha: np.ndarray, ink: np.ndarray, magnification: int) -> None:
-    """Add the rim to a stamp in place, as large as it is: for magnifications from 4, where it is smooth enough.
-
-    Args:
-        alpha: (n, n) float32 of ``raster.stamp``.
-        ink: (n, n, 3) float32, likewise.
-        magnification: of the stamp.
-    """
+    """Add the rim to a stamp, of ``raster.stamp``, in place: for magnifications from 4, where it is smooth enough."""
     rim = _widened(shown, alpha, magnification) * (1 - alpha)
     ink += rim[..., None] * np.array(_rim_colour(shown, "light"), np.float32)
     alpha += rim

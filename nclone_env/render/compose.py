@@ -34,11 +34,9 @@ def _floor(value):
 
 @kernel
 def write_player_frame(levels, worlds, index, pictures, out):
-    """Draw the surroundings of the ninja at the scale of ``pictures.player_frame``.
+    """Draw the surroundings of the ninja at the scale of ``pictures.player_frame``; outside the world is solid.
 
-    Args:
-        out: (S, S, 1) uint8, C-contiguous; pixel (S // 2, S // 2) contains the ninja's position.
-            Outside the world is solid.
+    ``out`` is (S, S, 1) uint8, C-contiguous; pixel (S // 2, S // 2) contains the ninja's position.
     """
     ninja, frame = worlds.ninjas[index], pictures.player_frame
     scale_x, scale_y, size = frame.scale[0], frame.scale[1], out.shape[0]
@@ -54,11 +52,7 @@ def write_player_frame(levels, worlds, index, pictures, out):
 
 @kernel
 def write_global_view(levels, worlds, index, pictures, out):
-    """Draw the whole world at the scale of ``pictures.global_view``.
-
-    Args:
-        out: (H, W, 1) uint8, C-contiguous, of the size of the view's layers.
-    """
+    """Draw the whole world into ``out``, (H, W, 1) uint8, C-contiguous, of the size of the layers of the view."""
     view = pictures.global_view
     per_x, per_y, size = 1.0 / view.scale[0], 1.0 / view.scale[1], view.layers.shape[1] * view.layers.shape[2]
     copy_bytes(out, 0, view.layers, worlds.ninjas[index]["level"] * size, size)

@@ -297,9 +297,7 @@ POSTURES: Mapping[int, Posture] = {
 def ninja_layers(state: int, facing: int) -> tuple[Layer, ...]:
     """Return the layers of the ninja: a black figure within radius 10 whose light headband marks its front.
 
-    Args:
-        state: ninja state 0..9 (physics 01, section 5).
-        facing: negative for left, otherwise right.
+    The state is 0..9 (physics 01, section 5); ``facing`` is negative for left, otherwise right.
     """
     posture = POSTURES[state]
     head, hip = posture.head, posture.hip

@@ -228,14 +228,7 @@ def _put(picture: np.ndarray, stamp: Stamp, x: int, y: int) -> None:
 
 
 def with_path(picture: np.ndarray, path: np.ndarray, scale: float, area: Area, colour: Colour) -> np.ndarray:
-    """Return a picture with the path of a run.
-
-    Args:
-        picture: (h, w, 3) uint8, of an area of the world.
-        path: (T, 2) x and y of the ninja, world pixels.
-        scale: pixels of the picture per pixel of the world.
-        colour: of the line.
-    """
+    """Return a picture of an area of the world with the path of a run, (T, 2) x and y of the ninja, world pixels."""
     points = ((path - (area.left, area.top)) * scale * 16).round().astype(np.int32)  # with four bits of a fraction
     drawn = picture.copy()
     cv2.polylines(drawn, [points[:, None]], False, colour, max(1, round(1.5 * scale)), cv2.LINE_AA, shift=4)
@@ -243,11 +236,7 @@ def with_path(picture: np.ndarray, path: np.ndarray, scale: float, area: Area, c
 
 
 def write_picture(path: Path, picture: np.ndarray) -> None:
-    """Write a picture in the format of the suffix, ``.webp`` or ``.png``.
-
-    Args:
-        path: the file; not atomic.
-        picture: (height, width, 3 or 4) uint8, RGB or RGBA.
+    """Write a picture, (height, width, 3 or 4) uint8, RGB or RGBA, as ``.webp`` or ``.png``; not atomic.
 
     Raises:
         OSError: if it cannot be written.

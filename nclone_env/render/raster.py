@@ -167,8 +167,7 @@ def round_half_up(values: np.ndarray) -> np.ndarray:
 def frame_resolution(sizes: RenderConfig, draw: DrawLayers) -> Resolution:
     """Return the world at the scale of ``player_frame``; without layers at full size, where glyphs show the tiles.
 
-    Args:
-        draw: returns ``static_layers`` of the levels.
+    ``draw`` returns ``static_layers`` of the levels.
     """
     scale = (sizes.pixel_side,) * 2
     if scale == _FULL_SIZE:

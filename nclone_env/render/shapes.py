@@ -181,12 +181,9 @@ def _top_left_outline(first: int) -> np.ndarray:
 
 
 def tile_outline(tile: int) -> np.ndarray:
-    """Return the outline (P, 2) of a tile's solid region in cell coordinates; (0, 2) if nothing is solid.
+    """Return the outline (P, 2) of the solid region of a tile, 0..37, in cell coordinates; (0, 2) if nothing is solid.
 
     The glitched tiles 34 to 37 have an edge and no solid region: they are drawn as a stroke one pixel wide.
-
-    Args:
-        tile: number 0..37.
     """
     if tile in _PLAIN_TILES:
         return box(*_PLAIN_TILES[tile])

@@ -40,18 +40,10 @@ def write_text(
     colour: tuple[int, int, int],
     bold: bool = False,
 ) -> float:
-    """Write one line of text into a picture; what does not fit is cut.
+    """Write one line of text into a picture, (h, w, 3) uint8, C-contiguous; return the x of its end.
 
-    Args:
-        picture: (h, w, 3) uint8, C-contiguous.
-        text: the line; characters outside ASCII become question marks.
-        left: x of its beginning, pixels.
-        middle: y of the middle of its capital letters, pixels.
-        height: height of a capital letter, pixels.
-        colour: red, green and blue.
-
-    Returns:
-        x of its end.
+    It begins at ``left``; ``middle`` and ``height`` are those of its capital letters, pixels. What does not fit is cut;
+    characters outside ASCII become question marks.
     """
     plain, scale, thickness = _plain(text), height / _HEIGHT, _thickness(height) + bold
     place = (round(left), round(middle + height / 2))
@@ -125,17 +117,10 @@ def write_bar(width: int, name: str, texts: Sequence[tuple[str, Colour]], code: 
 
 
 def draw_keys(bar: np.ndarray, code: int, right: int, middle: int, cap: int = _CAP) -> int:
-    """Draw key caps with arrows to the left, to the right and up into a bar, bright if they are held.
+    """Draw key caps with arrows to the left, to the right and up into a bar, (h, w, 3) uint8, bright if they are held.
 
-    Args:
-        bar: (h, w, 3) uint8.
-        code: input byte.
-        right: x at which they end.
-        middle: y of their middle.
-        cap: side of one.
-
-    Returns:
-        x at which they begin.
+    They end at x ``right``, with their middle at y ``middle``; ``cap`` is the side of one. Return the x at which they
+    begin.
     """
     left = right - len(_KEYS) * (cap + 4)
     for number, (key, arrow) in enumerate(zip(_KEYS, _ARROWS, strict=True)):

@@ -81,9 +81,7 @@ def random_bits(seed, number):
 def draw(state, count):
     """Return a random number from 0 to ``count - 1``.
 
-    Args:
-        state: record with ``seed`` and ``random``, how many numbers were drawn, which is updated.
-        count: positive integer.
+    ``state`` is a record with ``seed`` and ``random``, how many numbers were drawn, which is updated.
     """
     state["random"] += 1
     return np.int64(random_bits(state["seed"], state["random"]) % np.uint64(count))
@@ -254,13 +252,9 @@ def difference(left, right):
 
 @kernel
 def hash_world(worlds, index):
-    """Return a 64-bit hash: equal for equal worlds, different for others except by chance.
+    """Return a 64-bit hash of a world: equal for equal worlds, different for others except by chance.
 
     The whole state counts, including the frame counter. Hashes are comparable within a level set.
-
-    Args:
-        worlds: ``WorldArrays``.
-        index: world.
     """
     value = hash_ninja(worlds.ninjas[index], FIRST)
     states = worlds.entity_states

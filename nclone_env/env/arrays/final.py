@@ -71,11 +71,7 @@ class FinalRows:
         return self.arrays[name][: self.length]
 
     def sort(self, ended: np.ndarray) -> None:
-        """Bring the rows into the order of the environments.
-
-        Args:
-            ended: (n,) bool, the environments whose episode ended.
-        """
+        """Bring the rows into the order of the environments whose episode ``ended``, (n,) bool."""
         count = self.length
         if count:
             self._written = max(self._written, count + 1)
@@ -112,9 +108,6 @@ class FinalPool:
 
     The memory of an unusual number of rows, as when a time limit ends all episodes at once, goes back to the system in
     the first call after which they are unreferenced.
-
-    Args:
-        num_envs: n.
     """
 
     def __init__(self, specs: Sequence[ArraySpec], num_envs: int):
@@ -160,13 +153,10 @@ def _sorter() -> Callable[..., None]:
 
 @kernel
 def sort_rows(ended, places, sources, rows):
-    """Bring the rows of environments, written in any order, into their order.
+    """Bring rows, (n + 1, b) uint8, written in any order, into that of the environments; ``sources`` is scratch.
 
-    Args:
-        ended: (n,) bool, the environments that have a row.
-        places: (n,) int32, the row of each of them.
-        sources: (n,) int32, overwritten.
-        rows: (n + 1, b) uint8; the row after the last used one is overwritten.
+    ``ended``, (n,) bool, tells which environments have a row, and ``places``, (n,) int32, which. The row after the last
+    used one is overwritten.
     """
     count, size = 0, rows.shape[1]
     for index in range(ended.shape[0]):
@@ -193,10 +183,7 @@ class FrameStack:
     The stack of a new episode, or of a restored snapshot, repeats its first observation.
 
     Attributes:
-        final: the last observations of episodes, unstacked, of the current step in same-step mode.
-
-    Args:
-        with_final: also keep the last observations of episodes in same-step mode.
+        final: the last observations of episodes, unstacked, of the current step; None unless ``with_final``.
     """
 
     def __init__(self, specs: Sequence[ObservationSpec], num_envs: int, depth: int, with_final: bool):
@@ -237,12 +224,9 @@ class FrameStack:
         self._read(newest, out, rows, out_rows)
 
     def read_final(self, out: FinalRows, ended: np.ndarray) -> None:
-        """Write the stacks of the episodes that ended, whose newest observations are ``final``, into ``out``.
+        """Write the stacks of episodes that ``ended``, (n,) bool, into ``out``; the newest observations are ``final``.
 
         Call it before :meth:`fill`.
-
-        Args:
-            ended: (n,) bool, the environments whose episode ended.
         """
         if self.final is None or not self.final.length:
             return

@@ -115,7 +115,6 @@ class OutputMemory:
     """The memory for the outputs of calls on n environments.
 
     Args:
-        num_envs: n.
         keeps_final: whether calls return ``final_obs``.
         ring: number of batches used in turn; None: recycled arrays.
         only: name of the array that is the observation; None: observations are dicts.
@@ -279,7 +278,6 @@ def gathered_info(
 
     Args:
         ninjas: (n,) records of the worlds; episodes that began in the same step as another ended are described by them.
-        level_names: names of the levels.
         only: name of the array that is the observation; None: a dict of all.
         mask: (n,) bool, the environments that have an info; None: all.
     """

@@ -136,13 +136,10 @@ def kernel_array(name: str, array: np.ndarray) -> np.ndarray:
 def kernel_view(
     buffers: Mapping[str, np.ndarray], empty: ObservationArrays, queries: np.ndarray = NO_QUERIES
 ) -> ObservationArrays:
-    """Return observations as kernels take them.
+    """Return observations as kernels take them; ``empty`` is of the same configuration, without rows.
 
     The tuples are built field by field: each ``_replace`` would leave a tuple in the interpreter's free list, up to
     128 KB in all.
-
-    Args:
-        empty: observations of the same configuration without rows.
     """
     state = kernel_array("game_state", buffers.get("game_state", empty.game_state))
     frame, view = buffers.get("player_frame", empty.player_frame), buffers.get("global_view", empty.global_view)
@@ -166,11 +163,7 @@ def kernel_view(
 
 @called_kernel
 def observe(arrays, index, row, worker, out):
-    """Write one row of every array of ``out`` that has rows.
-
-    Args:
-        row: row to write.
-    """
+    """Write a row of every array of ``out`` that has rows."""
     levels, worlds, pictures = arrays.levels, arrays.worlds, arrays.pictures
     if out.game_state.shape[0] > 0:
         write_game_state(levels, arrays.paths, worlds, index, arrays.settings[0], out.game_state[row])

@@ -185,12 +185,7 @@ def draw_start(arrays, seed, number, level):
 
 @kernel
 def place_start(arrays, place, worlds, index):
-    """Put a world that is at the start of the level of a start state into that state.
-
-    Args:
-        place: index of the start state.
-        worlds: ``WorldArrays``, changed in place.
-    """
+    """Put a world that is at the start of the level of start state ``place`` into that state."""
     state = arrays.starts[place]
     copy_ninja(arrays.ninjas[place], worlds.ninjas[index])
     for slot in range(state["entity_count"]):
@@ -225,16 +220,7 @@ def potential(levels, paths, worlds, index):
 
 @kernel
 def reward(rules, outcome, frames, gold, switches, potential_before, potential_after):
-    """Return the reward of a step.
-
-    Args:
-        outcome: outcome code after the step.
-        frames: frames simulated in the step.
-        gold: pieces of gold collected in the step.
-        switches: exit switches collected in the step.
-        potential_before: potential before the step.
-        potential_after: potential after the step; 0 if the episode has terminated.
-    """
+    """Return the reward of a step; ``potential_after`` is 0 if the episode has terminated."""
     total = rules["time"] * frames + rules["gold"] * gold + rules["switch"] * switches
     if outcome == WON:
         total += rules["completion"]

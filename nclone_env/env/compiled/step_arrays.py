@@ -83,11 +83,7 @@ class StartArrays(NamedTuple):
 
 
 def make_starts(levels: LevelSet, states: Iterable[Mapping[str, np.ndarray]]) -> StartArrays:
-    """Return start states, all with probability 0.
-
-    Args:
-        states: for each state the rows of a snapshot by array name, (1, ...) each; taken one after another.
-    """
+    """Return start states, all with probability 0, from the rows of snapshots by array name, (1, ...) each."""
     return _packed(len(levels.levels), [_used_rows(levels, number, rows) for number, rows in enumerate(states)])
 
 
@@ -284,8 +280,7 @@ def equal_thresholds(count: int) -> np.ndarray:
 def level_thresholds(weights: np.ndarray) -> np.ndarray:
     """Return the bounds, (L,) uint64, below which a 63-bit random number selects each level.
 
-    Args:
-        weights: (L,) float64, at least 0, not all 0.
+    The weights are (L,) float64, at least 0, not all 0.
     """
     weights = np.ldexp(weights, -np.frexp(weights.max())[1])  # largest below 1: the sum is finite, quotients the same
     shares = np.cumsum(weights / weights.sum())

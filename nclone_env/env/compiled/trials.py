@@ -87,12 +87,7 @@ def write_mask(levels, worlds, index, frame_skip, max_frames, scratch, first_row
     Worlds are compared bit by bit, with remembered inputs, timers and the frame counter. A world remembers whether jump
     was pressed in its last frame, so only actions with the same jump input can coincide; the others are not compared.
 
-    Args:
-        max_frames: frames after which an episode is truncated.
-        scratch: ``WorldArrays``; six rows of it are overwritten.
-        first_row: the first of these rows.
-        row: row of ``out``.
-        out: (n, 6) int8, in the order of ``Action``.
+    ``out`` is (n, 6) int8, in the order of ``Action``; six rows of ``scratch`` are overwritten, from ``first_row`` on.
     """
     for action in range(NUM_ACTIONS):
         copy_world(worlds, index, scratch, first_row + action)
@@ -106,12 +101,9 @@ def write_mask(levels, worlds, index, frame_skip, max_frames, scratch, first_row
 class ActionOutcomes:
     """Writes the outcomes of a batch.
 
-    Args:
-        with_final: also write those of the last worlds of episodes in same-step mode.
-
     Attributes:
         ended: worlds at the end of an episode, one row for each environment, which the step fills in same-step mode
-            before it begins the next episode; no rows in other modes.
+            before it begins the next episode; no rows unless ``with_final``.
     """
 
     def __init__(self, config: EnvironmentConfig, levels: LevelSet, arrays: StepArrays, slots: int, with_final: bool):

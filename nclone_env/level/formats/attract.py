@@ -91,11 +91,7 @@ def is_attract(data: bytes) -> bool:
 
 
 def read_attract(data: bytes, source: str = "<bytes>") -> AttractFile:
-    """Read an attract file.
-
-    Raises:
-        LevelFormatError: if lengths, replay header, inputs or map block break the format.
-    """
+    """Read an attract file; LevelFormatError if lengths, replay header, inputs or map block break the format."""
     if len(data) < _LENGTHS.size:
         raise LevelFormatError(source, f"offset {len(data)}", "an attract header of 8 bytes", "the end")
     map_length, replay_length = _LENGTHS.unpack_from(data)
@@ -160,11 +156,7 @@ def is_peer(data: bytes) -> bool:
 
 
 def read_peer(data: bytes, source: str = "<bytes>") -> PeerFile:
-    """Read a recording.
-
-    Raises:
-        LevelFormatError: if lengths, inputs or map block break the format.
-    """
+    """Read a recording; LevelFormatError if lengths, inputs or map block break the format."""
     sizes = _sizes(data)
     if sizes is None:
         raise LevelFormatError(source, "offset 0", "lengths of a map block and of inputs that make the file", "others")

@@ -124,11 +124,7 @@ def is_older(data: bytes) -> bool:
 
 
 def read_pack(data: bytes, source: str = "<bytes>") -> tuple[RawLevel, ...]:
-    """Parse all levels of a pack.
-
-    Raises:
-        LevelFormatError: if a level is malformed or there is none; it names file and line.
-    """
+    """Parse all levels of a pack; LevelFormatError if a level is malformed or there is none; it names file and line."""
     pack = Pack(data, source)
     if not len(pack):
         raise LevelFormatError(source, "line 1", "a level, $title#hex#", "the end")

@@ -122,11 +122,7 @@ def parse_tiles(lines: Sequence[str], source: str, first: int = 1) -> np.ndarray
 
 
 def format_tiles(tiles: np.ndarray, source: str) -> list[str]:
-    """Return the lines of (23, 42) tiles.
-
-    Raises:
-        LevelFormatError: if a tile number has no character.
-    """
+    """Return the lines of (23, 42) tiles; LevelFormatError if a tile number has no character."""
     unknown = np.argwhere(tiles > MAX_TILE)
     if unknown.size:
         row, column = unknown[0].tolist()

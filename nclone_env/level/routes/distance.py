@@ -31,15 +31,11 @@ PLANES = 3
 
 
 def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequence[Point]) -> np.ndarray:
-    """Compute the fields of a level; float32 pixels, infinite where there is no path.
-
-    Args:
-        tiles: (25, 44) uint8 tile numbers with the border.
-        exits: centre of each of the X exits, pixels.
-        switches: centre of the switch of each exit, pixels, in the same order.
+    """Compute the fields of a level of (25, 44) tiles, given the centres of its X exits, and of their switches, pixels.
 
     Returns:
-        (1 + X, 51, 89), read-only: first the shortest path by any switch to its exit; then the path to each exit.
+        (1 + X, 51, 89) float32, read-only, pixels, infinite where there is no path: first the shortest path by any
+        switch to its exit; then the path to each exit.
     """
     free = free_nodes(tiles)
     fields = np.full((1 + len(exits), *FIELD_SHAPE), np.inf, dtype=np.float32)

@@ -30,12 +30,9 @@ _EVERYWHERE: _Nodes = slice(0, LATTICE[0]), slice(0, LATTICE[1])
 
 
 def clear_nodes(solid: np.ndarray, clearance: float, shape: tuple[int, int] = LATTICE) -> np.ndarray:
-    """Return bool: whether a disc around each node is free of tiles.
+    """Return bool, of a lattice: whether a disc around each node is free of tiles; ``clearance`` is its radius, pixels.
 
-    Args:
-        solid: (300, 528) bool, as of ``level.routes.distance.solid_mask``.
-        clearance: radius of the disc, pixels.
-        shape: of the lattice, whose nodes divide the squares of ``solid`` evenly.
+    ``solid`` is (300, 528) bool, as of ``level.routes.distance.solid_mask``; the nodes divide its squares evenly.
     """
     free = np.zeros(shape, dtype=np.bool_)
     _find_clear(solid, free, clearance)
@@ -180,9 +177,7 @@ def spread(
     Args:
         field: (rows, columns) float32, ``FAR`` or infinite where nothing is known.
         costs: factors as for :func:`path_lengths`, or whether a node is free; none at the border is.
-        spacing: pixels from one node to the next.
-        barred: as for :func:`path_lengths`.
-        towards: likewise.
+        spacing: pixels from one node to the next; ``barred`` and ``towards`` are as for :func:`path_lengths`.
     """
     steps = np.zeros(field.shape, dtype=np.uint8) if barred is None else barred
     queue, queued = np.empty(field.size, dtype=np.int32), np.zeros(field.shape, dtype=np.bool_)
