@@ -111,8 +111,8 @@ REACHABILITY = (
 FREE_MOTION = (
     Feature("death", 0, 1, "share of the frames that are left when it meets something deadly or a floor too fast"),
     Feature("arrival", 0, 1, "share of the frames that are left when it meets the objective, 0 if it does not"),
-    Feature("contact", 0, 1, "share of the frames that are left when it meets a wall or ceiling, 0 if it does not"),
-    Feature("landing", 0, 1, "share of the frames that are left when it first lands on a floor, 0 if it does not"),
+    Feature("contact", 0, 1, "share of the frames that are left when it meets a wall, 0 if it does not"),
+    Feature("landing", 0, 1, "1 if that is a floor, met from the air"),
     Feature("early_x", -1, 1, "horizontal displacement after a third of the frames / top speed, clipped"),
     Feature("early_y", -1, 1, "vertical displacement after a third of the frames / top speed, clipped"),
     Feature("early_progress", -1, 1, "how much shorter the path to the exit is by then / top speed, clipped"),
