@@ -2,7 +2,7 @@
 
 The ninja follows its equations of motion (physics 01, sections 6.1, 10 and 11) past the walls and entities of this
 moment: the first wall, deadly entity or objective that it meets ends the motion, nothing pushes it, and nothing else
-moves. On the ground it stays on the floor up to the edge. ``action_outcomes``, in contrast, copies the world and
+moves. A ninja on the ground stays on its floor up to the edge. ``action_outcomes``, in contrast, copies the world and
 simulates all of it. ``obs.spec.FREE_MOTION`` defines the elements.
 """
 
@@ -47,7 +47,6 @@ _BODY = 9.0  # radius of the disc that walls stop, pixels; smaller than the ninj
 _STEP = 8.0  # pixels by which a floor may rise or fall from one look to the next
 _LIFT = 1.0  # pixels above a floor from which on the ninja has left it
 _LEVEL_Y = 0.0001  # normals with less of y are those of vertical walls
-_FREE, _WALL, _FLOOR, _KILLED = range(4)
 
 
 @kernel
@@ -90,25 +89,22 @@ def write_motion(levels, paths, worlds, index, action, frames, field, slot, out)
             ninja["airborne"] = 1
         integrate(ninja)
         frame += _LOOK
-        ended = look(levels, worlds, index, ninja, x, y, slot, max(frames + 1 - frame, 1) / frames, values)
-        ended = ended or frame >= frames
+        left = max(frames + 1 - frame, 1) / frames
+        ended = look(levels, worlds, index, ninja, x, y, slot, left, values) or frame >= frames
         think(ninja, direction, jump)
-        if ended or (frame >= early and not passed):
-            if not passed:
-                write_place(paths, field, start, length, ninja, early, AT.early_x, values)
+        if not passed and (ended or frame >= early):
             passed = True
-        if ended:
-            write_place(paths, field, start, length, ninja, frames, AT.late_x, values)
+            write_place(paths, field, start, length, ninja, early, AT.early_x, values)
+    write_place(paths, field, start, length, ninja, frames, AT.late_x, values)
     write_vector(values, out[action])
 
 
 @kernel
 def look(levels, worlds, index, ninja, x, y, slot, left, values):
-    """Move the ninja on over floors and up to walls; write what it meets, and return whether that ends its motion.
+    """Keep the ninja on its floor and stop it at walls; write what it meets, and return whether it meets anything.
 
     ``ninja`` was at (x, y) at the last look; ``slot`` is the objective, ``left`` the share of the frames that are left.
     """
-    met = _FREE
     if ninja["airborne"] == 0:
         follow_floor(levels, worlds, index, ninja, x, y)
     mx, my = ninja["x"] - x, ninja["y"] - y
@@ -116,12 +112,9 @@ def look(levels, worlds, index, ninja, x, y, slot, left, values):
     fraction = sweep_tiles(start, segments, ninja["level"], states, index, x, y, mx, my, _BODY)
     if fraction < 1.0:
         ninja["x"], ninja["y"] = x + fraction * mx, y + fraction * my
-        met = meet_wall(levels, worlds, index, ninja)
-    if met == _FLOOR and values[AT.landing] == 0.0:
-        values[AT.landing] = left
-    if met == _WALL:
         values[AT.contact] = left
-    if met == _KILLED or is_deadly_at(levels, worlds, index, ninja["x"], ninja["y"]):
+        meet_wall(levels, worlds, index, ninja, left, values)
+    if is_deadly_at(levels, worlds, index, ninja["x"], ninja["y"]):
         values[AT.death] = left
     goal = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
     if is_within(ninja["x"], ninja["y"], goal["x"], goal["y"], radius_of(goal["type"], 1) + RADIUS):
@@ -154,24 +147,19 @@ def slide_along(ninja, dx, dy):
 
 
 @kernel
-def meet_wall(levels, worlds, index, ninja):
-    """Return what a ninja meets where a wall has stopped it; on a floor it goes on, with its velocity along it."""
+def meet_wall(levels, worlds, index, ninja, left, values):
+    """Write whether the wall that stops a ninja is a floor, and whether it kills."""
     start, segments, level, states = levels.segment_start, levels.segments, ninja["level"], worlds.entity_states
     facing, a, b = closest_point(start, segments, level, states, index, ninja["x"], ninja["y"], RADIUS)
     dx, dy = ninja["x"] - a, ninja["y"] - b
     distance = math.sqrt(dx * dx + dy * dy)
-    if facing == 0 or abs(dy) <= _LEVEL_Y * distance:
-        return _WALL
+    if ninja["airborne"] == 0 or facing == 0 or abs(dy) <= _LEVEL_Y * distance:
+        return
     impact = -(dx * ninja["vx"] + dy * ninja["vy"]) / distance
-    if ninja["airborne"] != 0 and impact > MAX_IMPACT - (4.0 / 3.0) * abs(dy) / distance:  # physics 01, section 9.5
-        return _KILLED
-    if dy > 0.0 or ninja["airborne"] == 0:
-        return _WALL
-    nx, ny = dx / distance, dy / distance
-    ninja["x"], ninja["y"] = a + RADIUS * nx, b + RADIUS * ny
-    ninja["airborne"], ninja["floor_x"], ninja["floor_y"] = 0, nx, ny
-    slide_along(ninja, -ny, nx)
-    return _FLOOR
+    if impact > MAX_IMPACT - (4.0 / 3.0) * abs(dy) / distance:  # physics 01, section 9.5
+        values[AT.death] = left
+    elif dy < 0.0:
+        values[AT.landing] = 1.0
 
 
 @called_kernel

@@ -120,8 +120,8 @@ _DISPLACEMENTS = (  # of an action
 FREE_MOTION = (
     Feature("death", 0, 1, "share of the frames that are left when it meets something deadly or a floor too fast"),
     Feature("arrival", 0, 1, "share of the frames that are left when it meets the objective, 0 if it does not"),
-    Feature("contact", 0, 1, "share of the frames that are left when it meets a wall or ceiling, 0 if it does not"),
-    Feature("landing", 0, 1, "share of the frames that are left when it first lands on a floor, 0 if it does not"),
+    Feature("contact", 0, 1, "share of the frames that are left when it meets a wall, 0 if it does not"),
+    Feature("landing", 0, 1, "1 if that is a floor, met from the air"),
     *_DISPLACEMENTS,
 )
 """The 10 elements of a row of ``free_motion``, in order."""
