@@ -33,7 +33,7 @@ OBSERVATIONS = (
     "graph",
     "player_frame",
 )
-CROWDS = tuple(kind for kind in KINDS if kind.module is not None and kind.number != EXIT_SWITCH and kind.has_entity)
+CROWDS = tuple(kind for kind in KINDS if kind.number != EXIT_SWITCH and kind.has_entity)
 
 
 def crowd(kind: Kind, count: int, scattered: bool, random: np.random.Generator) -> list[tuple[int, ...]]:
