@@ -1,9 +1,9 @@
 """The writer of ``free_motion``: how far each action takes the ninja by its own motion, until it meets something.
 
 The ninja follows its equations of motion (physics 01, sections 6.1, 10 and 11) past the walls and entities of this
-moment: the first wall, deadly entity or objective that it meets ends the motion, nothing pushes it, and nothing else
-moves. A ninja on the ground stays on its floor up to the edge. ``action_outcomes``, in contrast, copies the world and
-simulates all of it. ``obs.spec.FREE_MOTION`` defines the elements.
+moment: the first wall, deadly entity or exit that it meets ends the motion, nothing pushes it, and nothing else moves.
+A ninja on the ground stays on its floor up to the edge. ``action_outcomes`` copies the world and simulates
+all of it. ``obs.spec.FREE_MOTION`` defines the elements.
 """
 
 import math
@@ -12,6 +12,7 @@ from nclone_env.game import (
     CELEBRATING,
     CELL_SIZE,
     DEAD,
+    EXIT,
     JUMPING,
     KINDS,
     MAX_HORIZONTAL_SPEED,
@@ -117,9 +118,10 @@ def look(levels, worlds, index, ninja, x, y, slot, left, values):
     if is_deadly_at(levels, worlds, index, ninja["x"], ninja["y"]):
         values[AT.death] = left
     goal = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
-    if is_within(ninja["x"], ninja["y"], goal["x"], goal["y"], radius_of(goal["type"], 1) + RADIUS):
+    arrived = is_within(ninja["x"], ninja["y"], goal["x"], goal["y"], radius_of(goal["type"], 1) + RADIUS)
+    if arrived and values[AT.arrival] == 0.0:
         values[AT.arrival] = left
-    return values[AT.contact] + values[AT.death] + values[AT.arrival] > 0.0
+    return values[AT.contact] + values[AT.death] > 0.0 or (arrived and goal["type"] == EXIT)
 
 
 @kernel
