@@ -43,8 +43,6 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
         "verify": "replay:verify_replays",
         "convert": "replay:convert_replay",
         "record": "replay:record_replay",
-        "play": "replay:play_replay",
-        "video": "replay:export_video",
     },
 }
 """Module in ``nclone_env.cli`` and function of each subcommand, or those of a group."""
@@ -64,7 +62,7 @@ SUMMARIES: Mapping[str, str] = {
     "gallery": "Write a web site of levels, with a player for the runs on them.",
     "warmup": "Compile kernels into the cache.",
     "levels": "List, show, validate, convert and generate levels.",
-    "replay": "Verify, convert, record and play recordings, and export them as video.",
+    "replay": "Verify, convert and record recordings.",
 }
 """What ``--help`` says of each subcommand; ``COMMAND --help`` shows the docstring of its function."""
 

@@ -44,7 +44,7 @@ def evaluate(
         attempts: number of sampled attempts of which any has to succeed, at most ``episodes``; 1: not printed.
         seed: seed of the environments and of sampled and random actions.
         video: write a video of one episode.
-        recordings: write the fastest win on each level as a recording, for ``replay play`` and ``replay video``.
+        recordings: write the fastest win on each level as a recording, for ``watch`` and ``replay verify``.
         output: output folder; the folder of the checkpoint by default, ``runs/NAME-evaluation`` of a bundled policy.
 
     Returns:

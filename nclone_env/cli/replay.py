@@ -1,4 +1,4 @@
-"""``nclone-env play`` and ``nclone-env replay``: play levels; record and verify runs, show and export them."""
+"""``nclone-env play`` and ``nclone-env replay``: play levels; record, convert and verify runs."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -11,20 +11,15 @@ from tyro.conf import Positional
 from nclone_env._table import table
 from nclone_env.cli.output import check_exists, check_free, check_suffix, counted, plain_name
 from nclone_env.config import Theme
-from nclone_env.errors import ConfigError, FormatError, NcloneError, UnknownLevelError, check_integer, plain, shortened
-from nclone_env.game import FRAMES_PER_SECOND
+from nclone_env.errors import ConfigError, FormatError, NcloneError, UnknownLevelError, plain, shortened
 from nclone_env.level import Level, level_sets, load_level, load_levels, parse_inputs
 from nclone_env.replay import (
     RECORDING_SUFFIX,
     STATE_NAMES,
-    VIDEO_SUFFIXES,
     Recording,
-    frame_rate,
     load_any_recording,
     load_verified,
     named_level,
-    recording_pictures,
-    write_video,
 )
 
 
@@ -121,55 +116,6 @@ def record_replay(
     recording = Recording.of(compiled, parse_inputs(inputs, "inputs"), {"level": compiled.name})
     recording.save(target)
     print(f"wrote {target} ({len(recording.inputs)} frames, hash {recording.trajectory_hash})")
-    return 0
-
-
-def play_replay(file: Positional[Path], scale: float = 1.0, theme: Theme = "light") -> int:
-    """Play back a recording in a window at 60 frames per second.
-
-    Args:
-        file: an attract file of the game, or a recording made by ``replay record``.
-        scale: size of the window; 1 is at most 1056 x 600 pixels and a bar below.
-        theme: colours, light or dark.
-    """
-    from nclone_env.replay import show, view_size
-
-    check_scale(scale)
-    check_exists("file", file, "a recording")
-    recording = load_any_recording(file)
-    size = view_size([Level.of(recording.level)], scale)
-    show(recording_pictures(recording, scale, theme=theme), file.name, size)
-    return 0
-
-
-def export_video(
-    file: Positional[Path],
-    output: Path | None = None,
-    scale: float = 1.0,
-    every: int | None = None,
-    theme: Theme = "light",
-    force: bool = False,
-) -> int:
-    """Export a recording as a video that plays in real time.
-
-    Args:
-        file: an attract file of the game, or a recording made by ``replay record``.
-        output: .mp4, .webm or .gif file to write; ``<file>.mp4`` in the current directory by default.
-        scale: size of the video; 1 is at most 1056 x 600 pixels and a bar below.
-        every: keep every n-th frame; all by default, of a GIF every second one.
-        theme: colours, light or dark.
-        force: overwrite an existing file.
-    """
-    check_scale(scale)
-    target = output or Path(f"{file.stem}{VIDEO_SUFFIXES[0]}")
-    check_suffix("output", target, *VIDEO_SUFFIXES)
-    kept = FRAMES_PER_SECOND // frame_rate(target) if every is None else every
-    check_integer("every", kept, low=1)
-    check_exists("file", file, "a recording")
-    recording = load_any_recording(file)
-    check_free(target, force)
-    count = write_video(recording_pictures(recording, scale, kept, theme), target, FRAMES_PER_SECOND / kept)
-    print(f"wrote {target} ({count} pictures)")
     return 0
 
 

@@ -73,8 +73,8 @@ def test_every_command_has_its_function(place):
 
 def test_a_command_shows_its_options(capsys):
     with pytest.raises(SystemExit):
-        main(["replay", "video", "--help"])
-    assert "--every" in capsys.readouterr().out
+        main(["replay", "record", "--help"])
+    assert "--inputs" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("option", ["--tyro-print-completion", "--tyro-write-completion"])
