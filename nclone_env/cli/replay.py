@@ -1,7 +1,7 @@
 """``nclone-env play`` and ``nclone-env replay``: play levels; record, convert and verify runs."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +20,7 @@ from nclone_env.replay import (
     load_any_recording,
     load_verified,
     named_level,
+    play_in_window,
 )
 
 
@@ -111,6 +112,7 @@ def record_replay(
     target = output or Path(f"{compiled.name.replace('/', '-')}{RECORDING_SUFFIX}")
     check_free(target, force)
     if human:
+        check_scale(scale)
         play_in_window([compiled], lambda recording: saved_text(recording, target), scale)
         return 0
     recording = Recording.of(compiled, parse_inputs(inputs, "inputs"), {"level": compiled.name})
@@ -148,42 +150,6 @@ def _begun(path: Path | None, frame: int | None) -> tuple[Level, list[int], int]
     if not 0 <= at <= count:
         raise ConfigError(f"frame: expected a number from 0 to {count}, the frames of {path}, got {frame}")
     return named_level(recording), recording.inputs.tolist(), at
-
-
-def play_in_window(
-    levels: Sequence[Level],
-    save: Callable[[Recording], str],
-    scale: float,
-    recordings: Sequence[Recording] = (),
-    theme: Theme = "light",
-    begin: tuple[Sequence[int], int] | None = None,
-) -> None:
-    """Open a window and play levels in it until it is closed.
-
-    Args:
-        levels: the levels.
-        save: saves the recording of a run; returns what the window says then.
-        scale: size of the window.
-        recordings: runs that are shown as ghosts.
-        theme: the colours.
-        begin: inputs of the first level, and the frame to begin at; None: a new run.
-
-    Raises:
-        ConfigError: if the scale is out of range.
-        DisplayError: if there is no screen.
-        MissingExtraError: if pygame-ce is not installed.
-    """
-    from nclone_env.render import check_display
-    from nclone_env.replay import Play, View, ghosts_of, open_window, window_size
-
-    check_scale(scale)
-    check_display()
-    first = View(levels[0], scale)
-    first.tick(0)  # compiles the kernels while there is no window yet that would not answer
-    first.picture()
-    ghosts = ghosts_of(recordings)
-    window = open_window(levels[0].name, window_size(levels, scale))
-    Play(levels, save, window, scale, ghosts, theme, begin).run()
 
 
 def check_scale(scale: float) -> None:

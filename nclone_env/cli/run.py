@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import tyro
@@ -17,10 +17,8 @@ from nclone_env.env import playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.profiler import VectorTarget
+from nclone_env.replay import WatchedRun
 from nclone_env.sim import simulate
-
-if TYPE_CHECKING:
-    from nclone_env.replay import WatchedRun
 
 _DEFAULTS = EnvironmentConfig()
 
@@ -84,8 +82,6 @@ def run(
 
 def random_runs(config: EnvironmentConfig, steps: int, seed: int) -> list[WatchedRun]:
     """Return an episode of random actions on each level, of so many steps at most."""
-    from nclone_env.replay import WatchedRun  # it imports OpenCV
-
     random, runs = np.random.default_rng(seed), []
     for level in playable_levels(config).levels:
         inputs = np.repeat(np.take(INPUT_OF_ACTION, random.integers(NUM_ACTIONS, size=steps)), config.frame_skip)

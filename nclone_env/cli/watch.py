@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tyro.conf import Positional
 
@@ -16,15 +16,20 @@ from nclone_env.config import Theme
 from nclone_env.errors import CheckpointError, ConfigError, check_integer, did_you_mean, shortened
 from nclone_env.game import FRAMES_PER_SECOND
 from nclone_env.level import appearance, read_bytes
-from nclone_env.replay import VIDEO_SUFFIXES, frame_rate, is_any_recording, load_any_recording, named_level, write_video
+from nclone_env.replay import (
+    VIDEO_SUFFIXES,
+    WatchedRun,
+    frame_rate,
+    is_any_recording,
+    load_any_recording,
+    named_level,
+    write_video,
+)
 from nclone_env.train import bundled_names, is_named
-
-if TYPE_CHECKING:
-    from nclone_env.replay import WatchedRun
 
 _CHECKPOINT_MAGIC = b"PK\x03\x04"
 _HOLD = FRAMES_PER_SECOND  # frames for which the end of a run stays
-Rounds = Callable[[int], "list[WatchedRun]"]
+Rounds = Callable[[int], list[WatchedRun]]
 """Number of a round to its runs."""
 
 
@@ -186,8 +191,6 @@ def _is_checkpoint(path: Path) -> bool:
 
 
 def _replayed(path: Path, label: str) -> Rounds:
-    from nclone_env.replay import WatchedRun
-
     data = read_bytes(path)
     if not is_any_recording(data):
         expected = "expected a checkpoint, the folder of a run, or a recording (a .replay or an attract file)"

@@ -18,7 +18,7 @@ from nclone_env.jobs.job import LevelJob, ignore
 from nclone_env.jobs.shard import checked
 from nclone_env.level import Level
 from nclone_env.plan import SEARCH_SUFFIX, Solution, smooth, solve
-from nclone_env.replay import Recording, recording_name, recording_pictures, write_recording, write_video
+from nclone_env.replay import Recording, recording_name, write_recording, write_video
 from nclone_env.sim import simulate
 
 TABLE = "solutions.jsonl"
@@ -224,6 +224,8 @@ def _files(number: int, level: Level, found: Solution, seed: int, video: bool) -
     name = recording_name(number, level.name)
     files = {name: write_recording(recording)}
     if video:
+        from nclone_env.replay import recording_pictures  # OpenCV is only needed to draw
+
         with TemporaryDirectory() as folder:
             path = Path(folder) / f"{Path(name).stem}.mp4"
             write_video(recording_pictures(recording), path, FRAMES_PER_SECOND)

@@ -8,7 +8,7 @@ from nclone_env.cli.app import main
 from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.train import train
 from nclone_env.errors import CheckpointError, MissingExtraError
-from nclone_env.replay.watch import WatchedRun
+from nclone_env.replay.recording import WatchedRun
 from nclone_env.train import require_training_extra
 from nclone_env.train.collect import environments
 from nclone_env.train.config import TrainConfig

@@ -18,7 +18,7 @@ from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.level import Level
 from nclone_env.options import flat
 from nclone_env.render.window import Window
-from nclone_env.replay import play
+from nclone_env.replay import play, watch
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.trajectory import simulate
 from nclone_env.train.collect.evaluate import evaluate
@@ -87,7 +87,7 @@ def pictures(monkeypatch):
     shown = []
 
     class Recorded(Window):
-        def __init__(self, size, title, frames_per_second, closing_key):
+        def __init__(self, size, title, closing_key):
             super().__init__(size, title, 0, closing_key)
             shown.append([])
 
@@ -97,7 +97,7 @@ def pictures(monkeypatch):
                 self._pygame.event.post(self._pygame.event.Event(self._pygame.QUIT))
             return super().show(picture)
 
-    monkeypatch.setattr(play, "Window", Recorded)
+    monkeypatch.setattr(watch, "Window", Recorded)
     return shown
 
 
@@ -252,7 +252,7 @@ class Person(Window):
 
     keys: tuple[str, ...] = ()
 
-    def __init__(self, size, title, frames_per_second, closing_key):
+    def __init__(self, size, title, closing_key):
         super().__init__(size, title, 0, closing_key)
         self._keys = iter(self.keys)
 

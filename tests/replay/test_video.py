@@ -12,7 +12,8 @@ from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.render.text import GOLD as YELLOW
 from nclone_env.render.text import bar_height
 from nclone_env.replay.recording import Recording
-from nclone_env.replay.video import frame_rate, recording_pictures, write_video
+from nclone_env.replay.video import frame_rate, write_video
+from nclone_env.replay.watch import recording_pictures
 from nclone_env.sim.session import Session
 from nclone_env.sim.trajectory import simulate
 
