@@ -11,8 +11,9 @@ from nclone_env.errors import CheckpointError, MissingExtraError
 from nclone_env.replay.recording import WatchedRun
 from nclone_env.train import require_training_extra
 from nclone_env.train.collect import environments
+from nclone_env.train.collect import evaluate as evaluation
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.reports import plots, watch
+from nclone_env.train.reports import plots
 from nclone_env.train.runs.checkpoint import load_checkpoint, restore_config
 
 from ..replay.bases import WINNABLE
@@ -28,7 +29,7 @@ def toy(monkeypatch):
 
     monkeypatch.setattr(environments, "NPlusPlusVectorEnv", make)
     monkeypatch.setattr(
-        watch, "evaluated_run", lambda episode, config: WatchedRun(WINNABLE, [2] * len(episode.actions))
+        evaluation, "evaluated_run", lambda episode, config: WatchedRun(WINNABLE, [2] * len(episode.actions))
     )
 
 

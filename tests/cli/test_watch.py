@@ -21,10 +21,9 @@ from nclone_env.render.window import Window
 from nclone_env.replay import play, watch
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.trajectory import simulate
-from nclone_env.train.collect.evaluate import evaluate
+from nclone_env.train.collect.evaluate import episode_inputs, evaluate, evaluated_run, policy_runs
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.reports.watch import episode_inputs, evaluated_run, policy_runs
 from nclone_env.train.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 
 from ..level.level_bases import make_attract
