@@ -15,7 +15,7 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
     "compare": "compare:compare",
     "play": "replay:play_levels",
     "watch": "watch:watch_runs",
-    "run": "run:run",
+    "run": "profile:run",
     "solve": "solve:solve_levels",
     "merge": "merge:merge_shards",
     "benchmark": {

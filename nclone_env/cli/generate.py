@@ -7,8 +7,7 @@ from pathlib import Path
 from nclone_env._processes import in_order
 from nclone_env._processes import processes as processes_of
 from nclone_env.cli.output import check_all_free, check_folder, counted
-from nclone_env.cli.progress import LevelProgress
-from nclone_env.cli.stop import stop_on_signals
+from nclone_env.cli.progress import LevelProgress, stop_on_signals
 from nclone_env.errors import check_integer
 from nclone_env.generate import (
     DEFAULT_FAMILIES,

@@ -1,14 +1,19 @@
-"""Progress of commands: a live line on a terminal, periodic lines otherwise."""
+"""Progress of commands: a live line on a terminal, periodic lines otherwise; and signals that ask them to stop."""
 
 import math
+import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
 from typing import TextIO
 
 from nclone_env._table import bar
 
 _NOTICED = 0.1  # seconds
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LASTING = ("held_out_success", "held_out_any", "new_level_success")
 """Columns that not every row has; the latest values are shown."""
 
@@ -138,3 +143,46 @@ def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float
         f"{bar(done)} {done:4.0%} {seconds:4.0f} s{left}  {row['steps_per_second']:,.0f} steps/s  "
         f"{row['episodes']:,.0f} episodes  {played}{row['kilobytes_per_environment']:.1f} KB/env"
     )
+
+
+@dataclass
+class StopRequest:
+    """Whether a signal has asked to stop; call it to find out."""
+
+    signal: int | None = None
+    """Number of the signal, None so far."""
+
+    def __call__(self) -> bool:
+        """Return whether to stop."""
+        return self.signal is not None
+
+    @property
+    def exit_status(self) -> int:
+        """Exit status of a program that ends because of the signal, as shells report it."""
+        return 128 + (self.signal or 0)
+
+
+@contextmanager
+def stop_on_signals(message: str) -> Iterator[StopRequest]:
+    """Turn SIGINT and SIGTERM into a request to stop; a second signal ends the process as by default.
+
+    Args:
+        message: printed to stderr when the first signal arrives.
+    """
+    request = StopRequest()
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        request.signal = number
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
+        sys.stderr.write(f"\n{message}\n")
+
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as in a background job of a shell
+            signal.signal(number, note)
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -14,8 +14,7 @@ from tyro.conf import Positional
 from nclone_env._processes import in_order
 from nclone_env.cli.arguments import read_whole_number
 from nclone_env.cli.output import check_folder, claim_folder
-from nclone_env.cli.progress import LiveLine
-from nclone_env.cli.stop import StopRequest, stop_on_signals
+from nclone_env.cli.progress import LiveLine, StopRequest, stop_on_signals
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
 from nclone_env.jobs import TABLE, Row, Shard, Solving, rows_before, run_shard, search_file
 from nclone_env.plan import MOST_FRAMES, Solution, compile_kernels

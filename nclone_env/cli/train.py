@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from nclone_env.cli.progress import LevelProgress, TrainingProgress
-from nclone_env.cli.stop import stop_on_signals
+from nclone_env.cli.progress import LevelProgress, TrainingProgress, stop_on_signals
 from nclone_env.errors import StoppedError
 from nclone_env.train import Hooks, TrainConfig, require_training_extra
 
