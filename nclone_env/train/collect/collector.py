@@ -14,8 +14,8 @@ from nclone_env.train.collect.environments import VectorEnvironment
 from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.collect.rollout import RolloutColumns
 from nclone_env.train.network.device import host_zeros
+from nclone_env.train.network.mlp import Network
 from nclone_env.train.network.policy import NO_MASKS
-from nclone_env.train.network.protocols import Actor
 from nclone_env.train.network.sampling import sample_actions
 
 
@@ -36,7 +36,7 @@ class Collector:
         offset: environments of the ranks before this one.
     """
 
-    def __init__(self, envs: VectorEnvironment, columns: RolloutColumns, network: Actor, seed: int, offset: int = 0):
+    def __init__(self, envs: VectorEnvironment, columns: RolloutColumns, network: Network, seed: int, offset: int = 0):
         self.envs, self.columns, self.first = envs, columns, offset + columns.first
         self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
         self.levels = np.zeros(columns.num_envs, np.int32)

@@ -14,7 +14,7 @@ from nclone_env.env import Job, Workers
 from nclone_env.memory import MemoryNode, array_group, merged
 from nclone_env.train.collect.acting import chosen_actions
 from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
-from nclone_env.train.network.protocols import Actor
+from nclone_env.train.network.mlp import Network
 
 MOST_ENVIRONMENTS = 64
 """Most episodes that a thread plays at a time."""
@@ -42,7 +42,7 @@ class HeldOutLevels:
         self,
         envs: Sequence[VectorEnvironment],
         digests: Sequence[str],
-        network: Actor,
+        network: Network,
         *,
         attempts: int,
         seed: int,

@@ -31,8 +31,7 @@ from nclone_env.train.network.arrays import (
 )
 from nclone_env.train.network.encoder_kernels import ENTITY_UNITS, add_picture_gradients, encode_pictures
 from nclone_env.train.network.policy import HIDDEN_LAYERS, NO_MASKS, ActorCritic, FlatParameters, PictureEncoder
-from nclone_env.train.network.protocols import StoredSteps
-from nclone_env.train.network.torch_network import TorchNetwork
+from nclone_env.train.network.torch_network import StoredSteps, TorchNetwork
 
 _ENCODED = ("locals", "entity_states")
 _NO_SETS = StoredSets(np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32), np.zeros((0, 0), np.uint8))
@@ -109,7 +108,7 @@ class MLP:
         return scratch.logits[:count], scratch.values[:count, 0]
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
-        """Compute the gradient over a part of a minibatch, as ``train.network.protocols.Network`` describes."""
+        """Compute the gradient over a part of a minibatch, as :meth:`TorchNetwork.gradient` describes."""
         scratch, stacks, observations, sources, sets = self._seats[seat]
         seen = rows
         if stacks:  # of which the observations are gathered first
@@ -334,6 +333,13 @@ def _layer_table(name: str, encoder: PictureEncoder, parameters: FlatParameters)
     )
 
 
+Network = MLP | TorchNetwork
+"""Computes a policy for several threads at the same time: each has a seat, a number from 0, which owns scratch memory.
+
+On a device it provides the outputs alone; there ``train.learn.device_update`` takes the gradient of a whole minibatch.
+"""
+
+
 def make_network(
     policy: ActorCritic,
     parameters: FlatParameters,
@@ -342,7 +348,7 @@ def make_network(
     most_rows: int,
     device: torch.device | None = None,
     amp: bool = False,
-) -> MLP | TorchNetwork:
+) -> Network:
     """Return the network of a policy on stored steps; arguments as of ``train.network.torch_network.TorchNetwork``."""
     dtypes = {name: array.dtype for name, array in storage.flat_observations.items()}
     if device is None and covers(dtypes, storage.frame_stack):
