@@ -18,7 +18,7 @@ from nclone_env.cli.output import check_exists, check_folder, check_free, check_
 from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, optional_module
-from nclone_env.jobs import Shard, run, run_shard
+from nclone_env.jobs import Shard, run
 from nclone_env.train import Hooks
 
 if TYPE_CHECKING:
@@ -318,10 +318,7 @@ def _evaluate(job: Evaluating, output: Path, shard: str | None) -> None:
     def show(_: Any) -> None:
         progress.level("batches of episodes played", next(done), total)
 
-    if shard:
-        run_shard(job, output, part, on_result=show)
-    else:
-        run(job, output, on_result=show)
+    run(job, output, on_result=show, shard=part if shard else None)
     progress.clear()
     if shard:
         print(f"{total} of {job.total} batches of episodes are played; journal {part.file} in {output}")

@@ -1,22 +1,17 @@
 """``nclone-env gallery``: write a web site of levels, with a player for the runs on them."""
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tyro.conf import Positional
 
-from nclone_env._processes import in_order
 from nclone_env.cli.output import check_folder, check_free, counted
 from nclone_env.cli.progress import LiveLine
 from nclone_env.errors import ConfigError, NcloneError
 from nclone_env.machine import available_cores
-
-if TYPE_CHECKING:
-    from nclone_env.gallery import LevelFiles
 
 
 def make_gallery(
@@ -42,8 +37,8 @@ def make_gallery(
             restarted shard goes on with it, and 'merge' writes the gallery.
         force: replace an existing gallery.
     """
-    from nclone_env.gallery import LevelFiles, check_output  # they need OpenCV
-    from nclone_env.jobs import Shard, Showing, run_shard
+    from nclone_env.gallery import check_output  # it needs OpenCV
+    from nclone_env.jobs import Shard, Showing, run
 
     part = Shard.of(shard)
     if shard:
@@ -62,18 +57,15 @@ def make_gallery(
         faults.append(fault)
         line.put(f"left out: {fault}")
 
-    def count(level: LevelFiles) -> None:
-        made.append(len(level.runs))
+    def count(level: Mapping[str, Any]) -> None:
+        made.append(len(level["runs"]))
         line.show(f"{len(made)}/{len(numbers)} levels")
 
     job = Showing(levels, tuple(map(str, recordings)), title or _title(levels), report)
     numbers = part.numbers(job.total)
     try:
         with ThreadPoolExecutor(available_cores()) as executor:
-            if shard:
-                run_shard(job, output, part, executor, on_result=lambda result: count(LevelFiles(**result)))
-            else:
-                job.write(output, in_order(map(job.task, numbers), executor), count)
+            run(job, output, executor, count, shard=part if shard else None)
     except OSError as error:
         raise ConfigError(f"output: {error.filename or output} cannot be written: {error.strerror}") from error
     finally:

@@ -1,10 +1,10 @@
 """``nclone-env levels generate``: make levels, each with a recording that completes it."""
 
 from collections import Counter
-from itertools import chain
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from nclone_env._processes import in_order
 from nclone_env._processes import processes as processes_of
 from nclone_env.cli.output import check_all_free, check_folder, counted
 from nclone_env.cli.progress import LevelProgress, stop_on_signals
@@ -15,10 +15,10 @@ from nclone_env.generate import (
     MOST_DIFFICULTY,
     TRAIN_SPLIT,
     CollectionFiles,
-    PackEntry,
+    generate_level,
     read_range,
 )
-from nclone_env.jobs import Generating, Shard, run_shard
+from nclone_env.jobs import Generating, Shard, run
 
 
 def generate_levels(
@@ -62,25 +62,19 @@ def generate_levels(
     numbers = part.numbers(count)
     progress, rejected, made = LevelProgress(), Counter[str](), 0
 
-    def note(entry: PackEntry) -> None:
+    def note(result: Mapping[str, Any]) -> None:
         nonlocal made
         made += 1
-        rejected.update(entry.row["rejected"])
+        rejected.update(result["row"]["rejected"])
         progress.level("levels generated", made, len(numbers))
 
     with (
         stop_on_signals("stopping after the levels in work; press Ctrl-C again to end at once") as stop,
         processes_of(processes) as executor,
     ):
-        if shard:
-            run_shard(job, output, part, executor, stop, lambda result: note(PackEntry(**result)))
-        else:
-            first_ones = range(processes > 1)  # one compiles the kernels for all processes
-            results = chain(
-                in_order(map(job.task, first_ones), None, stop),
-                in_order(map(job.task, numbers[len(first_ones) :]), executor, stop),
-            )
-            job.write(output, results, note)
+        if executor is not None:
+            generate_level("patrols")  # compiles the kernels for all processes
+        run(job, output, executor, note, shard=part if shard else None, stop=stop)
     progress.clear()
     if rejected:
         print(f"rejected sketches: {', '.join(f'{reason} {times:,}' for reason, times in rejected.most_common())}")

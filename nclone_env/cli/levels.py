@@ -12,7 +12,7 @@ from nclone_env.cli.output import check_folder, check_free, check_suffix, counte
 from nclone_env.config import Theme
 from nclone_env.errors import ConfigError, LevelFormatError, plain
 from nclone_env.game import kind_name
-from nclone_env.jobs import Shard, Validating, run, run_shard
+from nclone_env.jobs import Shard, Validating, run
 from nclone_env.level import (
     GAME_MODE_NAMES,
     MAP_SUFFIX,
@@ -109,10 +109,10 @@ def validate_levels(
         if output is None:
             raise ConfigError("output: expected a folder for the journal of the shard, got none; name one")
         check_folder("output", output)
-        run_shard(job, output, part, on_result=show)
     elif output:
         check_free(output, force)
-        run(job, output, on_result=show)
+    if output:
+        run(job, output, on_result=show, shard=part if shard else None)
     else:
         for number in range(total):
             show(job.task(number)())

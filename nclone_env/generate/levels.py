@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -236,7 +236,7 @@ def entry_of(made: GeneratedLevel, place: int) -> PackEntry:
     return PackEntry(write_pack([made.level.raw]), {**made.row(), "recording": file}, file, write_recording(recording))
 
 
-def write_collection(files: CollectionFiles, made: Iterator[PackEntry], on_entry: Callable[[PackEntry], None]) -> int:
+def write_collection(files: CollectionFiles, made: Iterator[PackEntry]) -> int:
     """Write levels as they come, to temporary files first; return how many.
 
     If making a level fails, those before it are kept, and the error is raised.
@@ -266,7 +266,6 @@ def write_collection(files: CollectionFiles, made: Iterator[PackEntry], on_entry
                         written.clear()  # what is there stays, rather than to be replaced by a part
                         raise
                     written.append(entry.file)
-                    on_entry(entry)
         finally:
             if written:
                 with naming(files.folder):

@@ -17,7 +17,7 @@ from nclone_env.generate import (
     check_generation,
     write_collection,
 )
-from nclone_env.jobs.job import Job, ignore
+from nclone_env.jobs.job import Job
 from nclone_env.jobs.shard import checked
 
 
@@ -76,13 +76,11 @@ class Generating(Job):
         """Return what makes a level."""
         return partial(_make, Order(self.families, self.seed, self.split, self.difficulty, self.first), number)
 
-    def write(
-        self, output: Path, results: Iterable[Mapping[str, Any]], on_result: Callable[[PackEntry], None] = ignore
-    ) -> None:
+    def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
         """Write pack, table and recordings; what is there is replaced once all levels are made."""
         output.parent.mkdir(parents=True, exist_ok=True)
         made = (PackEntry(**{**result, "file": checked(result["file"])}) for result in results)
-        write_collection(CollectionFiles(output), made, on_result)
+        write_collection(CollectionFiles(output), made)
 
 
 def _make(order: Order, place: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -65,11 +65,11 @@ class Job(ABC):
 
     @abstractmethod
     def task(self, number: int) -> Callable[[], Any]:
-        """Return a task, picklable; its result consists of JSON values and bytes."""
+        """Return a task, picklable; its result consists of JSON values and bytes, or is None if it was stopped."""
 
     @abstractmethod
-    def write(self, output: Path, results: Iterable[Any], on_result: Callable[[Any], None] = ignore) -> None:
-        """Write the files of results, which come in order, and call a function with each."""
+    def write(self, output: Path, results: Iterable[Any]) -> None:
+        """Write the files of results, which come in order."""
 
 
 @dataclass(frozen=True)
@@ -112,51 +112,60 @@ class LevelJob(Job):
 
 
 def run(
-    job: Job, output: str | Path, executor: Executor | None = None, on_result: Callable[[Any], None] = ignore
-) -> None:
-    """Do a job and write its files.
+    job: Job,
+    output: str | Path,
+    executor: Executor | None = None,
+    on_result: Callable[[Any], None] = ignore,
+    *,
+    shard: Shard | None = None,
+    stop: Callable[[], bool] = never,
+) -> bool:
+    """Do a job and write its files, or do a shard of it, whose results are kept in a journal.
+
+    What an earlier call has done of a shard is not done again.
 
     Args:
         job: the job.
-        output: file or folder, as the command of the job has it.
+        output: file or folder, as the command of the job has it; with a shard the folder of its journal, which shards
+            may share.
         executor: computes the tasks: a pool of threads or processes, or one of ``concurrent.futures`` form of another
             library. Without one this thread does.
-        on_result: called with each result.
-
-    Raises:
-        ConfigError: if the job cannot write there.
-    """
-    job.files(Path(output))
-    job.write(Path(output), in_order(map(job.task, range(job.total)), executor), on_result)
-
-
-def run_shard(
-    job: Job,
-    folder: str | Path,
-    shard: Shard,
-    executor: Executor | None = None,
-    stop: Callable[[], bool] = never,
-    on_result: Callable[[Any], None] = ignore,
-) -> bool:
-    """Do a part of a job, and keep the results in a journal; what an earlier call has done is not done again.
-
-    Args:
-        job: the job.
-        folder: of the journal; shards may share it.
-        shard: which part.
-        executor: as for :func:`run`.
-        stop: asked before each task whether to stop; later results are done again by the next call.
         on_result: called with each new result.
+        shard: which part of the job to do; None: all.
+        stop: asked before each task whether to stop; later results of a shard are done again by the next call.
 
     Returns:
-        Whether the shard is complete.
+        Whether all is done.
 
     Raises:
-        ConfigError: if the journal there is of another job, or another process works on it.
+        ConfigError: if the job cannot write there, or the journal there is of another job or in use.
     """
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    if shard is not None:
+        return _run_shard(job, Path(output), shard, executor, on_result, stop)
+    job.files(Path(output))
+    job.write(Path(output), _told(in_order(map(job.task, range(job.total)), executor, stop), on_result))
+    return not stop()
+
+
+def _told(results: Iterable[Any], on_result: Callable[[Any], None]) -> Iterator[Any]:
+    """Yield results that there are, and call a function with each."""
+    for result in results:
+        if result is not None:  # else that of a task that was stopped
+            on_result(result)
+            yield result
+
+
+def _run_shard(
+    job: Job,
+    folder: Path,
+    shard: Shard,
+    executor: Executor | None,
+    on_result: Callable[[Any], None],
+    stop: Callable[[], bool],
+) -> bool:
+    folder.mkdir(parents=True, exist_ok=True)
     numbers = shard.numbers(job.total)
-    journal = Journal(Path(folder) / shard.file, _header(job))
+    journal = Journal(folder / shard.file, _header(job))
     try:
         for result in in_order(map(job.task, numbers[journal.done :]), executor, stop):
             if stop():  # it may be the one of a task that was stopped

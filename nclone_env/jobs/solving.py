@@ -14,7 +14,7 @@ from nclone_env._files import open_regular, write_file
 from nclone_env._processes import never
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
 from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
-from nclone_env.jobs.job import LevelJob, ignore
+from nclone_env.jobs.job import LevelJob
 from nclone_env.jobs.shard import checked
 from nclone_env.level import Level
 from nclone_env.plan import SEARCH_SUFFIX, Solution, smooth, solve
@@ -102,28 +102,14 @@ class Solving(LevelJob):
         )
         return [(each, most) for each in seconds for most in frames]
 
-    def write(
-        self,
-        output: Path,
-        results: Iterable[Mapping[str, Any]],
-        on_result: Callable[[Row], None] = ignore,
-        before: Sequence[Mapping[str, Any]] | None = None,
-    ) -> None:
-        """Write recordings as they come, and the table; call a function with each row.
-
-        Args:
-            output: the folder.
-            results: of the tasks.
-            on_result: called with each row.
-            before: the rows of the table that is there, which stay unless there is one of the same level; None: read
-                them.
+    def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
+        """Write recordings as they come, and the table; rows of other levels that are there stay.
 
         Raises:
             ConfigError: if the table there is another file.
         """
         output.mkdir(parents=True, exist_ok=True)
-        if before is None:
-            before = rows_before(output)
+        before = rows_before(output)
         rows: list[dict[str, Any]] = []
         untimed = {"seconds": None} if self.seconds is None else {}
         written = time.monotonic()
@@ -137,7 +123,6 @@ class Solving(LevelJob):
                 if time.monotonic() - written > _INTERVAL:
                     _write_table(output, rows, before)
                     written = time.monotonic()
-                on_result(row)
         finally:
             if rows:
                 _write_table(output, rows, before)

@@ -218,12 +218,12 @@ def test_an_error_keeps_what_is_complete(folder, monkeypatch):
         raise ConfigError("difficulty: expected another")
 
     with pytest.raises(ConfigError, match="another"):
-        write_collection(CollectionFiles(folder / "pack.txt"), failing(), lambda entry: None)
+        write_collection(CollectionFiles(folder / "pack.txt"), failing())
     assert len(load_levels([folder / "pack.txt"])) == 1
 
 
 def test_nothing_is_written_if_there_is_no_level(folder):
-    assert write_collection(CollectionFiles(folder / "pack.txt"), iter(()), lambda entry: None) == 0
+    assert write_collection(CollectionFiles(folder / "pack.txt"), iter(())) == 0
     assert contents(folder) == {}
     assert list(folder.iterdir()) == []
 
