@@ -26,6 +26,6 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.benchmark.entries import BASELINES, Entered, Order, of_recordings
     from nclone_env.benchmark.results import page, write_profiles
     from nclone_env.benchmark.submission import saved
-    from nclone_env.benchmark.track import TRACK_NAMES, check_choice
+    from nclone_env.benchmark.track import TRACK_NAMES
 
 __all__, __getattr__, __dir__ = face(__name__)

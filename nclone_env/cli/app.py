@@ -16,7 +16,7 @@ from typing import Any
 
 from nclone_env import __version__
 from nclone_env._files import naming
-from nclone_env.errors import ConfigError, NcloneError, did_you_mean, plain, shortened
+from nclone_env.errors import ConfigError, NcloneError, check_choice, plain, shortened
 from nclone_env.machine import check_address_space
 
 PROGRAM = "nclone-env"
@@ -103,12 +103,9 @@ def _check_names(args: Sequence[str], commands: Mapping[str, Any]) -> None:
     """
     if not args or args[0].startswith("-"):
         return
-    found = commands.get(args[0])
-    if found is None:
-        hint = did_you_mean(args[0], commands)
-        raise ConfigError(f"command: expected one of {', '.join(commands)}, got {shortened(args[0])}{hint}")
-    if isinstance(found, Mapping):
-        _check_names(args[1:], found)
+    check_choice("command", args[0], commands)
+    if isinstance(commands[args[0]], Mapping):
+        _check_names(args[1:], commands[args[0]])
 
 
 def _check_shell(args: Sequence[str]) -> None:

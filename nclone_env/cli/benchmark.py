@@ -13,11 +13,11 @@ from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env._table import table
-from nclone_env.benchmark import TRACK_NAMES, Submission, Track, check_choice, load_track
+from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
 from nclone_env.cli.output import check_exists, check_folder, check_free, check_suffix, counted
 from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.errors import ConfigError, optional_module
+from nclone_env.errors import ConfigError, check_choice, optional_module
 from nclone_env.jobs import Shard, run
 from nclone_env.train import Hooks
 
@@ -99,7 +99,7 @@ def run_baseline(
     from nclone_env.benchmark import BASELINES, Order
 
     found = load_track(track)
-    check_choice("baseline", baseline, tuple(BASELINES))
+    check_choice("baseline", baseline, BASELINES)
     if steps is not None and baseline != "ppo":
         raise ConfigError(f"steps: expected none for the baseline {baseline}, got {steps:,}; leave --steps out")
     chosen, own_mode = _chosen(found, budget, mode)
@@ -284,7 +284,7 @@ def export_data(
 def _chosen(track: Track, budget: str | None, mode: str | None) -> tuple[str, str]:
     """Return budget and mode, by default the first of the track."""
     chosen, own_mode = next(iter(track.budgets)) if budget is None else budget, mode or track.modes[0]
-    check_choice("budget", chosen, tuple(track.budgets))
+    check_choice("budget", chosen, track.budgets)
     check_choice("mode", own_mode, track.modes)
     return chosen, own_mode
 

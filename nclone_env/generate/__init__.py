@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # for other rooms
         ATTEMPTS,
         TABLE_SUFFIX,
         CollectionFiles,
-        Order,
         PackEntry,
         check_generation,
+        entry_of,
         write_collection,
     )
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env._files import naming, synchronise, temporary_beside, write_file
-from nclone_env.errors import ConfigError, check_integer, did_you_mean, shortened
+from nclone_env.errors import ConfigError, check_choice, check_integer
 from nclone_env.game import CELEBRATING, kind_name
 from nclone_env.generate.candidate import SPLITS, TRAIN_SPLIT, RecordGroup, try_sketch
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, Difficulty, check_range
@@ -161,11 +161,8 @@ def check_generation(family: str, seed: int, number: int, split: str, difficulty
     Raises:
         ConfigError: if one is out of range; it names the argument.
     """
-    for name, given, known in (("family", family, tuple(FAMILIES)), ("split", split, SPLITS)):
-        if given not in known:
-            raise ConfigError(
-                f"{name}: expected one of {', '.join(known)}, got {shortened(given)}{did_you_mean(given, known)}"
-            )
+    check_choice("family", family, FAMILIES)
+    check_choice("split", split, SPLITS)
     for name, value in (("seed", seed), ("number", number)):
         check_integer(name, value, low=0)
     check_range("difficulty", *difficulty)
@@ -192,24 +189,6 @@ class CollectionFiles:
         files = sorted(self.folder.glob(f"*{RECORDING_SUFFIX}"))
         named = [(re.match("[0-9]+", file.name), file) for file in files]
         return [file for number, file in named if number and int(number[0]) in numbers]
-
-
-@dataclass(frozen=True)
-class Order:
-    """Which levels to make: families take turns from number ``first`` on; ``difficulty`` is the least and greatest."""
-
-    families: tuple[str, ...]
-    seed: int
-    split: str
-    difficulty: tuple[int, int]
-    first: int = 0
-
-    def __call__(self, place: int) -> PackEntry:
-        """Make the level at a place of the pack."""
-        number = self.first + place
-        family = self.families[number % len(self.families)]
-        made = generate_level(family, self.seed, number, split=self.split, difficulty=self.difficulty)
-        return entry_of(made, place)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from nclone_env.generate import (
     FAMILIES,
     TABLE_SUFFIX,
     CollectionFiles,
-    Order,
     PackEntry,
     check_generation,
+    entry_of,
+    generate_level,
     write_collection,
 )
 from nclone_env.jobs.job import Job
@@ -74,7 +75,7 @@ class Generating(Job):
 
     def task(self, number: int) -> Callable[[], dict[str, Any]]:
         """Return what makes a level."""
-        return partial(_make, Order(self.families, self.seed, self.split, self.difficulty, self.first), number)
+        return partial(_make, self, number)
 
     def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
         """Write pack, table and recordings; what is there is replaced once all levels are made."""
@@ -83,5 +84,9 @@ class Generating(Job):
         write_collection(CollectionFiles(output), made)
 
 
-def _make(order: Order, place: int) -> dict[str, Any]:
-    return vars(order(place))
+def _make(job: Generating, place: int) -> dict[str, Any]:
+    """Make the level at a place of the pack."""
+    number = job.first + place
+    family = job.families[number % len(job.families)]
+    made = generate_level(family, job.seed, number, split=job.split, difficulty=job.difficulty)
+    return vars(entry_of(made, place))

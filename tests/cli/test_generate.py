@@ -17,7 +17,7 @@ from nclone_env.cli.app import main
 from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING
 from nclone_env.generate import levels
-from nclone_env.generate.levels import CollectionFiles, Order, write_collection
+from nclone_env.generate.levels import CollectionFiles, write_collection
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.replay.recording import load_recording
 
@@ -211,10 +211,8 @@ def test_names_that_are_none_of_a_pack_are_refused(folder, capsys):
 
 
 def test_an_error_keeps_what_is_complete(folder, monkeypatch):
-    order = Order(("slopes",), 3, "train", (0, 100))
-
     def failing():
-        yield order(0)
+        yield levels.entry_of(levels.generate_level("slopes", 3), 0)
         raise ConfigError("difficulty: expected another")
 
     with pytest.raises(ConfigError, match="another"):

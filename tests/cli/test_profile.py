@@ -272,7 +272,7 @@ def test_without_headless_a_window_shows_random_play_on_each_level(monkeypatch):
     shown = []
     monkeypatch.setattr("nclone_env.cli.watch.show", lambda views: shown.append(views))
     assert run(levels=TWO_LEVELS.levels, steps=100, seed=3) == 0
-    views = [list(itertools.islice(view, 2)) for view in shown[0].endless()]
+    views = [list(itertools.islice(view, 2)) for view in shown[0].runs(endless=True)]
     first, second = ([view[number].inputs for view in views] for number in (0, 1))
     assert len(first) == 2
     assert first != second
