@@ -164,11 +164,7 @@ class StopRequest:
 
 @contextmanager
 def stop_on_signals(message: str) -> Iterator[StopRequest]:
-    """Turn SIGINT and SIGTERM into a request to stop; a second signal ends the process as by default.
-
-    Args:
-        message: printed to stderr when the first signal arrives.
-    """
+    """Turn SIGINT and SIGTERM into a request to stop, and say so; a second signal ends the process as by default."""
     request = StopRequest()
     before = {number: signal.getsignal(number) for number in _SIGNALS}
 

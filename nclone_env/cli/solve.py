@@ -146,12 +146,7 @@ def _line(row: Row) -> str:
 class _Table(LiveLine):
     """The rows of the table and, on a terminal, what goes on, in a line below them that is overwritten.
 
-    Args:
-        folder: of saved searches that are to go on.
-
-    Attributes:
-        rows: finished ones.
-        stop: whether to stop the searches.
+    ``rows`` are the finished ones, ``stop`` is whether to stop the searches, and ``folder`` has saved ones that go on.
     """
 
     def __init__(self, folder: Path | None):

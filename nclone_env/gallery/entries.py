@@ -67,11 +67,7 @@ class Facts:
 
 
 def facts_of(raw: RawLevel, row: Mapping[str, Any] | None = None) -> Facts:
-    """Return the facts of a level.
-
-    Args:
-        row: its row in the table of a generated pack.
-    """
+    """Return the facts of a level, some of them from its row in the table of a generated pack."""
     counted = Counter(kind for kind in raw.records[:, 0].tolist() if kind != NINJA)
     kinds = {kind_name(kind).replace("_", " "): count for kind, count in counted.most_common()}
     rows, columns = (np.flatnonzero((raw.tiles != 1).any(axis=axis)) for axis in (1, 0))

@@ -235,11 +235,7 @@ def index_page(title: str, entries: Sequence[Entry]) -> Markup:
 def level_page(
     gallery: str, entry: Entry, before: Entry | None, after: Entry | None, tracks: Sequence[Tracks]
 ) -> Markup:
-    """Return the page of a level.
-
-    Args:
-        tracks: those of its runs, in the same order.
-    """
+    """Return the page of a level with the tracks of its runs."""
     title = entry.title
     byline = " · ".join(part for part in (entry.level.name, entry.level.raw.author) if part and part != title)
     return fill(

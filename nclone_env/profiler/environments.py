@@ -285,11 +285,7 @@ class StableBaselinesTarget(EnvironmentTarget):
 def of_observations(
     config: EnvironmentConfig, owners: Sequence[OwnedNode], num_envs: int, unreported: float
 ) -> Iterator[Advice]:
-    """Yield advice on the sizes of observations.
-
-    Args:
-        unreported: bytes of Python of an environment that no owner reports; whole batches in them count, too.
-    """
+    """Yield advice on the sizes of observations; whole batches in the bytes ``unreported`` by owners count, too."""
     before = _bytes(config)
     batches = int(unreported // max(1, sum(before.values())))
     used = owners[0].environment_bytes / num_envs + unreported

@@ -128,10 +128,7 @@ class Take:
     """The inputs of a run on a level, and a view that stands after some of them.
 
     Going back is quick: a snapshot is taken every 16 frames. The inputs after the frame stay until another one is
-    played there; then the run that is left becomes a branch.
-
-    Args:
-        view: the view, at the start of its level.
+    played there; then the run that is left becomes a branch. The view begins at the start of its level.
 
     Attributes:
         view: the view, after ``frame`` inputs.

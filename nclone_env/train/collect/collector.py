@@ -56,11 +56,7 @@ class Collector:
         self.envs.reset(seed=seed + self.first, out=self.columns.reset_outputs())
 
     def play(self, seat: int, step: int) -> dict[str, Any]:
-        """Play all steps of the rollout; return the ``info`` of the last one.
-
-        Args:
-            step: number of the first step, counted over the whole run.
-        """
+        """Play all steps of the rollout, the first of which is number ``step`` of the run; return the last ``info``."""
         columns = self.columns
         columns.restart()
         self.episodes.clear()
@@ -156,11 +152,7 @@ def _list_truncated(truncated, ended, indices, places):
 
 
 class EpisodeLog:
-    """The episodes that end in a rollout of a group of environments, in order.
-
-    Args:
-        capacity: most episodes of a rollout: one for each step of each environment.
-    """
+    """The episodes that end in a rollout of a group, in order; at most one for each step of each environment."""
 
     def __init__(self, capacity: int):
         self._records = np.ndarray(capacity, FINISHED, reserve(capacity * FINISHED.itemsize))

@@ -204,11 +204,7 @@ def _result(level: str, mode: Mode, played: np.ndarray, actions: np.ndarray) -> 
 def policy_runs(
     policy: ActorCritic, environment: EnvironmentConfig, mode: Mode = "sampled", seed: int = 0, label: str = ""
 ) -> list[WatchedRun]:
-    """Return an episode of a policy on each level, which is played as its inputs are taken.
-
-    Args:
-        label: begins the labels of the runs.
-    """
+    """Return an episode of a policy on each level, played as its inputs are taken; ``label`` begins their labels."""
     return [
         WatchedRun(level, episode_inputs(policy, environment, level, mode, seed), f"{label}{level.name}")
         for level in playable_levels(environment).levels

@@ -33,13 +33,9 @@ class EpisodeSelection:
         return None if self._curriculum is None else self._curriculum.weights()
 
     def update(self, episodes: Sequence[np.ndarray]) -> None:
-        """Adapt the episodes that begin from now on to those that ended in a rollout.
+        """Adapt the episodes that begin from now on to those that ended, ``FINISHED`` records of each group.
 
-        Level weights follow all of them, wherever they began: they measure what is learned from the episodes that are
-        played.
-
-        Args:
-            episodes: ``FINISHED`` records of each group.
+        Level weights follow all of them, wherever they began: they measure what is learned from the episodes played.
         """
         if not self._parts():
             return

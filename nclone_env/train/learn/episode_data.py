@@ -111,11 +111,7 @@ class Block(NamedTuple):
 
 
 def blocks(starts: np.ndarray, size: int) -> Iterator[Block]:
-    """Yield blocks of ``size`` steps, and of what is left.
-
-    Args:
-        starts: (E + 1,) int64, first step of each episode, and the number of steps.
-    """
+    """Yield blocks of ``size`` steps, and of what is left; ``starts`` as of :func:`first_steps`."""
     count = int(starts[-1])
     for begin in range(0, count, size):
         end = min(begin + size, count)
@@ -135,9 +131,6 @@ class TrajectoryChecks:
 
     All episodes of a list are checked together, field by field, as most are right and short; they are looked at one by
     one only if that finds something. Actions and masks are copied to arrays that are allocated here.
-
-    Args:
-        num_actions: a, number of actions.
     """
 
     def __init__(self, specs: Mapping[str, tuple[tuple[int, ...], np.dtype]], num_actions: int):

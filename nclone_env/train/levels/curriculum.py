@@ -48,10 +48,7 @@ class Measured(ABC):
         return {name: array.copy() for name, array in self._arrays().items()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state: the same outcomes then give the same bits.
-
-        Args:
-            state: from :meth:`state` of an object for the same levels and starts.
+        """Go on from the :meth:`state` of an object for the same levels and starts: equal outcomes give equal bits.
 
         Raises:
             ConfigError: if an array is missing, or has another shape or dtype; nothing is changed.

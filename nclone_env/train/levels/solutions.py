@@ -192,13 +192,7 @@ def recorded_solutions(levels: Sequence[Level], recordings: Iterable[Recording])
 def mirrored_solutions(levels: Sequence[Level], solutions: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return solutions of levels whose mirror images are solved: the same inputs with left and right exchanged.
 
-    Each is simulated, as rounding and ties may spoil it.
-
-    Args:
-        solutions: inputs of some of them by level name.
-
-    Returns:
-        Inputs (T,) uint8 by name of further levels, up to the frame in which the ninja reaches the exit.
+    Each is simulated, as rounding and ties may spoil it. Inputs, (T,) uint8 by level name, end with the one that wins.
     """
     solved = {level.raw.digest: solutions[level.name] for level in levels if level.name in solutions}
     found: dict[str, np.ndarray] = {}

@@ -54,11 +54,7 @@ class Seat(NamedTuple):
 
 
 def covers(dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
-    """Return whether this network covers observations: neither float16 nor stacks of sets of entities are among them.
-
-    Args:
-        dtypes: dtype of each observation by name.
-    """
+    """Return whether this network covers observations: none has float16, and none is a stack of sets of entities."""
     stacked_sets = frame_stack > 1 and "entity_states" in dtypes
     return not stacked_sets and all(dtype in (np.float32, np.uint8, np.int8) for dtype in dtypes.values())
 

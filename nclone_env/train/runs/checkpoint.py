@@ -194,9 +194,6 @@ def initialise_policy(policy: ActorCritic, config: TrainConfig, path: Path) -> N
     The value function estimates returns of other levels or rewards there, so its head, and its layers if they are
     separate, keep their initial values.
 
-    Args:
-        policy: the network of the new run, changed in place.
-
     Raises:
         CheckpointError: if the file cannot be read, or its network or observations differ.
     """

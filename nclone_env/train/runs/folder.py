@@ -75,9 +75,6 @@ class RunFolder:
         """Replace an earlier run, if there is one, by the first checkpoint of another; other files stay.
 
         Nothing is removed before the checkpoint is complete, and the latest of the earlier run last.
-
-        Args:
-            write: writes the checkpoint, given its path.
         """
         if not _holds_run(self.path):
             return
@@ -181,10 +178,7 @@ def launchers(ranks: Ranks) -> frozenset[str]:
 def lock_folder_for_all(
     config: TrainConfig, resume: str | Path | None, overwrite: bool, ranks: Ranks, job: Collection[str]
 ) -> tuple[RunFolder, Path | None]:
-    """Choose and lock the folder of a run for all ranks, and the checkpoint to continue from.
-
-    Args:
-        job: the result of :func:`launchers`.
+    """Choose and lock the folder of a run for all ranks of a job, and the checkpoint to continue from.
 
     Raises:
         CheckpointError: if ``resume`` does not exist.
@@ -203,12 +197,7 @@ def lock_folder_for_all(
 
 
 def _own_checkpoint(config: TrainConfig, source: Path | None, job: Collection[str]) -> Path | None:
-    """Return the latest checkpoint of the run that this job began before a restart, None without one.
-
-    Args:
-        source: the checkpoint that it was to be resumed from.
-        job: the result of :func:`launchers`.
-    """
+    """Return the latest checkpoint of the run that this job began, from ``source``, before a restart; else None."""
     if int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) == 0:
         return None
     path = _named_folder(config, source)

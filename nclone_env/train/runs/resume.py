@@ -40,10 +40,8 @@ class Source(NamedTuple):
 def save_run(run: Run, replaces: bool = False) -> None:
     """Write the latest checkpoint, the best one if this is it, and the learning curve, unless they are written.
 
-    Each file is replaced as a whole, so that a process killed at any point leaves a checkpoint to resume from.
-
-    Args:
-        replaces: whether it replaces another run in its folder.
+    Each file is replaced as a whole, so that a process killed at any point leaves a checkpoint to resume from. It may
+    be that of another run in the folder, which this one ``replaces``.
     """
     if run.saved == run.counters.updates:
         return
