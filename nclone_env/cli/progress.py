@@ -19,12 +19,7 @@ _LASTING = ("held_out_success", "held_out_any", "new_level_success")
 
 
 class LiveLine:
-    """A line that tells how far a command is: a terminal overwrites it, other streams get one now and then.
-
-    Args:
-        stream: output stream.
-        interval: seconds from one line to the next where the output is no terminal; by default there are none.
-    """
+    """A line that tells how far a command is: a terminal overwrites it, other streams get one each so many seconds."""
 
     def __init__(self, stream: TextIO, interval: float = math.inf):
         self._stream, self._interval = stream, interval
@@ -54,12 +49,7 @@ class LiveLine:
 
 
 class LevelProgress(LiveLine):
-    """Displays how far a command is that handles one level after another.
-
-    Args:
-        stream: output stream, stdout by default.
-        interval: seconds between lines about levels where that is no terminal.
-    """
+    """Displays how far a command is that handles one level after another, by default on stdout."""
 
     def __init__(self, stream: TextIO | None = None, interval: float = 10.0):
         super().__init__(stream or sys.stdout, interval)
@@ -84,16 +74,7 @@ class LevelProgress(LiveLine):
 
 
 class TrainingProgress(LiveLine):
-    """Displays rows of the learning curve.
-
-    Args:
-        total_timesteps: environment steps of the whole run.
-        stream: output stream, stdout by default.
-        interval: seconds between lines where that is no terminal.
-
-    Attributes:
-        seconds: from the beginning of the first update to the last row.
-    """
+    """Displays rows of the learning curve; ``seconds`` are those from the first update to the last row."""
 
     def __init__(self, total_timesteps: int, stream: TextIO | None = None, interval: float = 10.0):
         super().__init__(stream or sys.stdout, interval)

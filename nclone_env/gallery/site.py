@@ -181,12 +181,7 @@ _NOTHING = Markup("")
 
 
 def fill(template: str, **values: object) -> Markup:
-    """Return a template of the folder ``assets`` with its placeholders replaced, such as ``$title``.
-
-    Args:
-        template: name of the file, without suffix.
-        **values: the text of each placeholder; other values are converted to text.
-    """
+    """Return a template of the folder ``assets`` with placeholders, such as ``$title``, replaced by values as text."""
     return Markup(_template(template).substitute({name: escaped(value) for name, value in values.items()}))
 
 

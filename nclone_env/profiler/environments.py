@@ -333,12 +333,7 @@ def _shared_bytes(config: EnvironmentConfig) -> int:
 
 
 def of_more_environments(num_envs: int, one: MemoryNode, two: MemoryNode) -> Iterator[Advice]:
-    """Yield advice for a training run most of whose memory does not grow with the environments.
-
-    Args:
-        one: tree of the run.
-        two: tree of a run of twice as many.
-    """
+    """Yield advice for a run most of whose memory does not grow, given its tree and that of one of twice as many."""
     once = one.bytes_where(shared=True, mapped=False)
     more = two.bytes_where(mapped=False) - one.bytes_where(mapped=False)
     if once > more:

@@ -175,12 +175,7 @@ class EpisodeLog:
         self._count = 0
 
     def add(self, ended: np.ndarray, info: Mapping[str, np.ndarray], step: int) -> None:
-        """Log the episodes that ended in a step of the rollout.
-
-        Args:
-            ended: (n,) bool, environments whose episode ended.
-            info: columns (n,) about the step, undefined where none ended.
-        """
+        """Log the episodes that ``ended``, (n,) bool, in a step of the rollout, given its columns (n,)."""
         columns = (info[name] for name in ("level", "start", "outcome", "episode_return", "episode_frames"))
         self._count = _log(ended, *columns, step, self._records, self._places, self._count)
 

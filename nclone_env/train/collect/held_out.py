@@ -62,15 +62,11 @@ class HeldOutLevels:
         return self._envs[0].level_names
 
     def play(self, workers: Workers, job: Job, updates: int) -> dict[str, float]:
-        """Play every level and keep the results; return the columns of the learning curve.
-
-        Args:
-            workers: threads of the run, at most as many as there are ``envs``.
-            job: a job without outstanding chunks.
+        """Play every level, by at most as many threads as there are ``envs``; keep the results.
 
         Returns:
             ``held_out_success``, the mean success of all attempts, and ``held_out_any``, the share of levels of which
-            at least one attempt succeeded.
+            at least one attempt succeeded: columns of the learning curve.
         """
         size = self._envs[0].num_envs
 

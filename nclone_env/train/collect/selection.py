@@ -49,9 +49,7 @@ class EpisodeSelection:
     def renew(self, kept: int, starts: StartStates | None) -> None:
         """Go on with other levels, of which the first ``kept`` are those of before; what was measured on those stays.
 
-        Args:
-            kept: number of levels that stay.
-            starts: states along solutions of the new levels; those of levels that stay are as many as before.
+        Their start states are as many as before.
         """
         past = self.state()
         if self._curriculum is not None:

@@ -54,9 +54,7 @@ class Columns:
         bootstrap_values: the values of what follows.
         lengths: T of each; empty until the arrays are checked.
 
-    Args:
-        episodes: the episodes.
-        names: names of observations; None is listed where an episode lacks one.
+    None is listed where an episode lacks an observation.
     """
 
     def __init__(self, episodes: Sequence[EpisodeData], names: Iterable[str]):

@@ -231,11 +231,8 @@ def _stretched(rates: np.ndarray) -> np.ndarray:
 class SuccessAverages:
     """n success rates that fade exponentially with each further episode.
 
-    All outcomes of one :meth:`add` count as simultaneous: their order has no effect.
-
-    Args:
-        size: number n of rates.
-        weight: weight of a new episode, between 0 and 1.
+    All outcomes of one :meth:`add` count as simultaneous: their order has no effect. A new episode has a weight between
+    0 and 1.
 
     Attributes:
         total: (n,) float64, the weighted sums of successes.

@@ -66,12 +66,7 @@ class Planner:
     """Told of each level that was searched, not of results that were kept."""
 
     def solutions(self, levels: LevelSet, max_frames: int) -> dict[str, np.ndarray]:
-        """Return inputs that complete levels, (T,) uint8 by level name; levels for which none were found are left out.
-
-        Args:
-            levels: L levels, each with an exit.
-            max_frames: longest solution.
-        """
+        """Return inputs that complete levels with an exit, (T,) uint8 by name; where none are found there are none."""
 
         def search(level: Level) -> np.ndarray:
             first = solve(level, frames=_FRAMES_AT_FIRST, max_frames=max_frames, memory=_MEMORY)
@@ -82,13 +77,7 @@ class Planner:
         return self._kept(levels, name, "solutions planned", search)
 
     def demonstrations(self, levels: LevelSet, max_frames: int, frame_skip: int) -> dict[str, np.ndarray]:
-        """Return inputs that a policy can follow, with few changes; otherwise as :meth:`solutions`.
-
-        Args:
-            levels: L levels, each with an exit.
-            max_frames: longest solution.
-            frame_skip: frames that an action is held.
-        """
+        """Return inputs with few changes, held for ``frame_skip`` frames as by a policy; else as :meth:`solutions`."""
 
         def search(level: Level) -> np.ndarray:
             found = solve(level, frames=FRAMES, max_frames=max_frames, hold=frame_skip, memory=_MEMORY)
@@ -220,11 +209,7 @@ def _without_images(levels: Sequence[Level]) -> list[Level]:
 
 
 def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: Planner) -> StartStates | None:
-    """Return the states along solutions that the episodes of a run begin in.
-
-    Args:
-        sources: as of :func:`find`; without any, episodes begin at the start of their level.
-        planner: finds those that are planned.
+    """Return the states along solutions of :func:`find` that the episodes of a run begin in; None without sources.
 
     Raises:
         ConfigError: if no source solves one of the levels, or a solution does not fit into the time limit.

@@ -60,12 +60,7 @@ def covers(dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
 
 
 class MLP:
-    """An MLP policy with its encoders, for use by several threads.
-
-    Args:
-        policy: the network; its parameters are those of ``parameters``.
-        parameters: the vector of its parameters.
-    """
+    """An MLP policy with its encoders, for use by several threads; its parameters are those of ``parameters``."""
 
     def __init__(
         self, policy: ActorCritic, parameters: FlatParameters, storage: StoredSteps, seats: int, most_rows: int
@@ -233,9 +228,7 @@ def _flat_bytes(array: np.ndarray) -> np.ndarray:
 class PictureLayers:
     """The encoder of one observation, for use by several threads.
 
-    Args:
-        encoder: the module; its parameters are among those of ``parameters``.
-        column: first column of its features in the inputs of the MLP.
+    Its parameters are among ``parameters``, its features are in the inputs of the MLP from ``column`` on.
     """
 
     def __init__(
@@ -247,12 +240,7 @@ class PictureLayers:
         self.scratch = [_picture_scratch(encoder, most_rows) for _ in range(seats)]
 
     def encode(self, seat: int, pictures: np.ndarray, rows: np.ndarray, inputs: np.ndarray) -> None:
-        """Write the features of the pictures of n ``rows`` to their columns of ``inputs``, (n, w) float32.
-
-        Args:
-            pictures: (s, height, width, 1) uint8, or (s, k, height, width, 1).
-            rows: (n,) int64.
-        """
+        """Write the features of n rows of pictures, (s, ..., height, width, 1) uint8, to their columns of inputs."""
         self._encode(self._flat(pictures), rows, self._layout, self.scratch[seat], inputs)
 
     def add_gradients(
@@ -266,9 +254,7 @@ class PictureLayers:
     ) -> None:
         """Add the gradients of the parameters to ``gradients``, (p,), after :meth:`encode` of the same rows.
 
-        Args:
-            pictures: as for :meth:`encode`, like the next two.
-            deltas: (n, w) float32, gradients in the inputs; those of the pictures are overwritten.
+        Those in the inputs, ``deltas``, (n, w) float32, are overwritten in the columns of the pictures.
         """
         flat = self._flat(pictures)
         self._add_gradients(flat, rows, self._layout, self.scratch[seat], inputs, deltas, gradients)

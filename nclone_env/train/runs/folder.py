@@ -102,10 +102,6 @@ def lock_folder(config: TrainConfig, source: Path | None = None, overwrite: bool
     A run that is named uses that folder, a resumed one without a name the folder of its checkpoint. A new run without
     a name uses a folder named after levels and seed, with a number from 2 on if that holds another run.
 
-    Args:
-        source: checkpoint to resume.
-        overwrite: whether the folder may hold another run.
-
     Raises:
         RunFolderError: if the folder holds another run, or another process is training in it.
     """
