@@ -37,7 +37,7 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
         "validate": "levels:validate_levels",
         "convert": "levels:convert_level",
         "cache": "levels:show_library",
-        "generate": "generate:generate_levels",
+        "generate": "levels:generate_levels",
     },
     "replay": {
         "verify": "replay:verify_replays",

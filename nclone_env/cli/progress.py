@@ -19,7 +19,7 @@ _LASTING = ("held_out_success", "held_out_any", "new_level_success")
 
 
 class LiveLine:
-    """A line that tells how far a command is: a terminal overwrites it, other streams get one each so many seconds."""
+    """A line that tells how far a command is: a terminal overwrites it, other streams get one now and then, or none."""
 
     def __init__(self, stream: TextIO, interval: float = math.inf):
         self._stream, self._interval = stream, interval

@@ -73,6 +73,15 @@ class Tracks:
         parts = zip(values[order][bounds], np.split(frames[order], bounds)[1:], np.split(steps[order], bounds)[1:])
         self.changes = {int(value): (when, step) for value, when, step in parts}
 
+    def column(self, value: int) -> np.ndarray:
+        """Return (T + 1,) int32: one value before the first frame and after each frame."""
+        steps = np.zeros(self.frames + 1, np.int32)
+        steps[0] = self.start[value]
+        if value in self.changes:
+            when, by = self.changes[value]
+            steps[when] = by
+        return np.cumsum(steps, dtype=np.int32)
+
     def texts(self) -> dict[int, str]:
         """Return the values that change, each with its track as text."""
         return {value: _text(when, steps) for value, (when, steps) in self.changes.items()}

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # for other rooms
         recording_name,
         write_recording,
     )
-    from nclone_env.replay.verification import STATE_NAMES, verdict
+    from nclone_env.replay.verification import STATE_NAMES
     from nclone_env.replay.video import VIDEO_SUFFIXES, frame_rate
     from nclone_env.replay.watch import arranged, grid_pictures, run_pictures, show
 

@@ -42,16 +42,6 @@ def decoded(text: str, start: int, frames: int) -> list[int]:
     return values + [values[-1]] * (frames + 1 - len(values))
 
 
-def course(tracks, value):
-    """Return (T + 1,) int32: one value before the first frame and after each frame."""
-    steps = np.zeros(tracks.frames + 1, np.int32)
-    steps[0] = tracks.start[value]
-    if value in tracks.changes:
-        when, by = tracks.changes[value]
-        steps[when] = by
-    return np.cumsum(steps, dtype=np.int32)
-
-
 def columns_of_entities():
     """Return the first value of the sprite of each entity, after the doors; rocket turrets have two."""
     kinds = LEVELS.entities_of(0)["type"]
@@ -65,7 +55,7 @@ def test_positions_are_those_of_the_simulator(shown):
     ninja = 3 * (shown.sprites - 1)
     pairs = [(ninja, run.x, run.y), *zip(columns, run.entity_x.T, run.entity_y.T)]
     differences = [
-        np.abs(course(shown, column + 1 + axis)[1:] / STEPS - given)
+        np.abs(shown.column(column + 1 + axis)[1:] / STEPS - given)
         for column, *both in pairs
         for axis, given in enumerate(both)
     ]
@@ -76,7 +66,7 @@ def test_positions_are_those_of_the_simulator(shown):
 def test_another_run_has_other_positions(shown):
     other = INPUTS.copy()
     other[4] = 2 - other[4] % 2 * 2
-    moved = course(Tracks(LEVELS, other), 3 * (shown.sprites - 1) + 1) - course(shown, 3 * (shown.sprites - 1) + 1)
+    moved = Tracks(LEVELS, other).column(3 * (shown.sprites - 1) + 1) - shown.column(3 * (shown.sprites - 1) + 1)
     assert not moved[:5].any()
     assert np.abs(moved[5:]).max() > 1
 
@@ -85,8 +75,8 @@ def test_state_facing_gold_and_inputs(shown):
     ninjas = Session(LEVELS, max_frames=len(INPUTS)).record(INPUTS).ninjas
     first = 3 * shown.sprites + 5 * shown.shooters
     for column, name in enumerate(("state", "facing", "gold"), start=first):
-        assert course(shown, column)[1:].tolist() == ninjas[name].tolist()
-    assert course(shown, first + 3)[1:].tolist() == INPUTS.tolist()
+        assert shown.column(column)[1:].tolist() == ninjas[name].tolist()
+    assert shown.column(first + 3)[1:].tolist() == INPUTS.tolist()
     assert len(set(ninjas["state"].tolist())) > 3
 
 
@@ -97,14 +87,14 @@ def test_sprites_are_the_appearances_of_the_states(shown):
     for slot, (kind, column) in enumerate(zip(kinds.tolist(), columns.tolist())):
         if kind in (LASER_TURRET, *range(5, 9)):  # a laser points along its beam, and of a door this is the switch
             continue
-        sprites = course(shown, column)[1:]
+        sprites = shown.column(column)[1:]
         states = frames.entity_states[:, slot].tolist()
         orientation = int(entities[slot]["orientation"])
         given = [seen[number] if number >= 0 else None for number in sprites.tolist()]
         assert given == [appearance(kind, orientation, state) for state in states]
         changed += len(set(given)) > 1
     assert changed > 5
-    postures = [seen[number] for number in course(shown, 3 * (shown.sprites - 1))[1:].tolist()]
+    postures = [seen[number] for number in shown.column(3 * (shown.sprites - 1))[1:].tolist()]
     facing = [0 if facing >= 0 else 4 for facing in frames.ninjas["facing"].tolist()]
     assert postures == [appearance(NINJA, *pair) for pair in zip(facing, frames.ninjas["state"].tolist())]
 
@@ -112,9 +102,9 @@ def test_sprites_are_the_appearances_of_the_states(shown):
 def test_doors_open_when_their_switch_is_touched():
     level = build_room("locked_door 70 58 0", "locked_door_switch 46 58", "gold 54 58")
     shown = Tracks(pack([level]), np.full(60, 2, np.uint8))
-    door = numbered()[0][course(shown, 0)[0]], numbered()[0][course(shown, 0)[-1]]
+    door = numbered()[0][shown.column(0)[0]], numbered()[0][shown.column(0)[-1]]
     assert [each.variant for each in door] == [0, 1]
-    opened = int(np.flatnonzero(np.diff(course(shown, 0)))[0]) + 1
+    opened = int(np.flatnonzero(np.diff(shown.column(0)))[0]) + 1
     active = simulate(level, bytes([2] * 60), entities=True).entity_active[:, -1]
     assert opened == int(np.flatnonzero(~active)[0]) + 1
 
@@ -125,10 +115,10 @@ def test_a_laser_shines_from_its_turret_in_every_frame(shown):
     assert len(shooters) == shown.shooters
     for slot in np.flatnonzero(kinds == LASER_TURRET):
         beam = 3 * shown.sprites + 5 * shooters.index(slot)
-        assert not course(shown, beam).any()
+        assert not shown.column(beam).any()
         for axis in (1, 2):
-            assert (course(shown, beam + axis) == course(shown, columns[slot] + axis)).all()
-        lengths = np.hypot(*(course(shown, beam + 2 + axis) - course(shown, beam + axis) for axis in (1, 2))) / STEPS
+            assert (shown.column(beam + axis) == shown.column(columns[slot] + axis)).all()
+        lengths = np.hypot(*(shown.column(beam + 2 + axis) - shown.column(beam + axis) for axis in (1, 2))) / STEPS
         assert (lengths > 0).all()
         assert np.median(lengths) > 50
 
@@ -137,7 +127,7 @@ def test_a_track_says_the_same_as_text(shown):
     texts = shown.texts()
     assert set(texts) == set(shown.changes)
     for value, text in texts.items():
-        assert decoded(text, int(shown.start[value]), shown.frames) == course(shown, value).tolist()
+        assert decoded(text, int(shown.start[value]), shown.frames) == shown.column(value).tolist()
 
 
 @pytest.mark.parametrize("values", [[0], [0, 1], [5, 5, 5, 5], [0, -1, -1, 2**21, -(2**21), 0, 0], [1, 1, 0] * 200])
@@ -152,14 +142,14 @@ def test_a_run_is_the_same_in_pieces(shown, monkeypatch):
     monkeypatch.setattr(module, "_AT_ONCE", 7 * len(shown.start))
     assert Tracks(LEVELS, INPUTS).texts().keys() >= shown.texts().keys()
     assert all(
-        (course(Tracks(LEVELS, INPUTS), value) == course(shown, value)).all() for value in range(3 * shown.sprites)
+        (Tracks(LEVELS, INPUTS).column(value) == shown.column(value)).all() for value in range(3 * shown.sprites)
     )
 
 
 def test_a_run_without_frames():
     shown = Tracks(LEVELS, np.zeros(0, np.uint8))
     assert (shown.frames, shown.texts()) == (0, {})
-    assert course(shown, 1).tolist() == [shown.start[1]]
+    assert shown.column(1).tolist() == [shown.start[1]]
 
 
 def test_how_long_a_run_may_be():

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from nclone_env.env import WON, Buffers, reserve
-from nclone_env.game import NUM_ACTIONS
 from nclone_env.jit import kernel
 from nclone_env.memory import MemoryNode, array_group, arrays_node
 from nclone_env.train.collect.environments import VectorEnvironment
@@ -42,7 +41,7 @@ class Collector:
         self.levels = np.zeros(columns.num_envs, np.int32)
         self.step_seconds = np.zeros(columns.storage.num_steps)
         self._network, self._seed = network, seed
-        self._scratch = np.zeros((columns.num_envs, NUM_ACTIONS), np.float32)
+        self._scratch = np.zeros((columns.num_envs, NO_MASKS.shape[1]), np.float32)
         self._indices, self._places = (np.zeros(columns.num_envs, np.int64) for _ in range(2))
         self._finals: Buffers = {
             name: host_zeros(array.shape, array.dtype, columns.storage.pinned)

@@ -66,7 +66,7 @@ class Planner:
     """Told of each level that was searched, not of results that were kept."""
 
     def solutions(self, levels: LevelSet, max_frames: int) -> dict[str, np.ndarray]:
-        """Return inputs that complete levels with an exit, (T,) uint8 by name; where none are found there are none."""
+        """Return inputs that complete levels with an exit, (T,) uint8 by name; levels without any are left out."""
 
         def search(level: Level) -> np.ndarray:
             first = solve(level, frames=_FRAMES_AT_FIRST, max_frames=max_frames, memory=_MEMORY)

@@ -97,7 +97,7 @@ def test_a_request_to_stop_keeps_what_is_complete(folder, monkeypatch, number):
             os.kill(os.getpid(), signal.SIGINT)
 
     seen = []
-    monkeypatch.setattr("nclone_env.cli.generate.LevelProgress.level", stopping)
+    monkeypatch.setattr("nclone_env.cli.levels.LevelProgress.level", stopping)
     words = ("--count", 50, "--family", "slopes")
     assert run("--output", "made/pack.txt", *words, "--processes", number) == 130
     count = len(seen)
@@ -152,7 +152,7 @@ import sys, time
 from pathlib import Path
 from nclone_env._processes import processes
 from nclone_env._processes import in_order
-from tests.cli.test_generate import Numbers
+from tests.cli.test_levels_generate import Numbers
 
 if __name__ == "__main__":
     with processes(2) as executor:
