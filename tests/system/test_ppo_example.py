@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from nclone_env.benchmark import read_submission, verify
-from nclone_env.train.collect.rollout import StepFields
 from nclone_env.train.learn.gae import estimate_advantages
 
 PATH = Path(__file__).parents[2] / "examples" / "ppo.py"
@@ -35,10 +34,8 @@ def test_its_advantages_are_those_of_the_trainer(example):
     rollout.terminated[:] = torch.from_numpy(random.random(shape) < 0.2)
     rollout.truncated[:] = torch.from_numpy(random.random(shape) < 0.2) & ~rollout.terminated
     expected, returns = np.zeros((2, *shape), np.float32)
-    fields = rollout.values, rollout.rewards, rollout.terminated, rollout.truncated, rollout.finals
-    unread = np.zeros(shape, np.int64), np.zeros(shape, np.float32)  # actions, log probabilities
-    given = StepFields(*unread, *(field.numpy() for field in fields), expected, returns)
-    estimate_advantages(given, 0.99, 0.9)
+    fields = rollout.rewards, rollout.values, rollout.terminated, rollout.truncated, rollout.finals
+    estimate_advantages(*(field.numpy() for field in fields), 0.99, 0.9, expected, returns)
     np.testing.assert_allclose(example["advantages"](rollout, 0.99, 0.9).numpy(), expected, rtol=1e-4, atol=1e-5)
     rollout.truncated[:] = False
     assert np.abs(example["advantages"](rollout, 0.99, 0.9).numpy() - expected).max() > 0.1

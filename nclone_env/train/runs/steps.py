@@ -16,7 +16,7 @@ from nclone_env._processes import BackgroundError
 from nclone_env.errors import ConfigError, NonFiniteError
 from nclone_env.train.collect.selection import spread_levels
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.learn.gae import estimate_advantages
+from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.runs.curve import Row
 from nclone_env.train.runs.resume import save_run
@@ -117,7 +117,7 @@ def _on_current_levels(run: Run, ended: Sequence[np.ndarray]) -> list[np.ndarray
 
 def compute_returns(run: Run) -> None:
     """Compute the advantages and returns of the stored rollout."""
-    estimate_advantages(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
+    write_returns(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
 
 
 def update_policy(run: Run) -> UpdateStatistics:

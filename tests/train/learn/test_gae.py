@@ -3,18 +3,16 @@
 import numpy as np
 import pytest
 
-from nclone_env.train.collect.rollout import StepFields
 from nclone_env.train.learn.gae import estimate_advantages
 
 
 def run(rewards, values, terminated, truncated, final_values, gamma, gae_lambda):
-    rewards, values = (np.asarray(a, np.float32) for a in (rewards, values))
+    arrays = [np.asarray(a, np.float32) for a in (rewards, values)]
     ends = [np.asarray(a, bool) for a in (terminated, truncated)]
-    advantages = np.full(rewards.shape, np.nan, np.float32)
-    unread = np.zeros(rewards.shape, np.int64), np.zeros_like(rewards)  # actions, log probabilities
+    advantages = np.full(arrays[0].shape, np.nan, np.float32)
     returns = advantages.copy()
     final = np.asarray(final_values, np.float32)
-    estimate_advantages(StepFields(*unread, values, rewards, *ends, final, advantages, returns), gamma, gae_lambda)
+    estimate_advantages(*arrays, *ends, final, gamma, gae_lambda, advantages, returns)
     return advantages, returns
 
 

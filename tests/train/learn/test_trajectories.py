@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.errors import TrajectoryError
-from nclone_env.train.collect.rollout import StepFields
 from nclone_env.train.learn import episode_data as checks
 from nclone_env.train.learn import trajectories as module
 from nclone_env.train.learn.episode_data import EpisodeData
@@ -140,9 +139,7 @@ def test_advantages_are_those_of_a_rollout():
     values = random.normal(size=(steps + 1, count)).astype(np.float32)
     terminated, truncated = random.random((2, steps, count)) < 0.1
     advantages, returns = np.zeros((2, steps, count), np.float32)
-    unread = np.zeros((steps, count), np.int64), np.zeros_like(rewards)  # actions, log probabilities
-    fields = StepFields(*unread, values, rewards, terminated, truncated, final, advantages, returns)
-    estimate_advantages(fields, GAMMA, LAMBDA)
+    estimate_advantages(rewards, values, terminated, truncated, final, GAMMA, LAMBDA, advantages, returns)
     episodes, places = [], []
     for i in range(count):
         ends = np.flatnonzero(terminated[:, i] | truncated[:, i]) + 1
