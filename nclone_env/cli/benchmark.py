@@ -154,22 +154,22 @@ def submit_runs(
     chosen, own_mode = _chosen(found, budget, mode)
     if not runs:
         raise ConfigError("runs: expected folders of runs, checkpoints or recordings, got none")
-    Shard.of(shard)
-    if shard:
+    part = Shard.of(shard)
+    if part:
         check_folder("output", output)
     else:
         _check_target(output, force)
     if found.attempts == 1:
-        if shard:
+        if part:
             raise ConfigError("shard: expected none for recordings, which are only read; leave --shard out")
         played = _of_recordings(runs, found, packs)
         Submission(track, own_mode, chosen, title, (played,), _command()).save(output)
         return _finish(output, packs)
     files = {name: str(path) for name, path in _packs(packs).items()}
-    command = "" if shard else _command()
+    command = "" if part else _command()
     job = Evaluating(tuple(map(str, runs)), track, own_mode, chosen, title, files, with_policy, command)
-    _evaluate(job, output, shard)
-    return 0 if shard else _finish(output, packs)
+    _evaluate(job, output, part)
+    return 0 if part else _finish(output, packs)
 
 
 def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ...] = (), policies: bool = False) -> int:
@@ -309,18 +309,17 @@ def _hooks(steps: int) -> tuple[Hooks, LevelProgress]:
     return Hooks(on_stage=levels.stage, on_level=levels.level, on_update=training), levels
 
 
-def _evaluate(job: Evaluating, output: Path, shard: str | None) -> None:
+def _evaluate(job: Evaluating, output: Path, part: Shard | None) -> None:
     """Play the episodes of a job, or a part of them."""
-    part = Shard.of(shard)
-    total = len(part.numbers(job.total))
+    total = len(job.numbers(part))
     progress, done = LevelProgress(), itertools.count(1)
 
     def show(_: Any) -> None:
         progress.level("batches of episodes played", next(done), total)
 
-    run(job, output, on_result=show, shard=part if shard else None)
+    run(job, output, on_result=show, shard=part)
     progress.clear()
-    if shard:
+    if part:
         print(f"{total} of {job.total} batches of episodes are played; journal {part.file} in {output}")
 
 

@@ -41,7 +41,7 @@ def make_gallery(
     from nclone_env.jobs import Shard, Showing, run
 
     part = Shard.of(shard)
-    if shard:
+    if part:
         check_folder("output", output)
     else:
         check_output(output, force)
@@ -62,15 +62,15 @@ def make_gallery(
         line.show(f"{len(made)}/{len(numbers)} levels")
 
     job = Showing(levels, tuple(map(str, recordings)), title or _title(levels), report)
-    numbers = part.numbers(job.total)
+    numbers = job.numbers(part)
     try:
         with ThreadPoolExecutor(available_cores()) as executor:
-            run(job, output, executor, count, shard=part if shard else None)
+            run(job, output, executor, count, shard=part)
     except OSError as error:
         raise ConfigError(f"output: {error.filename or output} cannot be written: {error.strerror}") from error
     finally:
         line.clear()
-    where = f"journal {part.file} in {output}" if shard else f"open {output / 'index.html'}"
+    where = f"journal {part.file} in {output}" if part else f"open {output / 'index.html'}"
     print(f"wrote {counted(len(made), 'level')} and {counted(sum(made), 'run')}; {where}")
     return int(bool(faults))
 

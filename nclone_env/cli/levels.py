@@ -108,7 +108,7 @@ def validate_levels(
     """
     job, faults = Validating(levels), 0
     part = Shard.of(shard)
-    total = len(part.numbers(job.total))
+    total = len(job.numbers(part))
 
     def show(row: Mapping[str, Any]) -> None:
         nonlocal faults
@@ -116,14 +116,14 @@ def validate_levels(
             print(f"{finding['severity']}: {finding['text']}")
         faults += any(finding["severity"] == "error" for finding in row["findings"])
 
-    if shard:
+    if part:
         if output is None:
             raise ConfigError("output: expected a folder for the journal of the shard, got none; name one")
         check_folder("output", output)
     elif output:
         check_free(output, force)
     if output:
-        run(job, output, on_result=show, shard=part if shard else None)
+        run(job, output, on_result=show, shard=part)
     else:
         for number in range(total):
             show(job.task(number)())
@@ -183,11 +183,11 @@ def generate_levels(
     check_integer("processes", processes, low=1)
     job = Generating(count, first, seed, family, read_range("difficulty", difficulty), split)
     part = Shard.of(shard)
-    if shard:
+    if part:
         check_folder("output", output)
     else:
         check_all_free(job.files(output), force)
-    numbers = part.numbers(count)
+    numbers = job.numbers(part)
     progress, rejected, made = LevelProgress(), Counter[str](), 0
 
     def note(result: Mapping[str, Any]) -> None:
@@ -202,11 +202,11 @@ def generate_levels(
     ):
         if executor is not None:
             generate_level("patrols")  # compiles the kernels for all processes
-        run(job, output, executor, note, shard=part if shard else None, stop=stop)
+        run(job, output, executor, note, shard=part, stop=stop)
     progress.clear()
     if rejected:
         print(f"rejected sketches: {', '.join(f'{reason} {times:,}' for reason, times in rejected.most_common())}")
-    if shard:
+    if part:
         print(f"wrote {counted(made, 'level')} to journal {part.file} in {output}")
     elif made:
         files = CollectionFiles(output)

@@ -65,15 +65,15 @@ def solve_levels(
     _check_budget(threads, hold, frames, seconds)
     times, counts = _budget_of(seconds, frames, ladder)
     part = Shard.of(shard)
-    if resume + force + (shard is not None) > 1:
+    if resume + force + (part is not None) > 1:
         raise ConfigError("resume: expected at most one of --resume, --force and --shard, got several")
     _check_results(objective, smooth, video)
     table = _Table(output if resume else None)
     job = Solving(levels, times, counts, objective, seed, hold, smooth, video, partial(table.watch, objective))
-    numbers = part.numbers(job.total)
+    numbers = job.numbers(part)
     check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
-    if not shard:
+    if not part:
         claim_folder(output)
         rows_before(output, set() if resume or force else {ref.name for ref in job.refs})
     compile_kernels()  # what is said about it comes before the table, and its time is not that of the search
@@ -82,8 +82,8 @@ def solve_levels(
         stop_on_signals("stopping; press Ctrl-C again to end at once") as table.stop,
         ThreadPoolExecutor(threads) as executor,
     ):
-        run(job, output, executor, table.add, shard=part if shard else None, stop=table.stop)
-    table.finish(f"journal {part.file} in {output}" if shard else f"recordings and {TABLE} in {output}")
+        run(job, output, executor, table.add, shard=part, stop=table.stop)
+    table.finish(f"journal {part.file} in {output}" if part else f"recordings and {TABLE} in {output}")
     return table.stop.exit_status if table.stop() else int(any(row.error for row in table.rows))
 
 

@@ -59,6 +59,10 @@ class Job(ABC):
         """Return the job of such fields, as JSON gives them back."""
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()})
 
+    def numbers(self, shard: Shard | None) -> range:
+        """Return the numbers of the tasks of a shard; without one those of all."""
+        return range(self.total) if shard is None else shard.numbers(self.total)
+
     def files(self, output: Path) -> Sequence[Path]:
         """Return what :meth:`write` writes; errors name what is wrong with ``output``."""
         return (output,)
@@ -143,7 +147,7 @@ def run(
     if shard is not None:
         return _run_shard(job, Path(output), shard, executor, on_result, stop)
     job.files(Path(output))
-    job.write(Path(output), _told(in_order(map(job.task, range(job.total)), executor, stop), on_result))
+    job.write(Path(output), _told(in_order(map(job.task, job.numbers(None)), executor, stop), on_result))
     return not stop()
 
 
@@ -164,7 +168,7 @@ def _run_shard(
     stop: Callable[[], bool],
 ) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
-    numbers = shard.numbers(job.total)
+    numbers = job.numbers(shard)
     journal = Journal(folder / shard.file, _header(job))
     try:
         for result in in_order(map(job.task, numbers[journal.done :]), executor, stop):
