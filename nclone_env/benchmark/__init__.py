@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.benchmark.verification import verify as verify
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.benchmark.attempts import replay
+    from nclone_env.benchmark.attempts import compile_kernels
     from nclone_env.benchmark.entries import BASELINES, Entered, Order, of_recordings
     from nclone_env.benchmark.results import page, write_profiles
     from nclone_env.benchmark.submission import saved

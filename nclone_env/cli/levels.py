@@ -177,7 +177,7 @@ def generate_levels(
             restarted shard goes on with it, and 'merge' writes the pack.
         force: overwrite existing files.
     """
-    from nclone_env.generate import CollectionFiles, generate_level, read_range  # the generator takes a second
+    from nclone_env.generate import CollectionFiles, compile_kernels, read_range  # the generator takes a second
     from nclone_env.jobs import Generating
 
     check_integer("processes", processes, low=1)
@@ -201,7 +201,7 @@ def generate_levels(
         processes_of(processes) as executor,
     ):
         if executor is not None:
-            generate_level("patrols")  # compiles the kernels for all processes
+            compile_kernels()  # for all processes
         run(job, output, executor, note, shard=part, stop=stop)
     progress.clear()
     if rejected:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # for other rooms
         CollectionFiles,
         PackEntry,
         check_generation,
+        compile_kernels,
         entry_of,
         write_collection,
     )

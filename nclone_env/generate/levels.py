@@ -155,6 +155,11 @@ def generated_levels(
         yield generate_level(family, seed, number, split=split, difficulty=difficulty)
 
 
+def compile_kernels() -> None:
+    """Compile the kernels of the generator, or load them."""
+    generate_level("patrols")  # its movers are put in the way, checked, and searches are repeated
+
+
 def check_generation(family: str, seed: int, number: int, split: str, difficulty: tuple[int, int]) -> None:
     """Check the arguments of :func:`generate_level`.
 

@@ -19,7 +19,6 @@ from nclone_env.jobs.shard import checked
 from nclone_env.level import Level
 from nclone_env.plan import SEARCH_SUFFIX, Solution, smooth, solve
 from nclone_env.replay import Recording, recording_name, write_recording, write_video
-from nclone_env.sim import simulate
 
 TABLE = "solutions.jsonl"
 _MOST_BYTES = 1 << 28  # of a table
@@ -193,15 +192,17 @@ def _search(
     except (LevelFormatError, UnsupportedLevelError) as error:
         return _failed(level.name, str(error))
     if slack is not None and found.completed:
-        inputs = smooth(level, found.inputs, slack=slack, hold=options["hold"])
-        found = replace(found, inputs=inputs, gold=int(simulate(level, inputs).gold[-1]))
-    files = _files(number, level, found, options["seed"], video) if found.completed else {}
-    facts = {**dict(zip(("recording", "video"), files)), **{name: getattr(found, name) for name in _FACTS}}
+        found = replace(found, inputs=smooth(level, found.inputs, slack=slack, hold=options["hold"]))
+    facts: dict[str, Any] = {name: getattr(found, name) for name in _FACTS}
+    files: dict[str, bytes] = {}
+    if found.completed:
+        facts["gold"], files = _recorded(number, level, found, options["seed"], video)
+    facts |= zip(("recording", "video"), files)
     return {"row": vars(Row(level.name, **facts)), "files": files}
 
 
-def _files(number: int, level: Level, found: Solution, seed: int, video: bool) -> dict[str, bytes]:
-    """Return the recording of a solution, verified, and its video if asked for."""
+def _recorded(number: int, level: Level, found: Solution, seed: int, video: bool) -> tuple[int, dict[str, bytes]]:
+    """Return the gold of a solution; and its recording, verified, with its video if asked for."""
     recording = Recording.of(level, found.inputs, {"level": level.name}, seed)
     verdict = recording.verify()
     if not verdict.agrees or verdict.state != CELEBRATING:
@@ -215,4 +216,4 @@ def _files(number: int, level: Level, found: Solution, seed: int, video: bool) -
             path = Path(folder) / f"{Path(name).stem}.mp4"
             write_video(recording_pictures(recording), path, FRAMES_PER_SECOND)
             files[path.name] = path.read_bytes()
-    return files
+    return verdict.gold, files

@@ -138,6 +138,11 @@ class VectorTarget(EnvironmentTarget):
         return VectorSubject(env, self.seed, with_out=self.contract == "out")
 
 
+def compile_kernels() -> None:
+    """Compile the kernels of the profiler, or load them."""
+    VectorTarget().phases(num_envs=1, steps=1)
+
+
 class WrappedSubject:
     """A vector environment with the interface of another library, and random actions."""
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for other rooms
     )
     from nclone_env.replay.verification import STATE_NAMES
     from nclone_env.replay.video import VIDEO_SUFFIXES, frame_rate
+    from nclone_env.replay.view import compile_kernels
     from nclone_env.replay.watch import arranged, grid_pictures, run_pictures, show
 
 __all__, __getattr__, __dir__ = face(__name__)

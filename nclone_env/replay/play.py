@@ -14,7 +14,7 @@ from nclone_env.level import Level
 from nclone_env.plan import Solution, solve
 from nclone_env.render import BAD, DIM, GOOD, GROUND, Theme, Window, check_display, draw_message, draw_table
 from nclone_env.replay.recording import Recording
-from nclone_env.replay.view import Take, View, view_size
+from nclone_env.replay.view import Take, View, compile_kernels, view_size
 from nclone_env.replay.watch import HELP_KEY, PAUSE, QUIT, STEP
 from nclone_env.sim import Session
 
@@ -334,9 +334,7 @@ def play_in_window(
         MissingExtraError: if pygame-ce is not installed.
     """
     check_display()
-    first = View(levels[0], scale)
-    first.tick(0)  # compiles the kernels while there is no window yet that would not answer
-    first.picture()
+    compile_kernels()  # while there is no window yet that would not answer
     window = Window(window_size(levels, scale), levels[0].name, closing_key=QUIT)
     Play(levels, save, window, scale, ghosts, theme, begin).run()
 

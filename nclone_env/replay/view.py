@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND, GOLD
-from nclone_env.level import Level
+from nclone_env.level import Level, everything
 from nclone_env.render import (
     BAD,
     BRIGHT,
@@ -122,6 +122,13 @@ class View:
         if self.state == CELEBRATING:
             return [(f"won {time}", GOOD), *gold, (f"{self.frames} frames", DIM)]
         return [(time, BRIGHT), *gold, ("playing" if self.frames else "ready", DIM)]
+
+
+def compile_kernels() -> None:
+    """Compile the kernels of a level that is played and shown, or load them."""
+    view = View(everything())
+    view.tick(0)
+    view.picture()
 
 
 class Take:
