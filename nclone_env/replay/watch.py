@@ -72,14 +72,11 @@ class _Shape(NamedTuple):
     height: float
 
 
-def run_pictures(
-    run: WatchedRun, scale: float = 1.0, every: int = 1, theme: Theme = "light", width: int = 0
-) -> Iterator[np.ndarray]:
+def run_pictures(run: WatchedRun, scale: float = 1.0, theme: Theme = "light", width: int = 0) -> Iterator[np.ndarray]:
     """Play a run and yield its pictures, from the initial state to the last frame.
 
     Args:
         scale: size of the pictures, as of ``View``.
-        every: yield every n-th frame, and the last.
         width: least width, pixels.
 
     Yields:
@@ -87,34 +84,26 @@ def run_pictures(
         that the level uses, and a bar.
     """
     view = View(run.level, scale, theme)
-    frame = shown = 0
     yield _picture(view, run.label, width)
-    for frame, code in enumerate(run.inputs, start=1):
+    for code in run.inputs:
         view.tick(code)
-        if frame % every == 0:
-            shown = frame
-            yield _picture(view, run.label, width)
-    if shown < frame:
         yield _picture(view, run.label, width)
 
 
-def recording_pictures(
-    recording: Recording, scale: float = 1.0, every: int = 1, theme: Theme = "light"
-) -> Iterator[np.ndarray]:
+def recording_pictures(recording: Recording, scale: float = 1.0, theme: Theme = "light") -> Iterator[np.ndarray]:
     """Replay a recording and yield its pictures, from the initial state to the last frame.
 
     Args:
         recording: the recording.
         scale: size of the pictures: at 1 the whole world is 1056 x 600 pixels, and a level that uses a part of it is
             enlarged, at most twice, to this width or height.
-        every: yield every n-th frame, and the last.
         theme: the colours.
 
     Yields:
         (h, w, 3) uint8, RGB: the part of the world that the level uses, and below it a bar that tells level, time, gold
         and the keys held.
     """
-    return run_pictures(WatchedRun(named_level(recording), recording.inputs), scale, every, theme)
+    return run_pictures(WatchedRun(named_level(recording), recording.inputs), scale, theme)
 
 
 def arranged(views: Sequence[Sequence[Level]], scale: float = 1.0, step: int = 1) -> Grid:

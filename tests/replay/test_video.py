@@ -71,15 +71,6 @@ def test_the_name_in_the_bar_is_that_of_the_recording():
     assert len({next(iter(recording_pictures(each, 0.5))).tobytes() for each in recordings}) == 4
 
 
-def test_every_nth_frame_and_the_last():
-    recording = Recording.of(DEADLY, [RIGHT] * 20)
-    every = list(recording_pictures(recording, 0.25))
-    some = list(recording_pictures(recording, 0.25, every=6))
-    assert len(some) == 5
-    for picture, frame in zip(some, (0, 6, 12, 18, 20)):
-        assert (picture == every[frame]).all()
-
-
 def test_a_restarted_session_is_at_the_start():
     session = Session(DEADLY)
     first = world_picture(session.levels, session.worlds, 0, 0.25)

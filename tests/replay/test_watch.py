@@ -177,13 +177,6 @@ def test_inputs_are_taken_as_frames_are_shown():
     assert taken == [0]
 
 
-def test_every_nth_frame_and_the_last():
-    some, every = (list(run_pictures(run(7), SCALE, each)) for each in (3, 1))
-    assert [any((one == other).all() for other in every) for one in some] == [True] * 4
-    np.testing.assert_array_equal(some[-1], every[-1])
-    assert len(list(run_pictures(run(6), SCALE, 3))) == 3
-
-
 def test_the_label_is_written_instead_of_the_name():
     named, labelled = (next(run_pictures(run(1, label=label), SCALE)) for label in ("", "mine"))
     lines = bar_height(named.shape[1])

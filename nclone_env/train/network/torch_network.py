@@ -239,7 +239,7 @@ def ppo_loss(
 
 
 def log_probs_and_entropies(logits: Tensor, actions: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return the log probabilities of actions and the entropies, both differentiable in the logits.
+    """Return the log probabilities of actions and the entropies, (n,) float32, both differentiable in the logits.
 
     A masked action has log probability -inf, and the gradient of its logit is exactly 0. The entropy is finite, and 0
     where one action is left.
@@ -248,9 +248,6 @@ def log_probs_and_entropies(logits: Tensor, actions: Tensor, mask: Tensor | None
         logits: (n, a) float32.
         actions: (n,) int64.
         mask: (n, a); None masks nothing.
-
-    Returns:
-        log probabilities (n,) and entropies (n,), float32.
 
     Raises:
         ActionError: if the mask has another shape.
