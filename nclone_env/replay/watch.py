@@ -1,4 +1,4 @@
-"""Runs as moving pictures: one, or several at once in a grid; and a window that shows them. It requires pygame-ce."""
+"""Runs as moving pictures: one, or several at once in a grid; and a window for them, which requires pygame-ce."""
 
 import itertools
 import math

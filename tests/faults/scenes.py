@@ -172,7 +172,7 @@ def write_pack(folder: Path, version: int) -> None:
             line = f"{name}\n".encode()
             yield PackEntry(line, {"recording": name, "rejected": {}}, name, line * 2_000)
 
-    write_collection(CollectionFiles(folder / "pack.txt"), entries(), lambda entry: None)
+    write_collection(CollectionFiles(folder / "pack.txt"), entries())
 
 
 def check_pack(folder: Path) -> None:
