@@ -1,6 +1,5 @@
 """``nclone-env profile``: where the memory and the time of environments, training runs and scripts go; and ``run``."""
 
-import functools
 import re
 import sys
 import time
@@ -8,13 +7,13 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import tyro
 
 from nclone_env._table import format_bytes
-from nclone_env.cli.profile_script import OutputFolder, WriteOptions, script
+from nclone_env.cli.profile_script import OutputFolder, WriteOptions
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.env import playable_levels
 from nclone_env.errors import ConfigError, check_integer, shortened
@@ -127,6 +126,15 @@ def _form(target: Callable[[EnvironmentConfig, int], Target], text: str) -> Call
 
     command.__doc__ = text
     return command
+
+
+single = _form(SingleTarget, "Profile a list of single environments, made by ``create_environment``.")
+gym = _form(GymTarget, "Profile a list of environments made by ``gymnasium.make``, with its wrappers.")
+sync = _form(SyncTarget, "Profile Gymnasium's SyncVectorEnv around single environments.")
+workers = _form(
+    AsyncTarget, "Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS."
+)
+sb3 = _form(StableBaselinesTarget, "Profile the native vector environment behind Stable-Baselines3's interface.")
 
 
 def train(training: _Training = _TRAINING, options: _Report = _REPORT, ranks: int = 1) -> int:
@@ -298,40 +306,3 @@ def random_runs(config: EnvironmentConfig, steps: int, seed: int) -> list[Watche
         ended = np.flatnonzero(np.isin(simulate(level, inputs).state, (DEAD, CELEBRATING)))
         runs.append(WatchedRun(level, inputs[: ended[0] + 1 if len(ended) else None].tolist()))
     return runs
-
-
-def profile_command() -> tyro.extras.SubcommandApp:
-    """Return the subcommands of ``nclone-env profile``."""
-    app = tyro.extras.SubcommandApp()
-    commands: dict[str, Callable[..., int]] = {
-        "vector": vector,
-        "single": _form(SingleTarget, "Profile a list of single environments, made by ``create_environment``."),
-        "gym": _form(GymTarget, "Profile a list of environments made by ``gymnasium.make``, with its wrappers."),
-        "sync": _form(SyncTarget, "Profile Gymnasium's SyncVectorEnv around single environments."),
-        "async": _form(
-            AsyncTarget, "Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS."
-        ),
-        "sb3": _form(
-            StableBaselinesTarget, "Profile the native vector environment behind Stable-Baselines3's interface."
-        ),
-        "train": train,
-        "script": script,
-        "compare": compare,
-    }
-    for name, command in commands.items():
-        app.command(name=name)(_later(command))
-    return app
-
-
-def _later(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
-    """Return a command that returns what is to be done, to be called outside the parser.
-
-    tracemalloc decodes the line tables of the innermost frames at every allocation, and those of the parser's long
-    functions would take three times as long as all the others.
-    """
-
-    @functools.wraps(command)
-    def parsed(*args: Any, **kwargs: Any) -> Callable[[], int]:
-        return functools.partial(command, *args, **kwargs)
-
-    return parsed

@@ -3,8 +3,6 @@
 import pytest
 
 from nclone_env.cli.app import main
-from nclone_env.cli.commands import PROFILES
-from nclone_env.cli.profile import profile_command
 
 MISTAKES = [
     ("trian", "command: expected one of train, evaluate, "),
@@ -115,7 +113,3 @@ def test_help_is_no_mistake(capsys):
     said = capsys.readouterr()
     assert "--theme" in said.out
     assert said.err == ""
-
-
-def test_the_names_of_profiles_are_those_that_there_are():
-    assert set(PROFILES) == set(profile_command()._subcommands)
