@@ -186,7 +186,7 @@ def _program(local_ranks: int, ranks: int) -> str:
     """Return how this program was started, for commands to copy."""
     if ranks > 1:
         nodes = f" --nnodes={ranks // local_ranks} ..." if ranks > local_ranks else ""
-        return f"torchrun --nproc-per-node={local_ranks}{nodes} -m nclone_env.train"
+        return f"torchrun --nproc-per-node={local_ranks}{nodes} -m nclone_env train"
     started = Path(sys.argv[0])
     if started.name == "__main__.py":
         return f"{shlex.quote(sys.executable)} -m nclone_env train"
