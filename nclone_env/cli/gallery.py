@@ -8,7 +8,7 @@ from typing import Any
 
 from tyro.conf import Positional
 
-from nclone_env.cli.output import check_folder, check_free, counted
+from nclone_env.cli.output import check_exists, check_folder, check_free, counted
 from nclone_env.cli.progress import LiveLine
 from nclone_env.errors import ConfigError, NcloneError
 from nclone_env.machine import available_cores
@@ -49,8 +49,7 @@ def make_gallery(
         check_free(output, force=True)  # claims it
         check_output(output, force)
     for path in recordings:
-        if not path.exists():
-            raise ConfigError(f"recordings: expected files or folders, got {str(path)!r}, which does not exist")
+        check_exists("recordings", path, "files or folders")
     line, faults, made = LiveLine(sys.stderr), [], []
 
     def report(fault: NcloneError) -> None:

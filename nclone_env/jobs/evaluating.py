@@ -40,8 +40,6 @@ class Evaluating(Job):
     with_policy: bool = True
     command: str = ""
 
-    name = "evaluate"
-
     @cached_property
     def entered(self) -> Sequence[Entered]:
         """The policies with their episodes."""

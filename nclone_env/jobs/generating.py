@@ -45,8 +45,6 @@ class Generating(Job):
     difficulty: tuple[int, int] = (0, 100)
     split: str = "train"
 
-    name = "generate"
-
     def __post_init__(self) -> None:
         check_integer("count", self.count, low=1)
         check_integer("first", self.first, low=0)

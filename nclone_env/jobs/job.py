@@ -7,23 +7,15 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
+from inspect import isabstract
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from nclone_env import __version__
 from nclone_env._processes import in_order, never
 from nclone_env.errors import ConfigError, shortened
 from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
 from nclone_env.level import LevelRef, OpenedPacks, resolve
-
-KINDS: Mapping[str, str] = {
-    "solve": "Solving",
-    "generate": "Generating",
-    "validate": "Validating",
-    "gallery": "Showing",
-    "evaluate": "Evaluating",
-}
-"""Class of each job in ``nclone_env.jobs``."""
 
 
 def ignore(result: Any) -> None:
@@ -35,9 +27,6 @@ class Job(ABC):
 
     A dataclass: its fields that compare are JSON values or tuples of them, from which other processes make it again.
     """
-
-    name: ClassVar[str]
-    """Key in ``KINDS``."""
 
     @property
     @abstractmethod
@@ -203,10 +192,10 @@ def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
         ConfigError: if a shard is missing, incomplete or of another job, or levels have changed.
     """
     results = Merged.of(folders)
-    name = KINDS.get(results.header["job"])
-    if name is None:
-        raise ConfigError(f"folders: expected a job of {', '.join(KINDS)}, got {shortened(results.header['job'])}")
-    job = getattr(import_module("nclone_env.jobs"), name).from_arguments(results.header["arguments"])
+    kind = getattr(import_module("nclone_env.jobs"), str(results.header["job"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, Job)) or isabstract(kind):
+        raise ConfigError(f"folders: expected shards of a job, got those of {shortened(results.header['job'])}")
+    job = kind.from_arguments(results.header["arguments"])
     if as_json(_header(job)) != results.header:
         expected = "the levels and the version of the package that its shards had"
         raise ConfigError(f"folders: expected {expected}, got others; start the shards again in another folder")
@@ -215,4 +204,4 @@ def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
 
 def _header(job: Job) -> dict[str, Any]:
     facts = {"version": __version__, "levels": job.digest, "total": job.total}
-    return {"job": job.name, "arguments": dict(job.arguments), **facts}
+    return {"job": type(job).__name__, "arguments": dict(job.arguments), **facts}

@@ -28,8 +28,6 @@ class Showing(LevelJob):
     title: str = "Levels"
     on_fault: Callable[[NcloneError], None] = field(default=ignore, compare=False)
 
-    name = "gallery"
-
     @cached_property
     def entries(self) -> Sequence[Entry]:
         """The levels with their runs.

@@ -79,8 +79,6 @@ class Solving(LevelJob):
     video: bool = False
     watch: Callable[[int, str], Mapping[str, Any]] | None = field(default=None, compare=False)
 
-    name = "solve"
-
     def task(self, number: int) -> Callable[[], dict[str, Any] | None]:
         """Return the search on a level."""
         ref = self.refs[number]

@@ -16,8 +16,6 @@ from nclone_env.sim import slow_frames_per_second
 class Validating(LevelJob):
     """Checks of levels, as ``nclone-env levels validate`` does them; ``output`` is a file of JSON lines."""
 
-    name = "validate"
-
     def task(self, number: int) -> Callable[[], dict[str, Any]]:
         """Return the check of a level."""
         ref = self.refs[number]

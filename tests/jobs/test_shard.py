@@ -1,5 +1,7 @@
 """Shards and their journals: whatever a killed process leaves, the next one completes it."""
 
+import json
+import zlib
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -20,7 +22,6 @@ class Counting(Job):
 
     count: int = 7
     read: str = field(default="none", compare=False)
-    name = "count"
 
     @property
     def total(self):
@@ -39,7 +40,6 @@ class Counting(Job):
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch):
-    monkeypatch.setattr(job_module, "KINDS", {"count": "Counting"})
     monkeypatch.setattr(job_module, "import_module", lambda name: __import__("tests.jobs.test_shard", fromlist="x"))
 
 
@@ -140,3 +140,14 @@ def test_shards_that_are_none(text):
     with pytest.raises(ConfigError, match="shard: expected I/N with I from 1 to N, such as 1/4, got"):
         Shard.of(text)
     assert Shard.of("2/4") == Shard(2, 4)
+
+
+def test_the_journals_of_no_job_are_refused(tmp_path):
+    run(Counting(), tmp_path, shard=Shard(1, 1))
+    (path,) = tmp_path.iterdir()
+    _, *rest = path.read_bytes().splitlines(keepends=True)
+    for name in ("Shard", "Job", "none"):
+        header = json.dumps({"job": name, "arguments": {}, "total": 7}).encode()
+        path.write_bytes(b"%08x %s\n" % (zlib.crc32(header), header) + b"".join(rest))
+        with pytest.raises(ConfigError, match=f"folders: expected shards of a job, got those of '{name}'"):
+            merge([tmp_path], tmp_path / "joined")
