@@ -163,7 +163,7 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
     from nclone_env.train import checkpoint_file, load_checkpoint, restore_config
 
     source = checkpoint_file(resume)
-    config = restore_config(load_checkpoint(source), source)
+    config = restore_config(load_checkpoint(source))
     return functools.partial(train, config=config.replace(output=source.parent.parent, name=""))
 
 

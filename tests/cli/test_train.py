@@ -132,7 +132,7 @@ def test_resume_takes_the_options_of_the_run_but_for_those_given(toy, tmp_path, 
     printed = capsys.readouterr().out
     assert "resuming runs/first: on first-steps with 32 environments; writing to runs/first\n" in printed
     content = load_checkpoint("runs/first/checkpoint.pt")
-    config = restore_config(content, "runs/first/checkpoint.pt")
+    config = restore_config(content)
     assert (config.hidden_size, config.total_timesteps, config.name) == (24, 2048, "first")
     assert content.counters["timesteps"] == 2048
     assert (

@@ -5,7 +5,7 @@ import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,15 +26,6 @@ from nclone_env.train.runs.warm_start import reference_state, restore_reference
 _LEVEL_COLUMNS = (
     "level", "held_out", "episodes", "success_rate", "mean_return", "mean_frames", "weight", "attempts", "any",
 )  # fmt: skip
-
-
-class Source(NamedTuple):
-    """A checkpoint that a run continues from."""
-
-    path: Path
-    """Its file."""
-    checkpoint: Checkpoint
-    """Its contents."""
 
 
 def save_run(run: Run, replaces: bool = False) -> None:
@@ -103,28 +94,27 @@ def _checkpoint_of(run: Run, rows: Mapping[str, np.ndarray], states: Sequence[by
     )
 
 
-def saved_levels(source: Source) -> dict[str, Any]:
+def saved_levels(checkpoint: Checkpoint) -> dict[str, Any]:
     """Return the generated levels of a checkpoint, see ``LevelStream.state``.
 
     Raises:
         CheckpointError: if they are damaged.
     """
-    saved = source.checkpoint.generated
-    state = {name: value.numpy() if isinstance(value, Tensor) else value for name, value in saved.items()}
-    with translated(source.path):
+    saved = checkpoint.generated.items()
+    state = {name: value.numpy() if isinstance(value, Tensor) else value for name, value in saved}
+    with translated(checkpoint.path):
         read_levels(state)
     return state
 
 
-def restore_run(run: Run, source: Source) -> None:
+def restore_run(run: Run, checkpoint: Checkpoint) -> None:
     """Continue from a checkpoint; the environments have been reset.
 
     Raises:
         CheckpointError: if it does not fit the run.
     """
-    path, checkpoint = source
-    check_observations(run.policy.observation_shapes, checkpoint, path)
-    with translated(path):
+    check_observations(run.policy.observation_shapes, checkpoint)
+    with translated(checkpoint.path):
         run.policy.load_state_dict(checkpoint.policy)
         run.learner.restore(checkpoint.optimiser)
         run.counters = Counters(**checkpoint.counters)
