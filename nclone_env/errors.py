@@ -7,7 +7,7 @@ Each message names the argument, the expected and the actual value, and how to f
 import difflib
 import importlib
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType
@@ -204,6 +204,17 @@ def check_value(name: str, hint: Any, value: Any) -> None:
     expected = _expected(hint, value)
     if expected:
         raise ConfigError(f"{name}: expected {expected}, got {shortened(value)}")
+
+
+def check_choice(name: str, value: Any, known: Collection[str]) -> None:
+    """Reject a value that is not one of some names.
+
+    Raises:
+        ConfigError: naming the argument, the names, the value, and the most similar name.
+    """
+    if value not in known:
+        expected, got = f"expected one of {', '.join(known)}", f"{shortened(value)}{did_you_mean(value, known)}"
+        raise ConfigError(f"{name}: {expected}, got {got}")
 
 
 def check_integer(name: str, value: Any, low: int, high: float = math.inf) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.benchmark.datasets import played as played
     from nclone_env.benchmark.evaluation import evaluate as evaluate
     from nclone_env.benchmark.scores import Score as Score
+    from nclone_env.benchmark.scores import interquartile_mean as interquartile_mean
     from nclone_env.benchmark.scores import performance_profile as performance_profile
     from nclone_env.benchmark.submission import Submission as Submission
     from nclone_env.benchmark.submission import read_submission as read_submission
@@ -19,13 +20,12 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.benchmark.track import training_levels as training_levels
     from nclone_env.benchmark.verification import Verification as Verification
     from nclone_env.benchmark.verification import verify as verify
-    from nclone_env.train import interquartile_mean as interquartile_mean
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.benchmark.attempts import replay
+    from nclone_env.benchmark.attempts import compile_kernels
     from nclone_env.benchmark.entries import BASELINES, Entered, Order, of_recordings
     from nclone_env.benchmark.results import page, write_profiles
     from nclone_env.benchmark.submission import saved
-    from nclone_env.benchmark.track import TRACK_NAMES, check_choice
+    from nclone_env.benchmark.track import TRACK_NAMES
 
 __all__, __getattr__, __dir__ = face(__name__)

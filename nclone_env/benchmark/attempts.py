@@ -10,7 +10,7 @@ import numpy as np
 
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
 from nclone_env.jit import kernel
-from nclone_env.level import LevelSet
+from nclone_env.level import LevelSet, load_level, pack
 from nclone_env.sim import FIRST, Pace, finish, hash_ninja, make_worlds, mix, start, tick
 
 END = np.dtype([("frames", "<u4"), ("mark", "<u4"), ("won", "?"), ("whole", "?")])
@@ -76,6 +76,12 @@ def replay(
     for first, last in Pace().pieces(0, len(steps)):
         play_range(levels.arrays, worlds, which, starts, actions, hold, most_frames, key, ends, first, last)
     return Attempts(np.asarray(steps, np.uint32), actions, ends)
+
+
+def compile_kernels() -> None:
+    """Compile the kernels of benchmarks, or load them."""
+    one = np.ones(1, np.int64)
+    replay(pack([load_level("first-steps/01-walk")]), 0 * one, one, 0 * one, hold=4, most_frames=100, key=0)
 
 
 @kernel

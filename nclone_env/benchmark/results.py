@@ -53,12 +53,7 @@ def _cell(score: Score) -> str:
 
 
 def page(entries: Sequence[tuple[Submission, Verification]], picture: str | None) -> str:
-    """Return the page of results, Markdown.
-
-    Args:
-        entries: accepted submissions with their verification.
-        picture: name of the picture of each track, with ``{}`` for its name; None: none.
-    """
+    """Return the page of results, Markdown; ``picture`` is the name of that of each track, with ``{}`` for its name."""
     lines = [_HEAD]
     for name in sorted({submission.track for submission, _ in entries}):
         track = load_track(name)

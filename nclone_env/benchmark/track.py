@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.errors import ConfigError, did_you_mean, shortened
+from nclone_env.errors import ConfigError, check_choice
 from nclone_env.level import Level, load_levels
 
 FOLDER = Path(__file__).parent / "tracks"
@@ -138,17 +138,6 @@ def load_track(name: str) -> Track:
     """
     check_choice("track", name, TRACK_NAMES)
     return _read_track(name)
-
-
-def check_choice(argument: str, given: Any, known: tuple[str, ...]) -> None:
-    """Check a name.
-
-    Raises:
-        ConfigError: if it is not known.
-    """
-    if given not in known:
-        expected = f"expected one of {', '.join(known)}"
-        raise ConfigError(f"{argument}: {expected}, got {shortened(given)}{did_you_mean(given, known)}")
 
 
 @cache

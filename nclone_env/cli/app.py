@@ -16,7 +16,7 @@ from typing import Any
 
 from nclone_env import __version__
 from nclone_env._files import naming
-from nclone_env.errors import ConfigError, NcloneError, did_you_mean, plain, shortened
+from nclone_env.errors import ConfigError, NcloneError, check_choice, plain, shortened
 from nclone_env.machine import check_address_space
 
 PROGRAM = "nclone-env"
@@ -69,10 +69,10 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 def _run_command(args: list[str]) -> int:
     from nclone_env.cli.arguments import ARGUMENTS, in_one_line  # they need tyro, which --version does not
-    from nclone_env.cli.commands import COMMANDS, PROFILES, parser
+    from nclone_env.cli.commands import COMMANDS, parser
     from nclone_env.cli.output import release_claims
 
-    _check_names(args, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")})
+    _check_names(args, COMMANDS)
     _check_shell(args)
     name = args[0] if args else PROGRAM
     check_address_space(name, _ADDRESSES_OF_TORCH if name in _WITH_TORCH else _ADDRESSES)
@@ -83,7 +83,7 @@ def _run_command(args: list[str]) -> int:
         return parser(words).cli(prog=PROGRAM, args=words, description=description, registry=ARGUMENTS)
 
     try:
-        with in_one_line(run, given, {**COMMANDS, "profile": dict.fromkeys(PROFILES, "")}):
+        with in_one_line(run, given, COMMANDS):
             done = run(given)
         return done() if callable(done) else int(done)  # a command may leave its work to be done outside the parser
     finally:
@@ -103,12 +103,9 @@ def _check_names(args: Sequence[str], commands: Mapping[str, Any]) -> None:
     """
     if not args or args[0].startswith("-"):
         return
-    found = commands.get(args[0])
-    if found is None:
-        hint = did_you_mean(args[0], commands)
-        raise ConfigError(f"command: expected one of {', '.join(commands)}, got {shortened(args[0])}{hint}")
-    if isinstance(found, Mapping):
-        _check_names(args[1:], found)
+    check_choice("command", args[0], commands)
+    if isinstance(commands[args[0]], Mapping):
+        _check_names(args[1:], commands[args[0]])
 
 
 def _check_shell(args: Sequence[str]) -> None:

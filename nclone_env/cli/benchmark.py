@@ -13,12 +13,12 @@ from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env._table import table
-from nclone_env.benchmark import TRACK_NAMES, Submission, Track, check_choice, load_track
+from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
 from nclone_env.cli.output import check_exists, check_folder, check_free, check_suffix, counted
 from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.errors import ConfigError, optional_module
-from nclone_env.jobs import Shard, run, run_shard
+from nclone_env.errors import ConfigError, check_choice, optional_module
+from nclone_env.jobs import Shard, run
 from nclone_env.train import Hooks
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def run_baseline(
     from nclone_env.benchmark import BASELINES, Order
 
     found = load_track(track)
-    check_choice("baseline", baseline, tuple(BASELINES))
+    check_choice("baseline", baseline, BASELINES)
     if steps is not None and baseline != "ppo":
         raise ConfigError(f"steps: expected none for the baseline {baseline}, got {steps:,}; leave --steps out")
     chosen, own_mode = _chosen(found, budget, mode)
@@ -154,22 +154,22 @@ def submit_runs(
     chosen, own_mode = _chosen(found, budget, mode)
     if not runs:
         raise ConfigError("runs: expected folders of runs, checkpoints or recordings, got none")
-    Shard.of(shard)
-    if shard:
+    part = Shard.of(shard)
+    if part:
         check_folder("output", output)
     else:
         _check_target(output, force)
     if found.attempts == 1:
-        if shard:
+        if part:
             raise ConfigError("shard: expected none for recordings, which are only read; leave --shard out")
         played = _of_recordings(runs, found, packs)
         Submission(track, own_mode, chosen, title, (played,), _command()).save(output)
         return _finish(output, packs)
     files = {name: str(path) for name, path in _packs(packs).items()}
-    command = "" if shard else _command()
+    command = "" if part else _command()
     job = Evaluating(tuple(map(str, runs)), track, own_mode, chosen, title, files, with_policy, command)
-    _evaluate(job, output, shard)
-    return 0 if shard else _finish(output, packs)
+    _evaluate(job, output, part)
+    return 0 if part else _finish(output, packs)
 
 
 def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ...] = (), policies: bool = False) -> int:
@@ -284,7 +284,7 @@ def export_data(
 def _chosen(track: Track, budget: str | None, mode: str | None) -> tuple[str, str]:
     """Return budget and mode, by default the first of the track."""
     chosen, own_mode = next(iter(track.budgets)) if budget is None else budget, mode or track.modes[0]
-    check_choice("budget", chosen, tuple(track.budgets))
+    check_choice("budget", chosen, track.budgets)
     check_choice("mode", own_mode, track.modes)
     return chosen, own_mode
 
@@ -309,21 +309,17 @@ def _hooks(steps: int) -> tuple[Hooks, LevelProgress]:
     return Hooks(on_stage=levels.stage, on_level=levels.level, on_update=training), levels
 
 
-def _evaluate(job: Evaluating, output: Path, shard: str | None) -> None:
+def _evaluate(job: Evaluating, output: Path, part: Shard | None) -> None:
     """Play the episodes of a job, or a part of them."""
-    part = Shard.of(shard)
-    total = len(part.numbers(job.total))
+    total = len(job.numbers(part))
     progress, done = LevelProgress(), itertools.count(1)
 
     def show(_: Any) -> None:
         progress.level("batches of episodes played", next(done), total)
 
-    if shard:
-        run_shard(job, output, part, on_result=show)
-    else:
-        run(job, output, on_result=show)
+    run(job, output, on_result=show, shard=part)
     progress.clear()
-    if shard:
+    if part:
         print(f"{total} of {job.total} batches of episodes are played; journal {part.file} in {output}")
 
 

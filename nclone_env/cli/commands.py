@@ -3,7 +3,8 @@
 Their modules are imported only if they are run, or their options are needed: all of them take most of a second.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +16,7 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
     "compare": "compare:compare",
     "play": "replay:play_levels",
     "watch": "watch:watch_runs",
-    "run": "run:run",
+    "run": "profile:run",
     "solve": "solve:solve_levels",
     "merge": "merge:merge_shards",
     "benchmark": {
@@ -28,7 +29,17 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
     },
     "data": {"export": "benchmark:export_data"},
     "policies": {"list": "policies:list_policies", "show": "policies:show_policy", "push": "policies:push"},
-    "profile": "profile:profile_command",
+    "profile": {
+        "vector": "profile:vector",
+        "single": "profile:single",
+        "gym": "profile:gym",
+        "sync": "profile:sync",
+        "async": "profile:workers",
+        "sb3": "profile:sb3",
+        "train": "profile:train",
+        "script": "profile_script:script",
+        "compare": "profile:compare",
+    },
     "gallery": "gallery:make_gallery",
     "warmup": "warmup:warmup",
     "levels": {
@@ -37,14 +48,12 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
         "validate": "levels:validate_levels",
         "convert": "levels:convert_level",
         "cache": "levels:show_library",
-        "generate": "generate:generate_levels",
+        "generate": "levels:generate_levels",
     },
     "replay": {
         "verify": "replay:verify_replays",
         "convert": "replay:convert_replay",
         "record": "replay:record_replay",
-        "play": "replay:play_replay",
-        "video": "replay:export_video",
     },
 }
 """Module in ``nclone_env.cli`` and function of each subcommand, or those of a group."""
@@ -64,13 +73,9 @@ SUMMARIES: Mapping[str, str] = {
     "gallery": "Write a web site of levels, with a player for the runs on them.",
     "warmup": "Compile kernels into the cache.",
     "levels": "List, show, validate, convert and generate levels.",
-    "replay": "Verify, convert, record and play recordings, and export them as video.",
+    "replay": "Verify, convert and record recordings.",
 }
 """What ``--help`` says of each subcommand; ``COMMAND --help`` shows the docstring of its function."""
-
-
-PROFILES = ("vector", "single", "gym", "sync", "async", "sb3", "train", "script", "compare")
-"""What ``profile`` profiles, and its comparison."""
 
 
 def parser(args: Sequence[str]) -> tyro.extras.SubcommandApp:
@@ -86,19 +91,28 @@ def parser(args: Sequence[str]) -> tyro.extras.SubcommandApp:
         if name not in needed:
             app.command(name=name, help=SUMMARIES[name])(lambda: 0)
         elif isinstance(command, str):
-            app.command(name=name)(_loaded(name, command, args))
+            found = load(command)
+            app.command(name=name)(found(args) if name == "train" else found)  # which depends on the arguments
         else:
             group = tyro.extras.SubcommandApp()
             for each, place in command.items():
-                group.command(name=each)(load(place))
+                group.command(name=each)(_later(load(place)))
             app.command(group, name=name, help=SUMMARIES[name])
     return app
 
 
-def _loaded(name: str, place: str, args: Sequence[str]) -> Any:
-    """Return a subcommand; that of ``train`` depends on the arguments, that of ``profile`` is a group."""
-    found = load(place)
-    return found(args) if name == "train" else found() if name == "profile" else found
+def _later(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
+    """Return a command that returns what is to be done, to be called outside the parser.
+
+    tracemalloc decodes the line tables of the innermost frames at every allocation, and those of the parser's long
+    functions would take three times as long as all the others.
+    """
+
+    @wraps(command)
+    def parsed(*args: Any, **kwargs: Any) -> Callable[[], int]:
+        return partial(command, *args, **kwargs)
+
+    return parsed
 
 
 def load(place: str) -> Any:

@@ -44,7 +44,7 @@ def evaluate(
         attempts: number of sampled attempts of which any has to succeed, at most ``episodes``; 1: not printed.
         seed: seed of the environments and of sampled and random actions.
         video: write a video of one episode.
-        recordings: write the fastest win on each level as a recording, for ``replay play`` and ``replay video``.
+        recordings: write the fastest win on each level as a recording, for ``watch`` and ``replay verify``.
         output: output folder; the folder of the checkpoint by default, ``runs/NAME-evaluation`` of a bundled policy.
 
     Returns:
@@ -90,17 +90,9 @@ def evaluate_and_report(
 ) -> dict[Mode, tuple[LevelResult, ...]]:
     """Evaluate a policy, print the table of success rates, and save it, as text and as CSV, and a video to ``folder``.
 
-    Args:
-        policy: the policy.
-        environment: configuration of the environments.
-        folder: destination of the files.
-        episodes: number of episodes per level.
-        seed: seed of the environments and of sampled and random actions.
-        video: whether to write a video.
-        attempts: number of attempts of which any has to succeed; at most ``episodes`` are used.
-        held_out: digests of the levels that were held out in training.
-        timesteps: for which the policy was trained; None if the levels are not those of its run, whose table of
-            results, which ``compare`` reads, then stays.
+    Args as of :func:`evaluate`, and: ``held_out``, digests of the levels that were held out in training; ``timesteps``
+    for which the policy was trained, None if the levels are not those of its run, whose table of results, which
+    ``compare`` reads, then stays.
 
     Returns:
         The results of all levels by mode.

@@ -1,22 +1,17 @@
 """``nclone-env gallery``: write a web site of levels, with a player for the runs on them."""
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tyro.conf import Positional
 
-from nclone_env._processes import in_order
-from nclone_env.cli.output import check_folder, check_free, counted
+from nclone_env.cli.output import check_exists, check_folder, check_free, counted
 from nclone_env.cli.progress import LiveLine
 from nclone_env.errors import ConfigError, NcloneError
 from nclone_env.machine import available_cores
-
-if TYPE_CHECKING:
-    from nclone_env.gallery import LevelFiles
 
 
 def make_gallery(
@@ -42,11 +37,11 @@ def make_gallery(
             restarted shard goes on with it, and 'merge' writes the gallery.
         force: replace an existing gallery.
     """
-    from nclone_env.gallery import LevelFiles, check_output  # they need OpenCV
-    from nclone_env.jobs import Shard, Showing, run_shard
+    from nclone_env.gallery import check_output  # it needs OpenCV
+    from nclone_env.jobs import Shard, Showing, run
 
     part = Shard.of(shard)
-    if shard:
+    if part:
         check_folder("output", output)
     else:
         check_output(output, force)
@@ -54,31 +49,27 @@ def make_gallery(
         check_free(output, force=True)  # claims it
         check_output(output, force)
     for path in recordings:
-        if not path.exists():
-            raise ConfigError(f"recordings: expected files or folders, got {str(path)!r}, which does not exist")
+        check_exists("recordings", path, "files or folders")
     line, faults, made = LiveLine(sys.stderr), [], []
 
     def report(fault: NcloneError) -> None:
         faults.append(fault)
         line.put(f"left out: {fault}")
 
-    def count(level: LevelFiles) -> None:
-        made.append(len(level.runs))
+    def count(level: Mapping[str, Any]) -> None:
+        made.append(len(level["runs"]))
         line.show(f"{len(made)}/{len(numbers)} levels")
 
     job = Showing(levels, tuple(map(str, recordings)), title or _title(levels), report)
-    numbers = part.numbers(job.total)
+    numbers = job.numbers(part)
     try:
         with ThreadPoolExecutor(available_cores()) as executor:
-            if shard:
-                run_shard(job, output, part, executor, on_result=lambda result: count(LevelFiles(**result)))
-            else:
-                job.write(output, in_order(map(job.task, numbers), executor), count)
+            run(job, output, executor, count, shard=part)
     except OSError as error:
         raise ConfigError(f"output: {error.filename or output} cannot be written: {error.strerror}") from error
     finally:
         line.clear()
-    where = f"journal {part.file} in {output}" if shard else f"open {output / 'index.html'}"
+    where = f"journal {part.file} in {output}" if part else f"open {output / 'index.html'}"
     print(f"wrote {counted(len(made), 'level')} and {counted(sum(made), 'run')}; {where}")
     return int(bool(faults))
 

@@ -1,4 +1,4 @@
-"""``nclone-env levels``: list, show, validate and convert levels, and inspect the level cache."""
+"""``nclone-env levels``: list, show, validate, convert and generate levels, and inspect the level cache."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,11 +8,22 @@ from typing import Any
 from tyro.conf import Positional
 
 from nclone_env._files import write_file
-from nclone_env.cli.output import check_folder, check_free, check_suffix, counted, plain_name, release_claims
+from nclone_env._processes import processes as processes_of
+from nclone_env.cli.output import (
+    check_all_free,
+    check_folder,
+    check_free,
+    check_suffix,
+    counted,
+    plain_name,
+    release_claims,
+)
+from nclone_env.cli.progress import LevelProgress, stop_on_signals
 from nclone_env.config import Theme
-from nclone_env.errors import ConfigError, LevelFormatError, plain
+from nclone_env.errors import ConfigError, LevelFormatError, check_integer, plain
 from nclone_env.game import kind_name
-from nclone_env.jobs import Shard, Validating, run, run_shard
+from nclone_env.generate import DEFAULT_FAMILIES, LEAST_DIFFICULTY, MOST_DIFFICULTY
+from nclone_env.jobs import Shard, Validating, run
 from nclone_env.level import (
     GAME_MODE_NAMES,
     MAP_SUFFIX,
@@ -97,7 +108,7 @@ def validate_levels(
     """
     job, faults = Validating(levels), 0
     part = Shard.of(shard)
-    total = len(part.numbers(job.total))
+    total = len(job.numbers(part))
 
     def show(row: Mapping[str, Any]) -> None:
         nonlocal faults
@@ -105,14 +116,14 @@ def validate_levels(
             print(f"{finding['severity']}: {finding['text']}")
         faults += any(finding["severity"] == "error" for finding in row["findings"])
 
-    if shard:
+    if part:
         if output is None:
             raise ConfigError("output: expected a folder for the journal of the shard, got none; name one")
         check_folder("output", output)
-        run_shard(job, output, part, on_result=show)
     elif output:
         check_free(output, force)
-        run(job, output, on_result=show)
+    if output:
+        run(job, output, on_result=show, shard=part)
     else:
         for number in range(total):
             show(job.task(number)())
@@ -133,6 +144,74 @@ def convert_level(source: Positional[str], target: Positional[Path], force: bool
     raw = _only_level("source", source).load().raw
     _save(target, format_text(raw).encode() if target.suffix == TEXT_SUFFIX else write_map(raw))
     return 0
+
+
+def generate_levels(
+    output: Path,
+    count: int = 100,
+    seed: int = 0,
+    family: tuple[str, ...] = DEFAULT_FAMILIES,
+    difficulty: str = f"{LEAST_DIFFICULTY}..{MOST_DIFFICULTY}",
+    split: str = "train",
+    processes: int = 1,
+    first: int = 0,
+    shard: str | None = None,
+    force: bool = False,
+) -> int:
+    """Make levels and write a pack, a table (.jsonl) and a folder of recordings (-recordings) next to it.
+
+    The same arguments give the same bytes on every machine, with any number of processes. Ctrl-C keeps the levels that
+    are complete.
+
+    Args:
+        output: pack to write, such as pack.txt.
+        count: number of levels.
+        seed: seed of the collection; level n of a seed is always the same.
+        family: families that take turns: rooms, caves, shafts, mazes, minefields, patrols, turrets, pads, slopes,
+            motifs; all but the last if none is named.
+        difficulty: least and greatest measured difficulty, 0..100.
+        split: train or held-out; no level is ever in both.
+        processes: number of levels made at once, each in a process of its own.
+        first: number of the first level.
+        shard: part I/N of the levels, such as 1/4, for one of N processes: output is a folder for its journal, a
+            restarted shard goes on with it, and 'merge' writes the pack.
+        force: overwrite existing files.
+    """
+    from nclone_env.generate import CollectionFiles, compile_kernels, read_range  # the generator takes a second
+    from nclone_env.jobs import Generating
+
+    check_integer("processes", processes, low=1)
+    job = Generating(count, first, seed, family, read_range("difficulty", difficulty), split)
+    part = Shard.of(shard)
+    if part:
+        check_folder("output", output)
+    else:
+        check_all_free(job.files(output), force)
+    numbers = job.numbers(part)
+    progress, rejected, made = LevelProgress(), Counter[str](), 0
+
+    def note(result: Mapping[str, Any]) -> None:
+        nonlocal made
+        made += 1
+        rejected.update(result["row"]["rejected"])
+        progress.level("levels generated", made, len(numbers))
+
+    with (
+        stop_on_signals("stopping after the levels in work; press Ctrl-C again to end at once") as stop,
+        processes_of(processes) as executor,
+    ):
+        if executor is not None:
+            compile_kernels()  # for all processes
+        run(job, output, executor, note, shard=part, stop=stop)
+    progress.clear()
+    if rejected:
+        print(f"rejected sketches: {', '.join(f'{reason} {times:,}' for reason, times in rejected.most_common())}")
+    if part:
+        print(f"wrote {counted(made, 'level')} to journal {part.file} in {output}")
+    elif made:
+        files = CollectionFiles(output)
+        print(f"wrote {counted(made, 'level')} to {files.pack}, rows to {files.table}, recordings to {files.folder}")
+    return stop.exit_status if stop() else 0
 
 
 def show_library(clear: bool = False) -> int:

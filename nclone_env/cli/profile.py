@@ -1,19 +1,23 @@
-"""``nclone-env profile``: where the memory and the time of environments, training runs and scripts go."""
+"""``nclone-env profile``: where the memory and the time of environments, training runs and scripts go; and ``run``."""
 
-import functools
 import re
 import sys
+import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
+import numpy as np
 import tyro
 
 from nclone_env._table import format_bytes
-from nclone_env.cli.profile_script import WriteOptions, script
-from nclone_env.config import EnvironmentConfig
+from nclone_env.cli.profile_script import OutputFolder, WriteOptions
+from nclone_env.config import EnvironmentConfig, ObservationName
+from nclone_env.env import playable_levels
 from nclone_env.errors import ConfigError, check_integer, shortened
+from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.machine import available_bytes, check_fits
 from nclone_env.memory import (
     ProfileSettings,
@@ -44,6 +48,8 @@ from nclone_env.profiler import (
     TrainingTarget,
     VectorTarget,
 )
+from nclone_env.replay import WatchedRun
+from nclone_env.sim import simulate
 from nclone_env.train import TrainConfig
 
 EXCEEDED = 1  # exit status: a profile is larger than the one compared with
@@ -120,6 +126,15 @@ def _form(target: Callable[[EnvironmentConfig, int], Target], text: str) -> Call
 
     command.__doc__ = text
     return command
+
+
+single = _form(SingleTarget, "Profile a list of single environments, made by ``create_environment``.")
+gym = _form(GymTarget, "Profile a list of environments made by ``gymnasium.make``, with its wrappers.")
+sync = _form(SyncTarget, "Profile Gymnasium's SyncVectorEnv around single environments.")
+workers = _form(
+    AsyncTarget, "Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS."
+)
+sb3 = _form(StableBaselinesTarget, "Profile the native vector environment behind Stable-Baselines3's interface.")
 
 
 def train(training: _Training = _TRAINING, options: _Report = _REPORT, ranks: int = 1) -> int:
@@ -224,38 +239,70 @@ def parse_bytes(text: str | None) -> int | None:
     return int(float(match[1]) * 1024 ** _UNITS.index(match[2].upper()))
 
 
-def profile_command() -> tyro.extras.SubcommandApp:
-    """Return the subcommands of ``nclone-env profile``."""
-    app = tyro.extras.SubcommandApp()
-    commands: dict[str, Callable[..., int]] = {
-        "vector": vector,
-        "single": _form(SingleTarget, "Profile a list of single environments, made by ``create_environment``."),
-        "gym": _form(GymTarget, "Profile a list of environments made by ``gymnasium.make``, with its wrappers."),
-        "sync": _form(SyncTarget, "Profile Gymnasium's SyncVectorEnv around single environments."),
-        "async": _form(
-            AsyncTarget, "Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS."
-        ),
-        "sb3": _form(
-            StableBaselinesTarget, "Profile the native vector environment behind Stable-Baselines3's interface."
-        ),
-        "train": train,
-        "script": script,
-        "compare": compare,
-    }
-    for name, command in commands.items():
-        app.command(name=name)(_later(command))
-    return app
+def run(
+    headless: bool = False,
+    profile_memory: bool = False,
+    profile_frames: int = 1000,
+    memory_snapshot_interval: int = 100,
+    num_envs: int = 16,
+    steps: int = 1000,
+    levels: tuple[str, ...] = _ENVIRONMENTS.config.levels,
+    observations: tuple[ObservationName, ...] = _ENVIRONMENTS.config.observations,
+    seed: int = 0,
+    output_dir: OutputFolder = Path("."),
+    json: bool = False,
+) -> int:
+    """Step environments with uniform random actions, in a window or headless.
 
+    Args:
+        headless: step a vector environment without a window, and print its speed.
+        profile_memory: write a memory and a time profile; requires --headless.
+        profile_frames: vector steps per profiling pass.
+        memory_snapshot_interval: vector steps between memory snapshots.
+        num_envs: number of environments without a window.
+        steps: number of vector steps without --profile-memory; in a window, most steps of an episode.
+        levels: built-in sets or levels by name, or level files by path.
+        observations: names of the observations to compute.
+        seed: seed of the environments and of the actions.
+        output_dir: folder for the reports of the profile.
+        json: also write the statistics of the profile as JSON.
 
-def _later(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
-    """Return a command that returns what is to be done, to be called outside the parser.
+    Returns:
+        The exit code, 0.
 
-    tracemalloc decodes the line tables of the innermost frames at every allocation, and those of the parser's long
-    functions would take three times as long as all the others.
+    Raises:
+        ConfigError: if a value is out of range, or ``profile_memory`` is used without ``headless``.
     """
+    if num_envs < 1 or steps < 1:
+        raise ConfigError(f"num_envs, steps: expected whole numbers of at least 1, got {num_envs} and {steps}")
+    if profile_memory and not headless:
+        raise ConfigError("profile_memory: requires --headless, otherwise the window would be profiled too")
+    config = EnvironmentConfig(levels=levels, observations=observations)
+    target = VectorTarget(config, seed, autoreset="same-step")
+    if profile_memory:
+        options = ReportOptions(output_dir, json, steps=profile_frames, interval=memory_snapshot_interval)
+        return profile(target, num_envs, profile_frames, options)
+    if not headless:
+        from nclone_env.cli.watch import Views, show
 
-    @functools.wraps(command)
-    def parsed(*args: Any, **kwargs: Any) -> Callable[[], int]:
-        return functools.partial(command, *args, **kwargs)
+        show(Views([lambda number: random_runs(config, steps, seed + number)], views=9))
+        return 0
+    with closing(target.make(num_envs)) as subject:
+        subject.step()  # loads or compiles the kernels
+        start = time.perf_counter()
+        for _ in range(steps):
+            subject.step()
+        speed = num_envs * steps / (time.perf_counter() - start)
+    print(f"{num_envs} environments, {steps:,} steps of random actions, seed {seed}")
+    print(f"  {speed:,.0f} environment steps/s, including observations and resets")
+    return 0
 
-    return parsed
+
+def random_runs(config: EnvironmentConfig, steps: int, seed: int) -> list[WatchedRun]:
+    """Return an episode of random actions on each level, of so many steps at most."""
+    random, runs = np.random.default_rng(seed), []
+    for level in playable_levels(config).levels:
+        inputs = np.repeat(np.take(INPUT_OF_ACTION, random.integers(NUM_ACTIONS, size=steps)), config.frame_skip)
+        ended = np.flatnonzero(np.isin(simulate(level, inputs).state, (DEAD, CELEBRATING)))
+        runs.append(WatchedRun(level, inputs[: ended[0] + 1 if len(ended) else None].tolist()))
+    return runs

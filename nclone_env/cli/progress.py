@@ -1,25 +1,25 @@
-"""Progress of commands: a live line on a terminal, periodic lines otherwise."""
+"""Progress of commands: a live line on a terminal, periodic lines otherwise; and signals that ask them to stop."""
 
 import math
+import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
 from typing import TextIO
 
 from nclone_env._table import bar
 
 _NOTICED = 0.1  # seconds
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _LASTING = ("held_out_success", "held_out_any", "new_level_success")
 """Columns that not every row has; the latest values are shown."""
 
 
 class LiveLine:
-    """A line that tells how far a command is: a terminal overwrites it, other streams get one now and then.
-
-    Args:
-        stream: output stream.
-        interval: seconds from one line to the next where the output is no terminal; by default there are none.
-    """
+    """A line that tells how far a command is: a terminal overwrites it, other streams get one now and then, or none."""
 
     def __init__(self, stream: TextIO, interval: float = math.inf):
         self._stream, self._interval = stream, interval
@@ -49,12 +49,7 @@ class LiveLine:
 
 
 class LevelProgress(LiveLine):
-    """Displays how far a command is that handles one level after another.
-
-    Args:
-        stream: output stream, stdout by default.
-        interval: seconds between lines about levels where that is no terminal.
-    """
+    """Displays how far a command is that handles one level after another, by default on stdout."""
 
     def __init__(self, stream: TextIO | None = None, interval: float = 10.0):
         super().__init__(stream or sys.stdout, interval)
@@ -79,16 +74,7 @@ class LevelProgress(LiveLine):
 
 
 class TrainingProgress(LiveLine):
-    """Displays rows of the learning curve.
-
-    Args:
-        total_timesteps: environment steps of the whole run.
-        stream: output stream, stdout by default.
-        interval: seconds between lines where that is no terminal.
-
-    Attributes:
-        seconds: from the beginning of the first update to the last row.
-    """
+    """Displays rows of the learning curve; ``seconds`` are those from the first update to the last row."""
 
     def __init__(self, total_timesteps: int, stream: TextIO | None = None, interval: float = 10.0):
         super().__init__(stream or sys.stdout, interval)
@@ -138,3 +124,42 @@ def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float
         f"{bar(done)} {done:4.0%} {seconds:4.0f} s{left}  {row['steps_per_second']:,.0f} steps/s  "
         f"{row['episodes']:,.0f} episodes  {played}{row['kilobytes_per_environment']:.1f} KB/env"
     )
+
+
+@dataclass
+class StopRequest:
+    """Whether a signal has asked to stop; call it to find out."""
+
+    signal: int | None = None
+    """Number of the signal, None so far."""
+
+    def __call__(self) -> bool:
+        """Return whether to stop."""
+        return self.signal is not None
+
+    @property
+    def exit_status(self) -> int:
+        """Exit status of a program that ends because of the signal, as shells report it."""
+        return 128 + (self.signal or 0)
+
+
+@contextmanager
+def stop_on_signals(message: str) -> Iterator[StopRequest]:
+    """Turn SIGINT and SIGTERM into a request to stop, and say so; a second signal ends the process as by default."""
+    request = StopRequest()
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        request.signal = number
+        for each in _SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
+        sys.stderr.write(f"\n{message}\n")
+
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as in a background job of a shell
+            signal.signal(number, note)
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

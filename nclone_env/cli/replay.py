@@ -1,7 +1,7 @@
-"""``nclone-env play`` and ``nclone-env replay``: play levels; record and verify runs, show and export them."""
+"""``nclone-env play`` and ``nclone-env replay``: play levels; record, convert and verify runs."""
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,20 +11,16 @@ from tyro.conf import Positional
 from nclone_env._table import table
 from nclone_env.cli.output import check_exists, check_free, check_suffix, counted, plain_name
 from nclone_env.config import Theme
-from nclone_env.errors import ConfigError, FormatError, NcloneError, UnknownLevelError, check_integer, plain, shortened
-from nclone_env.game import FRAMES_PER_SECOND
+from nclone_env.errors import ConfigError, FormatError, NcloneError, UnknownLevelError, plain, shortened
 from nclone_env.level import Level, level_sets, load_level, load_levels, parse_inputs
 from nclone_env.replay import (
     RECORDING_SUFFIX,
     STATE_NAMES,
-    VIDEO_SUFFIXES,
     Recording,
-    frame_rate,
     load_any_recording,
     load_verified,
     named_level,
-    recording_pictures,
-    write_video,
+    play_in_window,
 )
 
 
@@ -116,60 +112,12 @@ def record_replay(
     target = output or Path(f"{compiled.name.replace('/', '-')}{RECORDING_SUFFIX}")
     check_free(target, force)
     if human:
+        check_scale(scale)
         play_in_window([compiled], lambda recording: saved_text(recording, target), scale)
         return 0
     recording = Recording.of(compiled, parse_inputs(inputs, "inputs"), {"level": compiled.name})
     recording.save(target)
     print(f"wrote {target} ({len(recording.inputs)} frames, hash {recording.trajectory_hash})")
-    return 0
-
-
-def play_replay(file: Positional[Path], scale: float = 1.0, theme: Theme = "light") -> int:
-    """Play back a recording in a window at 60 frames per second.
-
-    Args:
-        file: an attract file of the game, or a recording made by ``replay record``.
-        scale: size of the window; 1 is at most 1056 x 600 pixels and a bar below.
-        theme: colours, light or dark.
-    """
-    from nclone_env.replay import show, view_size
-
-    check_scale(scale)
-    check_exists("file", file, "a recording")
-    recording = load_any_recording(file)
-    size = view_size([Level.of(recording.level)], scale)
-    show(recording_pictures(recording, scale, theme=theme), file.name, size)
-    return 0
-
-
-def export_video(
-    file: Positional[Path],
-    output: Path | None = None,
-    scale: float = 1.0,
-    every: int | None = None,
-    theme: Theme = "light",
-    force: bool = False,
-) -> int:
-    """Export a recording as a video that plays in real time.
-
-    Args:
-        file: an attract file of the game, or a recording made by ``replay record``.
-        output: .mp4, .webm or .gif file to write; ``<file>.mp4`` in the current directory by default.
-        scale: size of the video; 1 is at most 1056 x 600 pixels and a bar below.
-        every: keep every n-th frame; all by default, of a GIF every second one.
-        theme: colours, light or dark.
-        force: overwrite an existing file.
-    """
-    check_scale(scale)
-    target = output or Path(f"{file.stem}{VIDEO_SUFFIXES[0]}")
-    check_suffix("output", target, *VIDEO_SUFFIXES)
-    kept = FRAMES_PER_SECOND // frame_rate(target) if every is None else every
-    check_integer("every", kept, low=1)
-    check_exists("file", file, "a recording")
-    recording = load_any_recording(file)
-    check_free(target, force)
-    count = write_video(recording_pictures(recording, scale, kept, theme), target, FRAMES_PER_SECOND / kept)
-    print(f"wrote {target} ({count} pictures)")
     return 0
 
 
@@ -202,42 +150,6 @@ def _begun(path: Path | None, frame: int | None) -> tuple[Level, list[int], int]
     if not 0 <= at <= count:
         raise ConfigError(f"frame: expected a number from 0 to {count}, the frames of {path}, got {frame}")
     return named_level(recording), recording.inputs.tolist(), at
-
-
-def play_in_window(
-    levels: Sequence[Level],
-    save: Callable[[Recording], str],
-    scale: float,
-    recordings: Sequence[Recording] = (),
-    theme: Theme = "light",
-    begin: tuple[Sequence[int], int] | None = None,
-) -> None:
-    """Open a window and play levels in it until it is closed.
-
-    Args:
-        levels: the levels.
-        save: saves the recording of a run; returns what the window says then.
-        scale: size of the window.
-        recordings: runs that are shown as ghosts.
-        theme: the colours.
-        begin: inputs of the first level, and the frame to begin at; None: a new run.
-
-    Raises:
-        ConfigError: if the scale is out of range.
-        DisplayError: if there is no screen.
-        MissingExtraError: if pygame-ce is not installed.
-    """
-    from nclone_env.render import check_display
-    from nclone_env.replay import Play, View, ghosts_of, open_window, window_size
-
-    check_scale(scale)
-    check_display()
-    first = View(levels[0], scale)
-    first.tick(0)  # compiles the kernels while there is no window yet that would not answer
-    first.picture()
-    ghosts = ghosts_of(recordings)
-    window = open_window(levels[0].name, window_size(levels, scale))
-    Play(levels, save, window, scale, ghosts, theme, begin).run()
 
 
 def check_scale(scale: float) -> None:

@@ -11,13 +11,11 @@ from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from nclone_env._processes import in_order
 from nclone_env.cli.arguments import read_whole_number
 from nclone_env.cli.output import check_folder, claim_folder
-from nclone_env.cli.progress import LiveLine
-from nclone_env.cli.stop import StopRequest, stop_on_signals
+from nclone_env.cli.progress import LiveLine, StopRequest, stop_on_signals
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
-from nclone_env.jobs import TABLE, Row, Shard, Solving, rows_before, run_shard, search_file
+from nclone_env.jobs import TABLE, Row, Shard, Solving, rows_before, run, search_file
 from nclone_env.plan import MOST_FRAMES, Solution, compile_kernels
 
 _DEFAULT_SECONDS = 4.0
@@ -67,30 +65,25 @@ def solve_levels(
     _check_budget(threads, hold, frames, seconds)
     times, counts = _budget_of(seconds, frames, ladder)
     part = Shard.of(shard)
-    if resume + force + (shard is not None) > 1:
+    if resume + force + (part is not None) > 1:
         raise ConfigError("resume: expected at most one of --resume, --force and --shard, got several")
     _check_results(objective, smooth, video)
     table = _Table(output if resume else None)
     job = Solving(levels, times, counts, objective, seed, hold, smooth, video, partial(table.watch, objective))
-    numbers = part.numbers(job.total)
+    numbers = job.numbers(part)
     check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
-    before = []
-    if not shard:
+    if not part:
         claim_folder(output)
-        before = rows_before(output, set() if resume or force else {ref.name for ref in job.refs})
+        rows_before(output, set() if resume or force else {ref.name for ref in job.refs})
     compile_kernels()  # what is said about it comes before the table, and its time is not that of the search
     table.begin(len(numbers), max(threads // max(len(numbers), 1), 1))
     with (
         stop_on_signals("stopping; press Ctrl-C again to end at once") as table.stop,
         ThreadPoolExecutor(threads) as executor,
     ):
-        if shard:
-            run_shard(job, output, part, executor, table.stop, lambda result: table.add(Row(**result["row"])))
-        else:
-            results = in_order(map(job.task, numbers), executor, table.stop)
-            job.write(output, filter(None, results), table.add, before)
-    table.finish(f"journal {part.file} in {output}" if shard else f"recordings and {TABLE} in {output}")
+        run(job, output, executor, table.add, shard=part, stop=table.stop)
+    table.finish(f"journal {part.file} in {output}" if part else f"recordings and {TABLE} in {output}")
     return table.stop.exit_status if table.stop() else int(any(row.error for row in table.rows))
 
 
@@ -153,12 +146,7 @@ def _line(row: Row) -> str:
 class _Table(LiveLine):
     """The rows of the table and, on a terminal, what goes on, in a line below them that is overwritten.
 
-    Args:
-        folder: of saved searches that are to go on.
-
-    Attributes:
-        rows: finished ones.
-        stop: whether to stop the searches.
+    ``rows`` are the finished ones, ``stop`` is whether to stop the searches, and ``folder`` has saved ones that go on.
     """
 
     def __init__(self, folder: Path | None):
@@ -187,8 +175,9 @@ class _Table(LiveLine):
         saved = self._folder / search_file(number, level) if self._folder else None
         return {"threads": self._threads, "stop": stop, "on_solution": report, "resume": saved}
 
-    def add(self, row: Row) -> None:
+    def add(self, result: Mapping[str, Any]) -> None:
         """Print a finished row."""
+        row = Row(**result["row"])
         self.rows.append(row)
         self.put(_line(row))
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from nclone_env.cli.progress import LevelProgress, TrainingProgress
-from nclone_env.cli.stop import stop_on_signals
+from nclone_env.cli.progress import LevelProgress, TrainingProgress, stop_on_signals
 from nclone_env.errors import StoppedError
 from nclone_env.train import Hooks, TrainConfig, require_training_extra
 
@@ -164,7 +163,7 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
     from nclone_env.train import checkpoint_file, load_checkpoint, restore_config
 
     source = checkpoint_file(resume)
-    config = restore_config(load_checkpoint(source), source)
+    config = restore_config(load_checkpoint(source))
     return functools.partial(train, config=config.replace(output=source.parent.parent, name=""))
 
 
@@ -187,7 +186,7 @@ def _program(local_ranks: int, ranks: int) -> str:
     """Return how this program was started, for commands to copy."""
     if ranks > 1:
         nodes = f" --nnodes={ranks // local_ranks} ..." if ranks > local_ranks else ""
-        return f"torchrun --nproc-per-node={local_ranks}{nodes} -m nclone_env.train"
+        return f"torchrun --nproc-per-node={local_ranks}{nodes} -m nclone_env train"
     started = Path(sys.argv[0])
     if started.name == "__main__.py":
         return f"{shlex.quote(sys.executable)} -m nclone_env train"

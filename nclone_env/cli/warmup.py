@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from multiprocessing import get_context
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -15,19 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from tyro.conf import Positional
 
-from nclone_env.benchmark import replay
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.env import NPlusPlusVectorEnv
 from nclone_env.errors import MissingExtraError
-from nclone_env.gallery import Tracks
-from nclone_env.generate import generate_level
 from nclone_env.jit import cache_folder
-from nclone_env.level import Level, compile_level, everything, level_sets, load_level, pack
+from nclone_env.level import Level, compile_level, level_sets, load_level
 from nclone_env.machine import available_cores
 from nclone_env.plan import solve, state_values
-from nclone_env.profiler import VectorTarget
-from nclone_env.render import world_picture
-from nclone_env.sim import Session, simulate
+from nclone_env.sim import simulate
 
 if TYPE_CHECKING:
     from nclone_env.train import TrainConfig
@@ -90,31 +86,13 @@ def _measure() -> None:
     compile_level(_any_level()).distances()  # an environment would load them from the array cache
 
 
-def _play() -> None:
-    session = Session(everything())  # which has beams
-    session.tick(0)
-    world_picture(session.levels, session.worlds, 0)
-
-
-def _show() -> None:
-    Tracks(pack([_any_level()]), np.zeros(1, np.uint8))
-
-
 def _plan() -> None:
     solve(_any_level(), frames=300_000)  # until every kind of search has had its turn
     state_values(_any_level(), frames=1000, cells=10)
 
 
-def _generate() -> None:
-    generate_level("patrols")  # its movers are put in the way, checked, and searches are repeated
-
-
-def _verify() -> None:
-    replay(pack([_any_level()]), np.zeros(1), np.ones(1, np.int64), np.zeros(1), hold=4, most_frames=100, key=0)
-
-
-def _profile() -> None:
-    VectorTarget().phases(num_envs=1, steps=1)
+def _room(name: str) -> None:
+    import_module(f"nclone_env.{name}").compile_kernels()
 
 
 def _any_level() -> Level:
@@ -158,14 +136,14 @@ _TASKS = (
     Task("train", "environment of the trainer", 0, partial(_use, EnvironmentConfig())),
     Task("sim", "simulator", 0, _simulate),
     Task("observations", "more observations", 0, partial(_use, EnvironmentConfig(observations=OBSERVATION_NAMES))),
-    Task("benchmark", "benchmark", 0, _verify),
-    Task("profile", "profiler", 0, _profile),
-    Task("train", "video of an episode", 1, _play),
+    Task("benchmark", "benchmark", 0, partial(_room, "benchmark")),
+    Task("profile", "profiler", 0, partial(_room, "profiler")),
+    Task("train", "video of an episode", 1, partial(_room, "replay")),
     Task("train", "network and update", 1, _learn),
     Task("plan", "planner", 1, _plan),
-    Task("generate", "generator", 1, _generate),
-    Task("replay", "replay", 1, _play),
-    Task("gallery", "gallery", 1, _show),
+    Task("generate", "generator", 1, partial(_room, "generate")),
+    Task("replay", "replay", 1, partial(_room, "replay")),
+    Task("gallery", "gallery", 1, partial(_room, "gallery")),
     Task("train", "trainer", 2, _train),
 )
 """What to compile. Both lanes take about as long; what one has compiled as a part of others, the other one uses."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tyro.conf import Positional
 
@@ -16,15 +17,20 @@ from nclone_env.config import Theme
 from nclone_env.errors import CheckpointError, ConfigError, check_integer, did_you_mean, shortened
 from nclone_env.game import FRAMES_PER_SECOND
 from nclone_env.level import appearance, read_bytes
-from nclone_env.replay import VIDEO_SUFFIXES, frame_rate, is_any_recording, load_any_recording, named_level, write_video
+from nclone_env.replay import (
+    VIDEO_SUFFIXES,
+    WatchedRun,
+    frame_rate,
+    is_any_recording,
+    load_any_recording,
+    named_level,
+    write_video,
+)
 from nclone_env.train import bundled_names, is_named
-
-if TYPE_CHECKING:
-    from nclone_env.replay import WatchedRun
 
 _CHECKPOINT_MAGIC = b"PK\x03\x04"
 _HOLD = FRAMES_PER_SECOND  # frames for which the end of a run stays
-Rounds = Callable[[int], "list[WatchedRun]"]
+Rounds = Callable[[int], list[WatchedRun]]
 """Number of a round to its runs."""
 
 
@@ -77,7 +83,7 @@ def watch_runs(
 
     grid = arranged(shown.levels, scale, len(sources))
     rate = frame_rate(output)
-    pictures = grid_pictures(shown.once(), grid, _HOLD, theme)
+    pictures = grid_pictures(shown.runs(endless=False), grid, _HOLD, theme)
     count = write_video(itertools.islice(pictures, 0, None, FRAMES_PER_SECOND // rate), output, rate)
     print(f"wrote {output} ({count / rate:.1f} s)")
     return 0
@@ -88,7 +94,7 @@ def show(shown: Views, scale: float = 1.0, theme: Theme = "light", sources: int 
     from nclone_env.replay import arranged, grid_pictures, show
 
     grid = arranged(shown.levels, scale, sources)
-    show(grid_pictures(shown.endless(), grid, _HOLD, theme), "nclone-env watch", grid.size)
+    show(grid_pictures(shown.runs(endless=True), grid, _HOLD, theme), "nclone-env watch", grid.size)
 
 
 class Views:
@@ -117,34 +123,22 @@ class Views:
             for number, row in self._places
         ]
 
-    def once(self) -> list[Iterator[WatchedRun]]:
-        """Return the runs of the first round, by view."""
+    def runs(self, endless: bool) -> list[Iterator[WatchedRun]]:
+        """Return the runs of round after round, by view, or those of the first round."""
         if self._own:
-            return [iter([self._first[number][row]]) for number, row in self._places]
-        each = [iter(runs) for runs in self._first]
+            return [map(itemgetter(row), self._rounds_of(number, endless)) for number, row in self._places]
+        each = [itertools.chain.from_iterable(self._rounds_of(number, endless)) for number in range(len(self._rounds))]
         return [each[number] for number, _ in self._places]
 
-    def endless(self) -> list[Iterator[WatchedRun]]:
-        """Return the runs of round after round, by view."""
-        if self._own:
-            return [self._own_runs(number, row) for number, row in self._places]
-        each = [itertools.chain(runs, _later(make)) for runs, make in zip(self._first, self._rounds, strict=True)]
-        return [each[number] for number, _ in self._places]
-
-    def _own_runs(self, number: int, row: int) -> Iterator[WatchedRun]:
-        yield self._first[number][row]
-        for later in itertools.count(1):
-            yield self._rounds[number](later)[row]
+    def _rounds_of(self, number: int, endless: bool) -> Iterator[list[WatchedRun]]:
+        """Yield the runs of each round of a source."""
+        yield self._first[number]
+        yield from map(self._rounds[number], itertools.count(1) if endless else ())
 
 
 def _turns(rounds: Sequence[Rounds]) -> Rounds:
     """Return what makes the runs of a round of all sources, one source after another."""
     return lambda number: [run for make in rounds for run in make(number)]
-
-
-def _later(rounds: Rounds) -> Iterator[WatchedRun]:
-    for number in itertools.count(1):
-        yield from rounds(number)
 
 
 def _rounds(sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed: int, live: bool) -> list[Rounds]:
@@ -186,8 +180,6 @@ def _is_checkpoint(path: Path) -> bool:
 
 
 def _replayed(path: Path, label: str) -> Rounds:
-    from nclone_env.replay import WatchedRun
-
     data = read_bytes(path)
     if not is_any_recording(data):
         expected = "expected a checkpoint, the folder of a run, or a recording (a .replay or an attract file)"

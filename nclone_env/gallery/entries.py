@@ -25,8 +25,7 @@ from nclone_env.level import (
     resolve,
 )
 from nclone_env.render import Area, used_area_of, zoom_of
-from nclone_env.replay import RECORDING_SUFFIX, STATE_NAMES, Verdict, is_recording, load_verified, verdict
-from nclone_env.sim import simulate
+from nclone_env.replay import RECORDING_SUFFIX, STATE_NAMES, Recording, Verdict, is_recording, load_verified
 
 T = TypeVar("T")
 OnFault = Callable[[NcloneError], None]
@@ -67,11 +66,7 @@ class Facts:
 
 
 def facts_of(raw: RawLevel, row: Mapping[str, Any] | None = None) -> Facts:
-    """Return the facts of a level.
-
-    Args:
-        row: its row in the table of a generated pack.
-    """
+    """Return the facts of a level, some of them from its row in the table of a generated pack."""
     counted = Counter(kind for kind in raw.records[:, 0].tolist() if kind != NINJA)
     kinds = {kind_name(kind).replace("_", " "): count for kind, count in counted.most_common()}
     rows, columns = (np.flatnonzero((raw.tiles != 1).any(axis=axis)) for axis in (1, 0))
@@ -145,8 +140,8 @@ class GalleryRun:
 
 def run_of(label: str, level: Level, inputs: bytes) -> GalleryRun:
     """Play inputs and return the run."""
-    codes = np.frombuffer(inputs, np.uint8)
-    return _run(label, level.raw, codes, verdict(True, "", simulate(level, codes), len(codes)))
+    recording = Recording.of(level, inputs)
+    return _run(label, level.raw, recording.inputs, recording.verify())
 
 
 def _run(label: str, level: RawLevel, inputs: np.ndarray, found: Verdict) -> GalleryRun:

@@ -29,7 +29,7 @@ import numpy as np
 
 from nclone_env.game import KINDS, ROCKET_TURRET, bits
 from nclone_env.jit import kernel
-from nclone_env.level import LevelSet
+from nclone_env.level import LevelSet, load_level, pack
 from nclone_env.render import all_glyphs, list_sprites
 from nclone_env.sim import NO_BEAM, Frames, Session, WorldArrays, beam_of, greater, lesser
 
@@ -106,6 +106,11 @@ class Tracks:
         rows = np.zeros((count, size), np.int32)
         write_rows(levels.arrays, worlds, all_glyphs(), np.zeros((self.sprites, PER_SPRITE)), rows)
         return rows
+
+
+def compile_kernels() -> None:
+    """Compile the kernels of galleries, or load them."""
+    Tracks(pack([load_level("first-steps/01-walk")]), np.zeros(1, np.uint8))
 
 
 def _start(session: Session) -> Frames:

@@ -18,9 +18,10 @@ if TYPE_CHECKING:  # for other rooms
         ATTEMPTS,
         TABLE_SUFFIX,
         CollectionFiles,
-        Order,
         PackEntry,
         check_generation,
+        compile_kernels,
+        entry_of,
         write_collection,
     )
 

@@ -28,11 +28,7 @@ def _fill(seed, first, numbers):
 
 
 class Draws:
-    """A sequence of random choices.
-
-    Args:
-        seed: 0 to 2**63 - 1.
-    """
+    """A sequence of random choices by a seed, 0 to 2**63 - 1."""
 
     def __init__(self, seed: int):
         self._seed, self._first = seed, 0

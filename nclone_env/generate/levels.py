@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env._files import naming, synchronise, temporary_beside, write_file
-from nclone_env.errors import ConfigError, check_integer, did_you_mean, shortened
+from nclone_env.errors import ConfigError, check_choice, check_integer
 from nclone_env.game import CELEBRATING, kind_name
 from nclone_env.generate.candidate import SPLITS, TRAIN_SPLIT, RecordGroup, try_sketch
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, Difficulty, check_range
@@ -155,17 +155,19 @@ def generated_levels(
         yield generate_level(family, seed, number, split=split, difficulty=difficulty)
 
 
+def compile_kernels() -> None:
+    """Compile the kernels of the generator, or load them."""
+    generate_level("patrols")  # its movers are put in the way, checked, and searches are repeated
+
+
 def check_generation(family: str, seed: int, number: int, split: str, difficulty: tuple[int, int]) -> None:
     """Check the arguments of :func:`generate_level`.
 
     Raises:
         ConfigError: if one is out of range; it names the argument.
     """
-    for name, given, known in (("family", family, tuple(FAMILIES)), ("split", split, SPLITS)):
-        if given not in known:
-            raise ConfigError(
-                f"{name}: expected one of {', '.join(known)}, got {shortened(given)}{did_you_mean(given, known)}"
-            )
+    check_choice("family", family, FAMILIES)
+    check_choice("split", split, SPLITS)
     for name, value in (("seed", seed), ("number", number)):
         check_integer(name, value, low=0)
     check_range("difficulty", *difficulty)
@@ -195,24 +197,6 @@ class CollectionFiles:
 
 
 @dataclass(frozen=True)
-class Order:
-    """Which levels to make: families take turns from number ``first`` on; ``difficulty`` is the least and greatest."""
-
-    families: tuple[str, ...]
-    seed: int
-    split: str
-    difficulty: tuple[int, int]
-    first: int = 0
-
-    def __call__(self, place: int) -> PackEntry:
-        """Make the level at a place of the pack."""
-        number = self.first + place
-        family = self.families[number % len(self.families)]
-        made = generate_level(family, self.seed, number, split=self.split, difficulty=self.difficulty)
-        return entry_of(made, place)
-
-
-@dataclass(frozen=True)
 class PackEntry:
     """A level as it is written: its line of the pack, its row of the table, name and contents of its recording."""
 
@@ -236,7 +220,7 @@ def entry_of(made: GeneratedLevel, place: int) -> PackEntry:
     return PackEntry(write_pack([made.level.raw]), {**made.row(), "recording": file}, file, write_recording(recording))
 
 
-def write_collection(files: CollectionFiles, made: Iterator[PackEntry], on_entry: Callable[[PackEntry], None]) -> int:
+def write_collection(files: CollectionFiles, made: Iterator[PackEntry]) -> int:
     """Write levels as they come, to temporary files first; return how many.
 
     If making a level fails, those before it are kept, and the error is raised.
@@ -266,7 +250,6 @@ def write_collection(files: CollectionFiles, made: Iterator[PackEntry], on_entry
                         written.clear()  # what is there stays, rather than to be replaced by a part
                         raise
                     written.append(entry.file)
-                    on_entry(entry)
         finally:
             if written:
                 with naming(files.folder):

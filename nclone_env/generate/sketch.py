@@ -131,11 +131,9 @@ class Sketch:
 
 
 def round_corners(sketch: Sketch, draws: Draws, inner: int, outer: int) -> None:
-    """Put slopes, pipes and moons into the corners of a level, all of one shape; before entities are placed.
+    """Fill in ``inner`` percent of the corners of empty spaces, and cut off ``outer`` percent of those of blocks.
 
-    Args:
-        inner: percent of the corners of empty spaces to fill in.
-        outer: percent of the corners of blocks to cut off.
+    Slopes, pipes and moons do it, all of one shape, before entities are placed.
     """
     _round(sketch, draws, draws.pick(INNER_SHAPES), OPEN, inner)
     _round(sketch, draws, draws.pick(OUTER_SHAPES), BLOCK, outer)

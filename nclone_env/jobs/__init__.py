@@ -10,7 +10,6 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.jobs.job import Job as Job
     from nclone_env.jobs.job import merge as merge
     from nclone_env.jobs.job import run as run
-    from nclone_env.jobs.job import run_shard as run_shard
     from nclone_env.jobs.shard import Shard as Shard
     from nclone_env.jobs.showing import Showing as Showing
     from nclone_env.jobs.solving import Solving as Solving

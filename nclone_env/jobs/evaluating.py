@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from nclone_env.benchmark import Entered, Submission, load_track, saved
-from nclone_env.jobs.job import Job, ignore
+from nclone_env.jobs.job import Job
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,6 @@ class Evaluating(Job):
     with_policy: bool = True
     command: str = ""
 
-    name = "evaluate"
-
     @cached_property
     def entered(self) -> Sequence[Entered]:
         """The policies with their episodes."""
@@ -67,14 +65,9 @@ class Evaluating(Job):
         """Return what plays a batch."""
         return partial(_played, self._tasks[number])
 
-    def write(
-        self,
-        output: Path,
-        results: Iterable[Mapping[str, bytes]],
-        on_result: Callable[[Mapping[str, bytes]], None] = ignore,
-    ) -> None:
+    def write(self, output: Path, results: Iterable[Mapping[str, bytes]]) -> None:
         """Write the submission; its ends are those of the simulator."""
-        played = map(partial(_arrays, on_result), results)
+        played = map(_arrays, results)
         runs = tuple(
             entered.run(islice(played, len(entered.episodes.tasks)), self.with_policy) for entered in self.entered
         )
@@ -86,9 +79,6 @@ def _played(task: Callable[[], tuple[np.ndarray, np.ndarray]]) -> dict[str, byte
     return {"steps": saved(steps), "actions": saved(actions)}
 
 
-def _arrays(
-    on_result: Callable[[Mapping[str, bytes]], None], result: Mapping[str, bytes]
-) -> tuple[np.ndarray, np.ndarray]:
-    on_result(result)
+def _arrays(result: Mapping[str, bytes]) -> tuple[np.ndarray, np.ndarray]:
     steps, actions = (np.load(io.BytesIO(result[name]), allow_pickle=False) for name in ("steps", "actions"))
     return steps, actions

@@ -12,12 +12,13 @@ from nclone_env.generate import (
     FAMILIES,
     TABLE_SUFFIX,
     CollectionFiles,
-    Order,
     PackEntry,
     check_generation,
+    entry_of,
+    generate_level,
     write_collection,
 )
-from nclone_env.jobs.job import Job, ignore
+from nclone_env.jobs.job import Job
 from nclone_env.jobs.shard import checked
 
 
@@ -43,8 +44,6 @@ class Generating(Job):
     families: tuple[str, ...] = DEFAULT_FAMILIES
     difficulty: tuple[int, int] = (0, 100)
     split: str = "train"
-
-    name = "generate"
 
     def __post_init__(self) -> None:
         check_integer("count", self.count, low=1)
@@ -74,16 +73,18 @@ class Generating(Job):
 
     def task(self, number: int) -> Callable[[], dict[str, Any]]:
         """Return what makes a level."""
-        return partial(_make, Order(self.families, self.seed, self.split, self.difficulty, self.first), number)
+        return partial(_make, self, number)
 
-    def write(
-        self, output: Path, results: Iterable[Mapping[str, Any]], on_result: Callable[[PackEntry], None] = ignore
-    ) -> None:
+    def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
         """Write pack, table and recordings; what is there is replaced once all levels are made."""
         output.parent.mkdir(parents=True, exist_ok=True)
         made = (PackEntry(**{**result, "file": checked(result["file"])}) for result in results)
-        write_collection(CollectionFiles(output), made, on_result)
+        write_collection(CollectionFiles(output), made)
 
 
-def _make(order: Order, place: int) -> dict[str, Any]:
-    return vars(order(place))
+def _make(job: Generating, place: int) -> dict[str, Any]:
+    """Make the level at a place of the pack."""
+    number = job.first + place
+    family = job.families[number % len(job.families)]
+    made = generate_level(family, job.seed, number, split=job.split, difficulty=job.difficulty)
+    return vars(entry_of(made, place))

@@ -2,28 +2,20 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, fields
 from functools import cached_property
 from importlib import import_module
+from inspect import isabstract
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from nclone_env import __version__
 from nclone_env._processes import in_order, never
 from nclone_env.errors import ConfigError, shortened
 from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
 from nclone_env.level import LevelRef, OpenedPacks, resolve
-
-KINDS: Mapping[str, str] = {
-    "solve": "Solving",
-    "generate": "Generating",
-    "validate": "Validating",
-    "gallery": "Showing",
-    "evaluate": "Evaluating",
-}
-"""Class of each job in ``nclone_env.jobs``."""
 
 
 def ignore(result: Any) -> None:
@@ -35,9 +27,6 @@ class Job(ABC):
 
     A dataclass: its fields that compare are JSON values or tuples of them, from which other processes make it again.
     """
-
-    name: ClassVar[str]
-    """Key in ``KINDS``."""
 
     @property
     @abstractmethod
@@ -59,17 +48,21 @@ class Job(ABC):
         """Return the job of such fields, as JSON gives them back."""
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()})
 
+    def numbers(self, shard: Shard | None) -> range:
+        """Return the numbers of the tasks of a shard; without one those of all."""
+        return range(self.total) if shard is None else shard.numbers(self.total)
+
     def files(self, output: Path) -> Sequence[Path]:
         """Return what :meth:`write` writes; errors name what is wrong with ``output``."""
         return (output,)
 
     @abstractmethod
     def task(self, number: int) -> Callable[[], Any]:
-        """Return a task, picklable; its result consists of JSON values and bytes."""
+        """Return a task, picklable; its result consists of JSON values and bytes, or is None if it was stopped."""
 
     @abstractmethod
-    def write(self, output: Path, results: Iterable[Any], on_result: Callable[[Any], None] = ignore) -> None:
-        """Write the files of results, which come in order, and call a function with each."""
+    def write(self, output: Path, results: Iterable[Any]) -> None:
+        """Write the files of results, which come in order."""
 
 
 @dataclass(frozen=True)
@@ -112,51 +105,60 @@ class LevelJob(Job):
 
 
 def run(
-    job: Job, output: str | Path, executor: Executor | None = None, on_result: Callable[[Any], None] = ignore
-) -> None:
-    """Do a job and write its files.
+    job: Job,
+    output: str | Path,
+    executor: Executor | None = None,
+    on_result: Callable[[Any], None] = ignore,
+    *,
+    shard: Shard | None = None,
+    stop: Callable[[], bool] = never,
+) -> bool:
+    """Do a job and write its files, or do a shard of it, whose results are kept in a journal.
+
+    What an earlier call has done of a shard is not done again.
 
     Args:
         job: the job.
-        output: file or folder, as the command of the job has it.
+        output: file or folder, as the command of the job has it; with a shard the folder of its journal, which shards
+            may share.
         executor: computes the tasks: a pool of threads or processes, or one of ``concurrent.futures`` form of another
             library. Without one this thread does.
-        on_result: called with each result.
-
-    Raises:
-        ConfigError: if the job cannot write there.
-    """
-    job.files(Path(output))
-    job.write(Path(output), in_order(map(job.task, range(job.total)), executor), on_result)
-
-
-def run_shard(
-    job: Job,
-    folder: str | Path,
-    shard: Shard,
-    executor: Executor | None = None,
-    stop: Callable[[], bool] = never,
-    on_result: Callable[[Any], None] = ignore,
-) -> bool:
-    """Do a part of a job, and keep the results in a journal; what an earlier call has done is not done again.
-
-    Args:
-        job: the job.
-        folder: of the journal; shards may share it.
-        shard: which part.
-        executor: as for :func:`run`.
-        stop: asked before each task whether to stop; later results are done again by the next call.
         on_result: called with each new result.
+        shard: which part of the job to do; None: all.
+        stop: asked before each task whether to stop; later results of a shard are done again by the next call.
 
     Returns:
-        Whether the shard is complete.
+        Whether all is done.
 
     Raises:
-        ConfigError: if the journal there is of another job, or another process works on it.
+        ConfigError: if the job cannot write there, or the journal there is of another job or in use.
     """
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    numbers = shard.numbers(job.total)
-    journal = Journal(Path(folder) / shard.file, _header(job))
+    if shard is not None:
+        return _run_shard(job, Path(output), shard, executor, on_result, stop)
+    job.files(Path(output))
+    job.write(Path(output), _told(in_order(map(job.task, job.numbers(None)), executor, stop), on_result))
+    return not stop()
+
+
+def _told(results: Iterable[Any], on_result: Callable[[Any], None]) -> Iterator[Any]:
+    """Yield results that there are, and call a function with each."""
+    for result in results:
+        if result is not None:  # else that of a task that was stopped
+            on_result(result)
+            yield result
+
+
+def _run_shard(
+    job: Job,
+    folder: Path,
+    shard: Shard,
+    executor: Executor | None,
+    on_result: Callable[[Any], None],
+    stop: Callable[[], bool],
+) -> bool:
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers = job.numbers(shard)
+    journal = Journal(folder / shard.file, _header(job))
     try:
         for result in in_order(map(job.task, numbers[journal.done :]), executor, stop):
             if stop():  # it may be the one of a task that was stopped
@@ -190,10 +192,10 @@ def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
         ConfigError: if a shard is missing, incomplete or of another job, or levels have changed.
     """
     results = Merged.of(folders)
-    name = KINDS.get(results.header["job"])
-    if name is None:
-        raise ConfigError(f"folders: expected a job of {', '.join(KINDS)}, got {shortened(results.header['job'])}")
-    job = getattr(import_module("nclone_env.jobs"), name).from_arguments(results.header["arguments"])
+    kind = getattr(import_module("nclone_env.jobs"), str(results.header["job"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, Job)) or isabstract(kind):
+        raise ConfigError(f"folders: expected shards of a job, got those of {shortened(results.header['job'])}")
+    job = kind.from_arguments(results.header["arguments"])
     if as_json(_header(job)) != results.header:
         expected = "the levels and the version of the package that its shards had"
         raise ConfigError(f"folders: expected {expected}, got others; start the shards again in another folder")
@@ -202,4 +204,4 @@ def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
 
 def _header(job: Job) -> dict[str, Any]:
     facts = {"version": __version__, "levels": job.digest, "total": job.total}
-    return {"job": job.name, "arguments": dict(job.arguments), **facts}
+    return {"job": type(job).__name__, "arguments": dict(job.arguments), **facts}

@@ -36,14 +36,14 @@ class Shard:
     count: int
 
     @classmethod
-    def of(cls, text: str | None) -> Shard:
-        """Return the shard ``I/N``, for None the only one, ``1/1``.
+    def of(cls, text: str | None) -> Shard | None:
+        """Return the shard ``I/N``, None for None.
 
         Raises:
             ConfigError: if the text is not two such numbers.
         """
         if text is None:
-            return cls(1, 1)
+            return None
         found = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", text)
         number, count = map(int, found.groups()) if found else (0, 0)
         if not 1 <= number <= count:

@@ -28,8 +28,6 @@ class Showing(LevelJob):
     title: str = "Levels"
     on_fault: Callable[[NcloneError], None] = field(default=ignore, compare=False)
 
-    name = "gallery"
-
     @cached_property
     def entries(self) -> Sequence[Entry]:
         """The levels with their runs.
@@ -74,9 +72,7 @@ class Showing(LevelJob):
         after = self.entries[number + 1] if number + 1 < self.total else None
         return partial(_files, self.title, self.entries[number], before, after)
 
-    def write(
-        self, output: Path, results: Iterable[Mapping[str, Any]], on_result: Callable[[LevelFiles], None] = ignore
-    ) -> None:
+    def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
         """Write the site, all of it or nothing."""
 
         def written() -> Iterator[LevelFiles]:
@@ -85,7 +81,6 @@ class Showing(LevelJob):
                     checked(name)
                 for label, expected, got in made.faults:
                     self.on_fault(RecordingError(label, "inputs", expected, got))
-                on_result(made)
                 yield made
 
         write_site(output, self.title, self.entries, written())

@@ -14,12 +14,11 @@ from nclone_env._files import open_regular, write_file
 from nclone_env._processes import never
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
 from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
-from nclone_env.jobs.job import LevelJob, ignore
+from nclone_env.jobs.job import LevelJob
 from nclone_env.jobs.shard import checked
 from nclone_env.level import Level
 from nclone_env.plan import SEARCH_SUFFIX, Solution, smooth, solve
-from nclone_env.replay import Recording, recording_name, recording_pictures, write_recording, write_video
-from nclone_env.sim import simulate
+from nclone_env.replay import Recording, recording_name, write_recording, write_video
 
 TABLE = "solutions.jsonl"
 _MOST_BYTES = 1 << 28  # of a table
@@ -80,8 +79,6 @@ class Solving(LevelJob):
     video: bool = False
     watch: Callable[[int, str], Mapping[str, Any]] | None = field(default=None, compare=False)
 
-    name = "solve"
-
     def task(self, number: int) -> Callable[[], dict[str, Any] | None]:
         """Return the search on a level."""
         ref = self.refs[number]
@@ -102,28 +99,14 @@ class Solving(LevelJob):
         )
         return [(each, most) for each in seconds for most in frames]
 
-    def write(
-        self,
-        output: Path,
-        results: Iterable[Mapping[str, Any]],
-        on_result: Callable[[Row], None] = ignore,
-        before: Sequence[Mapping[str, Any]] | None = None,
-    ) -> None:
-        """Write recordings as they come, and the table; call a function with each row.
-
-        Args:
-            output: the folder.
-            results: of the tasks.
-            on_result: called with each row.
-            before: the rows of the table that is there, which stay unless there is one of the same level; None: read
-                them.
+    def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
+        """Write recordings as they come, and the table; rows of other levels that are there stay.
 
         Raises:
             ConfigError: if the table there is another file.
         """
         output.mkdir(parents=True, exist_ok=True)
-        if before is None:
-            before = rows_before(output)
+        before = rows_before(output)
         rows: list[dict[str, Any]] = []
         untimed = {"seconds": None} if self.seconds is None else {}
         written = time.monotonic()
@@ -137,7 +120,6 @@ class Solving(LevelJob):
                 if time.monotonic() - written > _INTERVAL:
                     _write_table(output, rows, before)
                     written = time.monotonic()
-                on_result(row)
         finally:
             if rows:
                 _write_table(output, rows, before)
@@ -208,15 +190,17 @@ def _search(
     except (LevelFormatError, UnsupportedLevelError) as error:
         return _failed(level.name, str(error))
     if slack is not None and found.completed:
-        inputs = smooth(level, found.inputs, slack=slack, hold=options["hold"])
-        found = replace(found, inputs=inputs, gold=int(simulate(level, inputs).gold[-1]))
-    files = _files(number, level, found, options["seed"], video) if found.completed else {}
-    facts = {**dict(zip(("recording", "video"), files)), **{name: getattr(found, name) for name in _FACTS}}
+        found = replace(found, inputs=smooth(level, found.inputs, slack=slack, hold=options["hold"]))
+    facts: dict[str, Any] = {name: getattr(found, name) for name in _FACTS}
+    files: dict[str, bytes] = {}
+    if found.completed:
+        facts["gold"], files = _recorded(number, level, found, options["seed"], video)
+    facts |= zip(("recording", "video"), files)
     return {"row": vars(Row(level.name, **facts)), "files": files}
 
 
-def _files(number: int, level: Level, found: Solution, seed: int, video: bool) -> dict[str, bytes]:
-    """Return the recording of a solution, verified, and its video if asked for."""
+def _recorded(number: int, level: Level, found: Solution, seed: int, video: bool) -> tuple[int, dict[str, bytes]]:
+    """Return the gold of a solution; and its recording, verified, with its video if asked for."""
     recording = Recording.of(level, found.inputs, {"level": level.name}, seed)
     verdict = recording.verify()
     if not verdict.agrees or verdict.state != CELEBRATING:
@@ -224,8 +208,10 @@ def _files(number: int, level: Level, found: Solution, seed: int, video: bool) -
     name = recording_name(number, level.name)
     files = {name: write_recording(recording)}
     if video:
+        from nclone_env.replay import recording_pictures  # OpenCV is only needed to draw
+
         with TemporaryDirectory() as folder:
             path = Path(folder) / f"{Path(name).stem}.mp4"
             write_video(recording_pictures(recording), path, FRAMES_PER_SECOND)
             files[path.name] = path.read_bytes()
-    return files
+    return verdict.gold, files

@@ -8,15 +8,13 @@ from typing import Any
 
 from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError
-from nclone_env.jobs.job import LevelJob, ignore
+from nclone_env.jobs.job import LevelJob
 from nclone_env.level import Finding, RawLevel, validate
 from nclone_env.sim import slow_frames_per_second
 
 
 class Validating(LevelJob):
     """Checks of levels, as ``nclone-env levels validate`` does them; ``output`` is a file of JSON lines."""
-
-    name = "validate"
 
     def task(self, number: int) -> Callable[[], dict[str, Any]]:
         """Return the check of a level."""
@@ -26,18 +24,9 @@ class Validating(LevelJob):
         except LevelFormatError as error:
             return partial(_row, ref.name, [Finding("error", str(error))])
 
-    def write(
-        self,
-        output: Path,
-        results: Iterable[Mapping[str, Any]],
-        on_result: Callable[[Mapping[str, Any]], None] = ignore,
-    ) -> None:
+    def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
         """Write a row for each level, with its findings."""
-        lines = []
-        for row in results:
-            lines.append(f"{json.dumps(row)}\n")
-            on_result(row)
-        write_file(output, "".join(lines).encode())
+        write_file(output, "".join(f"{json.dumps(row)}\n" for row in results).encode())
 
 
 def _checked(name: str, raw: RawLevel) -> dict[str, Any]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         StableBaselinesTarget,
         SyncTarget,
         VectorTarget,
+        compile_kernels,
     )
     from nclone_env.profiler.training import TrainingTarget
 

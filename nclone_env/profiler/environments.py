@@ -138,6 +138,11 @@ class VectorTarget(EnvironmentTarget):
         return VectorSubject(env, self.seed, with_out=self.contract == "out")
 
 
+def compile_kernels() -> None:
+    """Compile the kernels of the profiler, or load them."""
+    VectorTarget().phases(num_envs=1, steps=1)
+
+
 class WrappedSubject:
     """A vector environment with the interface of another library, and random actions."""
 
@@ -285,11 +290,7 @@ class StableBaselinesTarget(EnvironmentTarget):
 def of_observations(
     config: EnvironmentConfig, owners: Sequence[OwnedNode], num_envs: int, unreported: float
 ) -> Iterator[Advice]:
-    """Yield advice on the sizes of observations.
-
-    Args:
-        unreported: bytes of Python of an environment that no owner reports; whole batches in them count, too.
-    """
+    """Yield advice on the sizes of observations; whole batches in the bytes ``unreported`` by owners count, too."""
     before = _bytes(config)
     batches = int(unreported // max(1, sum(before.values())))
     used = owners[0].environment_bytes / num_envs + unreported
@@ -337,12 +338,7 @@ def _shared_bytes(config: EnvironmentConfig) -> int:
 
 
 def of_more_environments(num_envs: int, one: MemoryNode, two: MemoryNode) -> Iterator[Advice]:
-    """Yield advice for a training run most of whose memory does not grow with the environments.
-
-    Args:
-        one: tree of the run.
-        two: tree of a run of twice as many.
-    """
+    """Yield advice for a run most of whose memory does not grow, given its tree and that of one of twice as many."""
     once = one.bytes_where(shared=True, mapped=False)
     more = two.bytes_where(mapped=False) - one.bytes_where(mapped=False)
     if once > more:

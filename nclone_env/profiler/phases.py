@@ -49,9 +49,6 @@ def measure_phases(
     """Return the median seconds of each phase of a vector step in one thread, and of the whole step.
 
     Stacks are left out. ``rest`` is what the step takes beyond the phases, such as last observations of episodes.
-
-    Args:
-        autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
     """
     alone = config.replace(observation=dataclasses.replace(config.observation, frame_stack=1))
     timer = PhaseTimer(Batch(alone, num_envs, autoreset, num_threads=1), seed)
@@ -61,11 +58,7 @@ def measure_phases(
 
 
 class PhaseTimer:
-    """Steps a batch with random actions, and times the phases of each step.
-
-    Args:
-        batch: in one thread, without stacks.
-    """
+    """Steps a batch in one thread, without stacks, with random actions, and times the phases of each step."""
 
     def __init__(self, batch: Batch, seed: int):
         specs, num_envs = frame_specs(batch.config, batch.level_set), batch.num_envs
@@ -149,11 +142,7 @@ def _seconds(task: Callable[[], object]) -> float:
 
 @kernel
 def play_range(arrays, with_reward, first, last):
-    """Simulate the frames of a step in environments ``first`` to ``last - 1`` whose episode is not over.
-
-    Args:
-        with_reward: whether to compute rewards and results as well.
-    """
+    """Simulate the frames of a step in environments ``first`` to ``last - 1`` whose episode goes on."""
     rules = arrays.settings[0]
     for index in range(first, last):
         if arrays.episodes[index]["over"] != 0:

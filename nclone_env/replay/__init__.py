@@ -10,24 +10,25 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.replay.recording import load_recording as load_recording
     from nclone_env.replay.verification import Verdict as Verdict
     from nclone_env.replay.verification import verify as verify
-    from nclone_env.replay.video import recording_pictures as recording_pictures
     from nclone_env.replay.video import write_video as write_video
+    from nclone_env.replay.watch import recording_pictures as recording_pictures
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.replay.play import Play, ghosts_of, open_window, window_size
+    from nclone_env.replay.play import play_in_window
     from nclone_env.replay.recording import (
         RECORDING_SUFFIX,
+        WatchedRun,
         is_any_recording,
         is_recording,
         load_any_recording,
         load_verified,
+        named_level,
         recording_name,
         write_recording,
     )
-    from nclone_env.replay.showing import show
-    from nclone_env.replay.verification import STATE_NAMES, verdict
-    from nclone_env.replay.video import VIDEO_SUFFIXES, frame_rate, named_level
-    from nclone_env.replay.view import View, view_size
-    from nclone_env.replay.watch import WatchedRun, arranged, grid_pictures, run_pictures
+    from nclone_env.replay.verification import STATE_NAMES
+    from nclone_env.replay.video import VIDEO_SUFFIXES, frame_rate
+    from nclone_env.replay.view import compile_kernels
+    from nclone_env.replay.watch import arranged, grid_pictures, run_pictures, show
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -1,21 +1,24 @@
 """Play levels with the keyboard in a window. Requires pygame-ce."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import closing
+from functools import reduce
+from operator import or_
 
 import numpy as np
 
+from nclone_env.errors import NcloneError
 from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND, KEYS
 from nclone_env.level import Level
-from nclone_env.render import Theme, Window
-from nclone_env.replay.assistant import Search
+from nclone_env.plan import Solution, solve
+from nclone_env.render import BAD, DIM, GOOD, GROUND, Theme, Window, check_display, draw_message, draw_table
 from nclone_env.replay.recording import Recording
-from nclone_env.replay.view import Take, View, view_size
+from nclone_env.replay.view import Take, View, compile_kernels, view_size
+from nclone_env.replay.watch import HELP_KEY, PAUSE, QUIT, STEP
 from nclone_env.sim import Session
 
-RESTART, SAVE, NEXT, PREVIOUS, GHOST, HELP_KEY, QUIT = "r", "s", "n", "p", "g", "h", "escape"
-SLOW, PAUSE, STEP = "t", "return", "."
-BACK, FORWARD, KEEP, RETURN, BRANCH, SOLVE, SECOND = "backspace", "]", "f5", "f9", "b", "f", "e"
+BACK, FORWARD = "backspace", "]"
 HELP = (
     ("arrows or A D", "move"),
     ("space, Z, W or up", "jump"),
@@ -35,40 +38,21 @@ HELP = (
 )
 """Keys and what they do."""
 _WELCOME = "arrows: move    space: jump    H: all keys"  # until the first key that moves the ninja
+_SEARCH_SECONDS = 3.0  # of the planner, compilation not included
 _SLOWNESS = 4  # pictures for each frame in slow motion
 _MESSAGE_PICTURES = 150  # for which a message stays
 _REWIND_AFTER = 12  # pictures for which Backspace is held before it rewinds
-_SECOND = FRAMES_PER_SECOND
 _LEAST_SIZE = 720, 450  # of a window at scale 1, pixels: the list of keys fits
 _SLOW_RATE = 0.95 * FRAMES_PER_SECOND
-
-Ghosts = dict[str, np.ndarray]
-"""Digest of a level to the ``NINJA_RECORD`` after each frame of a run on it, (T,)."""
 
 
 def input_byte(keys: Iterable[str]) -> int:
     """Return the input byte for a set of pressed keys."""
-    code = 0
-    for key in keys:
-        code |= KEYS.get(key, 0)
-    return code
-
-
-def open_window(title: str, size: tuple[int, int]) -> Window:
-    """Return a window of width and height, pixels, that runs at 60 frames per second and that Esc closes.
-
-    Raises:
-        MissingExtraError: if pygame-ce is not installed.
-    """
-    return Window(size, title, FRAMES_PER_SECOND, closing_key=QUIT)
-
-
-def ghosts_of(recordings: Iterable[Recording]) -> Ghosts:
-    """Return the ghosts of recordings, the last one of each level."""
-    return {recording.level.digest: _track(recording) for recording in recordings}
+    return reduce(or_, (KEYS.get(key, 0) for key in keys), 0)
 
 
 def _track(recording: Recording) -> np.ndarray:
+    """Return the ``NINJA_RECORD`` after each frame of a run, (T,)."""
     return Session(recording.level).record(recording.inputs, entities=False).ninjas
 
 
@@ -88,7 +72,7 @@ class Play:
         save: saves the recording of a run; returns what the window says then.
         window: the window; closed at the end of :meth:`run`, also by an error.
         scale: size of the pictures, as of ``View``.
-        ghosts: runs that are shown at first.
+        ghosts: recordings whose ninjas are shown at first, the last one of each level.
         begin: inputs of the first level, and the frame after which the game stands still at first; None: a new run.
     """
 
@@ -98,12 +82,12 @@ class Play:
         save: Callable[[Recording], str],
         window: Window,
         scale: float = 1.0,
-        ghosts: Mapping[str, np.ndarray] | None = None,
+        ghosts: Sequence[Recording] = (),
         theme: Theme = "light",
         begin: tuple[Sequence[int], int] | None = None,
     ):
         self._levels, self._save, self._window, self._scale, self._theme = levels, save, window, scale, theme
-        self._ghosts: Ghosts = dict(ghosts or {})
+        self._tracks = {recording.level.digest: _track(recording) for recording in ghosts}
         self._shows_ghost, self._shows_help, self._slow, self._paused = bool(ghosts), False, False, False
         self._beat = self._back = 0
         self._taps: set[str] = set()  # pressed since the last frame
@@ -111,19 +95,16 @@ class Play:
         self._best: dict[str, int] = {}
         self._search: Search | None = None
         self._actions: dict[str, Callable[[], None]] = {
-            RESTART: self._restart,
-            SAVE: self._save_run,
-            NEXT: lambda: self._open(self._number + 1),
-            PREVIOUS: lambda: self._open(self._number - 1),
-            GHOST: self._toggle_ghost,
-            SLOW: self._toggle_slow,
-            PAUSE: self._toggle_pause,
-            HELP_KEY: self._toggle_help,
-            KEEP: self._keep,
-            RETURN: self._return,
-            BRANCH: self._swap,
-            SOLVE: lambda: self._ask(None),
-            SECOND: lambda: self._ask(_SECOND),
+            "r": self._restart,
+            "s": self._save_run,
+            "n": lambda: self._open(self._number + 1),
+            "p": lambda: self._open(self._number - 1),
+            "g": self._toggle_ghost,
+            "f5": self._keep,
+            "f9": self._return,
+            "b": self._swap,
+            "f": lambda: self._ask(None),
+            "e": lambda: self._ask(FRAMES_PER_SECOND),
         }
         self._open(0)
         self._say(_WELCOME)
@@ -144,6 +125,9 @@ class Play:
     def _respond(self, pressed: Collection[str]) -> None:
         """Do what the keys pressed since the last picture ask for, and play a frame if it is time."""
         self._message_left -= self._message != _WELCOME
+        self._slow ^= "t" in pressed
+        self._paused ^= PAUSE in pressed
+        self._shows_help ^= HELP_KEY in pressed
         for key, act in self._actions.items():
             if key in pressed:
                 act()
@@ -161,8 +145,6 @@ class Play:
 
     def picture(self) -> np.ndarray:
         """Return what the window shows, (h, w, 3) uint8, RGB."""
-        from nclone_env.render import GROUND, draw_message, draw_table  # OpenCV is only needed to draw
-
         bar = self._bar()
         width, height = self._window.size
         whole = np.full((height - len(bar), width, 3), GROUND, np.uint8)
@@ -178,12 +160,10 @@ class Play:
         return np.vstack([whole, bar])
 
     def _bar(self) -> np.ndarray:
-        from nclone_env.render import BAD, DIM, GOOD
-
         take, notes = self._take, []
         best = self._best.get(take.view.level.raw.digest)
         if best is not None:
-            notes.append((f"best {_seconds(best)}", GOOD))
+            notes.append((f"best {best / FRAMES_PER_SECOND:.2f} s", GOOD))
         if take.rest:
             notes.append((f"frame {take.frame}/{len(take.inputs)}", DIM))
         if self._paused:
@@ -205,7 +185,7 @@ class Play:
 
     def _difference(self) -> str:
         """Return how a win compares with the one of the ghost, if there is one that wins."""
-        track = self._ghosts.get(self._take.view.level.raw.digest)
+        track = self._tracks.get(self._take.view.level.raw.digest)
         if track is None or not self._shows_ghost or CELEBRATING not in track["state"]:
             return ""
         wins = np.flatnonzero(track["state"] == CELEBRATING)
@@ -235,23 +215,14 @@ class Play:
         level = self._take.view.level
         recording = Recording.of(level, played, {"level": level.name})
         self._say(self._save(recording))
-        self._ghosts[level.raw.digest] = _track(recording)
+        self._tracks[level.raw.digest] = _track(recording)
 
     def _toggle_ghost(self) -> None:
-        if self._take.view.level.raw.digest not in self._ghosts:
+        if self._take.view.level.raw.digest not in self._tracks:
             self._say("no ghost of this level yet: save a run with S")
             return
         self._shows_ghost = not self._shows_ghost
         self._say(f"ghost {'on' if self._shows_ghost else 'off'}")
-
-    def _toggle_slow(self) -> None:
-        self._slow = not self._slow
-
-    def _toggle_pause(self) -> None:
-        self._paused = not self._paused
-
-    def _toggle_help(self) -> None:
-        self._shows_help = not self._shows_help
 
     def _keep(self) -> None:
         self._kept = bytes(self._take.inputs[: self._take.frame])
@@ -328,7 +299,7 @@ class Play:
 
     def _tick(self) -> None:
         """Play one frame with the keys that are held, and those pressed and released since the last one."""
-        take, code = self._take, _input_of(self._window.held, self._taps)
+        take, code = self._take, input_byte(self._window.held | self._taps)
         self._taps.clear()
         if take.rest and not code and not self._paused:
             take.go_on()
@@ -342,16 +313,67 @@ class Play:
 
     def _ghost(self) -> Sequence[np.void]:
         """Return where the ghost is now: nowhere before the first frame, and where it ended after its last."""
-        track = self._ghosts.get(self._take.view.level.raw.digest)
+        track = self._tracks.get(self._take.view.level.raw.digest)
         if not self._shows_ghost or track is None or not len(track) or not self._take.frame:
             return ()
         return (track[min(self._take.frame, len(track)) - 1],)
 
 
-def _seconds(frames: int) -> str:
-    return f"{frames / FRAMES_PER_SECOND:.2f} s"
+def play_in_window(
+    levels: Sequence[Level],
+    save: Callable[[Recording], str],
+    scale: float,
+    ghosts: Sequence[Recording] = (),
+    theme: Theme = "light",
+    begin: tuple[Sequence[int], int] | None = None,
+) -> None:
+    """Open a window and play levels in it until it is closed; arguments as of :class:`Play`.
+
+    Raises:
+        DisplayError: if there is no screen.
+        MissingExtraError: if pygame-ce is not installed.
+    """
+    check_display()
+    compile_kernels()  # while there is no window yet that would not answer
+    window = Window(window_size(levels, scale), levels[0].name, closing_key=QUIT)
+    Play(levels, save, window, scale, ghosts, theme, begin).run()
 
 
-def _input_of(held: Collection[str], pressed: Collection[str]) -> int:
-    """Return the input byte; a key pressed and released within one frame counts."""
-    return input_byte({*held, *pressed})
+class Search:
+    """A search for inputs that win from a frame of a run.
+
+    Attributes:
+        inputs: those up to that frame.
+        found: the best inputs from the frame on so far.
+        error: why the search failed; empty if it did not.
+    """
+
+    def __init__(self, level: Level, inputs: bytes, seconds: float = _SEARCH_SECONDS):
+        self.inputs, self.error = inputs, ""
+        self.found: bytes | None = None
+        self._level, self._seconds = level, seconds
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="nclone-assistant", daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> bool:
+        """Whether it goes on."""
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """Ask the search to end, and wait for it."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        session = Session(self._level)
+        session.play(self.inputs)
+
+        def take(solution: Solution) -> None:
+            self.found = bytes(solution.inputs)
+
+        try:
+            solve(self._level, seconds=self._seconds, start=(session, 0), on_solution=take, stop=self._stopped.is_set)
+        except NcloneError as error:
+            self.error = str(error)

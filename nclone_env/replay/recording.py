@@ -32,10 +32,10 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,7 @@ from nclone_env.level import (
     RECORD_SIZE,
     RECORDS_OFFSET,
     AttractFile,
+    Level,
     LevelSource,
     PeerFile,
     RawLevel,
@@ -130,6 +131,26 @@ class Recording:
             OSError: if the file cannot be written.
         """
         write_file(path, write_recording(self))
+
+
+class WatchedRun(NamedTuple):
+    """A run to watch.
+
+    Attributes:
+        level: the level.
+        inputs: one byte 0..15 a frame; taken one after another as the frames are shown.
+        label: what the bar says instead of the name of the level.
+    """
+
+    level: Level
+    inputs: Iterable[int]
+    label: str = ""
+
+
+def named_level(recording: Recording) -> Level:
+    """Return the level of a recording by the name that its settings give it, else by its title."""
+    level = Level.of(recording.level)
+    return Level(recording.level, str(recording.settings.get("level", level.name)))
 
 
 def trajectory_hash(run: Trajectory) -> str:

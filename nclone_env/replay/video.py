@@ -1,28 +1,20 @@
-"""Rendering of recordings, and video export."""
-
-from __future__ import annotations
+"""Video export."""
 
 import errno
 import itertools
 import os
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from nclone_env._files import fill_file
-from nclone_env.config import Theme
 from nclone_env.errors import optional_module
 from nclone_env.game import FRAMES_PER_SECOND
-from nclone_env.level import Level
-
-if TYPE_CHECKING:
-    from nclone_env.replay.recording import Recording
-
 
 _APART: dict[str, Any] = {"creationflags": 0x200} if os.name == "nt" else {"process_group": 0}
 """Arguments that start a process in a group of its own."""
@@ -39,33 +31,6 @@ _GIF_RATE = 30  # a picture of a GIF lasts whole hundredths of a second; players
 def frame_rate(path: Path) -> int:
     """Return the pictures per second of a video that plays in real time, by the suffix of its name."""
     return _GIF_RATE if path.suffix == ".gif" else FRAMES_PER_SECOND
-
-
-def recording_pictures(
-    recording: Recording, scale: float = 1.0, every: int = 1, theme: Theme = "light"
-) -> Iterator[np.ndarray]:
-    """Replay a recording and yield its pictures, from the initial state to the last frame.
-
-    Args:
-        recording: the recording.
-        scale: size of the pictures: at 1 the whole world is 1056 x 600 pixels, and a level that uses a part of it is
-            enlarged, at most twice, to this width or height.
-        every: yield every n-th frame, and the last.
-        theme: the colours.
-
-    Yields:
-        (h, w, 3) uint8, RGB: the part of the world that the level uses, and below it a bar that tells level, time, gold
-        and the keys held.
-    """
-    from nclone_env.replay.watch import WatchedRun, run_pictures  # OpenCV is only needed to draw
-
-    return run_pictures(WatchedRun(named_level(recording), recording.inputs), scale, every, theme)
-
-
-def named_level(recording: Recording) -> Level:
-    """Return the level of a recording by the name that its settings give it, else by its title."""
-    level = Level.of(recording.level)
-    return Level(recording.level, str(recording.settings.get("level", level.name)))
 
 
 def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:

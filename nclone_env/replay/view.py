@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND, GOLD
-from nclone_env.level import Level
+from nclone_env.level import Level, everything
 from nclone_env.render import (
     BAD,
     BRIGHT,
@@ -124,14 +124,18 @@ class View:
         return [(time, BRIGHT), *gold, ("playing" if self.frames else "ready", DIM)]
 
 
+def compile_kernels() -> None:
+    """Compile the kernels of a level that is played and shown, or load them."""
+    view = View(everything())
+    view.tick(0)
+    view.picture()
+
+
 class Take:
     """The inputs of a run on a level, and a view that stands after some of them.
 
     Going back is quick: a snapshot is taken every 16 frames. The inputs after the frame stay until another one is
-    played there; then the run that is left becomes a branch.
-
-    Args:
-        view: the view, at the start of its level.
+    played there; then the run that is left becomes a branch. The view begins at the start of its level.
 
     Attributes:
         view: the view, after ``frame`` inputs.

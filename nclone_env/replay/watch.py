@@ -1,36 +1,33 @@
-"""Runs as moving pictures: one, or several at once in a grid."""
+"""Runs as moving pictures: one, or several at once in a grid; and a window for them, which requires pygame-ce."""
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
 
 from nclone_env.game import WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.level import Level
-from nclone_env.render import GROUND, Theme, bar_height
+from nclone_env.render import GROUND, Theme, Window, bar_height, check_display, draw_message, draw_table
+from nclone_env.replay.recording import Recording, WatchedRun, named_level
 from nclone_env.replay.view import View, natural_size
 
+HELP_KEY, PAUSE, STEP, QUIT = "h", "return", ".", "escape"
+WATCH_PAUSE = frozenset({"space", PAUSE})
+WATCH_HELP = (
+    ("space or Enter", "pause; again: go on"),
+    (".", "one frame, while paused"),
+    ("H", "show or hide these keys"),
+    ("Esc", "quit"),
+)
+"""Keys and what they do while pictures are watched."""
 _GAP = 4  # pixels between views
 _LEAST_WIDTH = 112  # pixels of the room of a view at scale 1, so that the names of built-in levels can be read
 _WIDTHS = [share / 20 for share in range(8, 21)]  # of rows that are tried, by that of the room
 _ROUNDED = 0.49  # pixels, so that a size that was rounded up fits
 _ROOM = WORLD_WIDTH, WORLD_HEIGHT + 120  # pixels for a grid at scale 1: the world and some bars
-
-
-class WatchedRun(NamedTuple):
-    """A run to watch.
-
-    Attributes:
-        level: the level.
-        inputs: one byte 0..15 a frame; taken one after another as the frames are shown.
-        label: what the bar says instead of the name of the level.
-    """
-
-    level: Level
-    inputs: Iterable[int]
-    label: str = ""
 
 
 class Place(NamedTuple):
@@ -75,14 +72,11 @@ class _Shape(NamedTuple):
     height: float
 
 
-def run_pictures(
-    run: WatchedRun, scale: float = 1.0, every: int = 1, theme: Theme = "light", width: int = 0
-) -> Iterator[np.ndarray]:
+def run_pictures(run: WatchedRun, scale: float = 1.0, theme: Theme = "light", width: int = 0) -> Iterator[np.ndarray]:
     """Play a run and yield its pictures, from the initial state to the last frame.
 
     Args:
         scale: size of the pictures, as of ``View``.
-        every: yield every n-th frame, and the last.
         width: least width, pixels.
 
     Yields:
@@ -90,15 +84,26 @@ def run_pictures(
         that the level uses, and a bar.
     """
     view = View(run.level, scale, theme)
-    frame = shown = 0
     yield _picture(view, run.label, width)
-    for frame, code in enumerate(run.inputs, start=1):
+    for code in run.inputs:
         view.tick(code)
-        if frame % every == 0:
-            shown = frame
-            yield _picture(view, run.label, width)
-    if shown < frame:
         yield _picture(view, run.label, width)
+
+
+def recording_pictures(recording: Recording, scale: float = 1.0, theme: Theme = "light") -> Iterator[np.ndarray]:
+    """Replay a recording and yield its pictures, from the initial state to the last frame.
+
+    Args:
+        recording: the recording.
+        scale: size of the pictures: at 1 the whole world is 1056 x 600 pixels, and a level that uses a part of it is
+            enlarged, at most twice, to this width or height.
+        theme: the colours.
+
+    Yields:
+        (h, w, 3) uint8, RGB: the part of the world that the level uses, and below it a bar that tells level, time, gold
+        and the keys held.
+    """
+    return run_pictures(WatchedRun(named_level(recording), recording.inputs), scale, theme)
 
 
 def arranged(views: Sequence[Sequence[Level]], scale: float = 1.0, step: int = 1) -> Grid:
@@ -206,3 +211,62 @@ def _picture(view: View, label: str, width: int) -> np.ndarray:
     left = (width - view.width) // 2
     picture[:, left : left + view.width] = shown
     return np.vstack([picture, bar])
+
+
+def show(pictures: Iterable[np.ndarray], title: str, size: tuple[int, int]) -> int:
+    """Open a window and show pictures in it as :func:`watch`.
+
+    Args:
+        pictures: (height, width, 3) uint8, RGB.
+        size: width and height of the pictures, pixels.
+
+    Raises:
+        DisplayError: if there is no screen.
+        MissingExtraError: if pygame-ce is not installed.
+    """
+    check_display()
+    iterator = iter(pictures)
+    ready = list(itertools.islice(iterator, 2))  # compiles the kernels while there is no window that would not answer
+    window = Window(size, f"{title} - space: pause, H: keys", closing_key=QUIT)
+    return watch(itertools.chain(ready, iterator), window)
+
+
+def watch(pictures: Iterable[np.ndarray], window: Window) -> int:
+    """Show pictures until they end or the window is closed; return the number of pictures shown.
+
+    The keys of ``WATCH_HELP`` pause them.
+    """
+    shown, keys = 0, _WatchKeys()
+    with closing(window):
+        for picture in pictures:
+            is_open = window.show(keys.over(picture))
+            shown += is_open
+            while is_open and not keys.go_on(window.pressed):
+                is_open = window.show(keys.over(picture))
+            if not is_open:
+                break
+    return shown
+
+
+class _WatchKeys:
+    """What the keys have set while pictures are watched."""
+
+    def __init__(self) -> None:
+        self._paused = self._shows_help = False
+
+    def go_on(self, pressed: Collection[str]) -> bool:
+        """Do what the keys pressed since the last picture ask for; return whether the next picture is shown."""
+        self._paused ^= not WATCH_PAUSE.isdisjoint(pressed)
+        self._shows_help ^= HELP_KEY in pressed
+        return not self._shows_help and (not self._paused or STEP in pressed)
+
+    def over(self, picture: np.ndarray) -> np.ndarray:
+        """Return a picture with the keys, or that it stands still, written over it."""
+        if not (self._paused or self._shows_help):
+            return picture
+        picture = picture.copy()
+        if self._shows_help:
+            draw_table(picture, WATCH_HELP)
+        else:
+            draw_message(picture[: -bar_height(picture.shape[1])], "paused    space: go on    H: all keys")
+        return picture

@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.collect.acting import one_thread_per_call
-    from nclone_env.train.collect.evaluate import Mode, best_episode, compare
+    from nclone_env.train.collect.evaluate import Mode, best_episode, compare, evaluated_run, policy_runs
     from nclone_env.train.hooks import SILENT
     from nclone_env.train.learn.demonstrations import Demonstration, held_actions, read_demonstrations
     from nclone_env.train.levels.solutions import recorded_solutions, winning_inputs
@@ -69,7 +69,6 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.reports.plots import write_comparison, write_learning_curve
     from nclone_env.train.reports.report import mean_success, success_table, warm_start_text, write_results
     from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
-    from nclone_env.train.reports.watch import evaluated_run, policy_runs
     from nclone_env.train.runs.begin import begun_run, compile_learner
     from nclone_env.train.runs.estimate import check_memory
     from nclone_env.train.runs.policy_files import (

@@ -19,7 +19,7 @@ from tyro.conf import Positional
 
 from nclone_env.errors import NcloneError
 from nclone_env.gallery.entries import Entry
-from nclone_env.gallery.pages import level_page
+from nclone_env.gallery.site import level_page
 from nclone_env.gallery.tracks import Tracks
 from nclone_env.jobs import Showing, run
 from nclone_env.level.level_set import pack

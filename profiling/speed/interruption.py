@@ -79,7 +79,7 @@ CASES = {
     "replay record": command(
         "replay", "record", LEVEL, "--inputs", "1000R", "--output", f"{FOLDER}/a.replay", "--force"
     ),
-    "replay video": command("replay", "video", f"{FOLDER}/long.replay", "--output", f"{FOLDER}/a.mp4", "--force"),
+    "watch --output": command("watch", f"{FOLDER}/long.replay", "--output", f"{FOLDER}/a.mp4", "--force"),
     "replay verify": command("replay", "verify", f"{FOLDER}/long.replay"),
     "gallery": command("gallery", LEVEL, "--recordings", f"{FOLDER}/long.replay", "--output", f"{FOLDER}/g", "--force"),
     "solve": command("solve", LEVEL, "--seconds", "600", "--output", f"{FOLDER}/s", "--force"),

@@ -5,7 +5,7 @@ import pytest
 from nclone_env.cli.app import main
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.render.window import Window
-from nclone_env.replay import play, showing
+from nclone_env.replay import play
 from nclone_env.replay.recording import load_recording
 
 from ..level.level_bases import make_attract
@@ -124,34 +124,3 @@ def test_record_from_the_keyboard(folder, monkeypatch, capsys):
     assert run("record", "deadly", "--human", "--scale", "0.1") == 0
     assert load_recording(folder / "deadly.replay").inputs.tolist() == [RIGHT]
     assert capsys.readouterr().out == "saved to deadly.replay (1 frames)\n"
-
-
-def test_play_shows_every_frame(folder, monkeypatch):
-    pytest.importorskip("pygame")
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    monkeypatch.setattr(play, "FRAMES_PER_SECOND", 0)
-    shown = []
-    watch = showing.watch
-    monkeypatch.setattr(showing, "watch", lambda pictures, window: shown.append(watch(pictures, window)))
-    assert run("play", "good", "--scale", "0.1") == 0
-    assert shown == [DEATH + 2]
-
-
-def test_video(folder, capsys):
-    pytest.importorskip("imageio_ffmpeg")
-    assert run("video", "good", "--scale", "0.1", "--every", "2", "--output", "x.mp4") == 0
-    assert b"ftyp" in (folder / "x.mp4").read_bytes()[:16]
-    assert f"wrote x.mp4 ({1 + (DEATH + 2) // 2} pictures)" in capsys.readouterr().out
-    assert run("video", "good", "--output", "x.mp4") == 2
-    assert "--force overwrites it" in capsys.readouterr().err
-    assert run("video", "good", "--every", "0") == 2
-    assert "every: expected a whole number of at least 1, got 0" in capsys.readouterr().err
-
-
-def test_a_video_has_the_suffix_of_its_format(folder, capsys):
-    assert run("video", "good", "--output", "clip") == 2
-    assert (
-        "output: expected a name ending in .mp4 or .webm or .gif, got 'clip'; for example clip.mp4"
-        in capsys.readouterr().err
-    )
-    assert not (folder / "clip").exists()

@@ -8,11 +8,12 @@ from nclone_env.cli.app import main
 from nclone_env.cli.evaluate import evaluate
 from nclone_env.cli.train import train
 from nclone_env.errors import CheckpointError, MissingExtraError
-from nclone_env.replay.watch import WatchedRun
+from nclone_env.replay.recording import WatchedRun
 from nclone_env.train import require_training_extra
 from nclone_env.train.collect import environments
+from nclone_env.train.collect import evaluate as evaluation
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.reports import plots, watch
+from nclone_env.train.reports import plots
 from nclone_env.train.runs.checkpoint import load_checkpoint, restore_config
 
 from ..replay.bases import WINNABLE
@@ -28,7 +29,7 @@ def toy(monkeypatch):
 
     monkeypatch.setattr(environments, "NPlusPlusVectorEnv", make)
     monkeypatch.setattr(
-        watch, "evaluated_run", lambda episode, config: WatchedRun(WINNABLE, [2] * len(episode.actions))
+        evaluation, "evaluated_run", lambda episode, config: WatchedRun(WINNABLE, [2] * len(episode.actions))
     )
 
 
@@ -131,7 +132,7 @@ def test_resume_takes_the_options_of_the_run_but_for_those_given(toy, tmp_path, 
     printed = capsys.readouterr().out
     assert "resuming runs/first: on first-steps with 32 environments; writing to runs/first\n" in printed
     content = load_checkpoint("runs/first/checkpoint.pt")
-    config = restore_config(content, "runs/first/checkpoint.pt")
+    config = restore_config(content)
     assert (config.hidden_size, config.total_timesteps, config.name) == (24, 2048, "first")
     assert content.counters["timesteps"] == 2048
     assert (

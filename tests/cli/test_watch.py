@@ -18,16 +18,17 @@ from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.level import Level
 from nclone_env.options import flat
 from nclone_env.render.window import Window
-from nclone_env.replay import play
+from nclone_env.replay import play, watch
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.trajectory import simulate
-from nclone_env.train.collect.evaluate import evaluate
+from nclone_env.train.collect.evaluate import episode_inputs, evaluate, evaluated_run, policy_runs
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.reports.watch import episode_inputs, evaluated_run, policy_runs
 from nclone_env.train.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 
+from ..level.level_bases import make_attract
 from ..replay.bases import DEADLY, RIGHT, WINNABLE
+from ..replay.test_verification import DEATH
 from ..train.runs import curve_of
 
 MINED = Level(build_room("mine 60 58", "exit 100 58", "exit_switch 110 58").raw, "mined")
@@ -85,7 +86,7 @@ def pictures(monkeypatch):
     shown = []
 
     class Recorded(Window):
-        def __init__(self, size, title, frames_per_second, closing_key):
+        def __init__(self, size, title, closing_key):
             super().__init__(size, title, 0, closing_key)
             shown.append([])
 
@@ -95,7 +96,7 @@ def pictures(monkeypatch):
                 self._pygame.event.post(self._pygame.event.Event(self._pygame.QUIT))
             return super().show(picture)
 
-    monkeypatch.setattr(play, "Window", Recorded)
+    monkeypatch.setattr(watch, "Window", Recorded)
     return shown
 
 
@@ -180,6 +181,18 @@ def test_a_video_of_both(folder, capsys):
     assert "x.mp4: already exists; --force overwrites it" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("name", "rate", "count"), [("x.mp4", 60, DEATH + 62), ("x.gif", 30, (DEATH + 63) // 2)])
+def test_a_video_of_a_recording(folder, capsys, name, rate, count):
+    """All frames, and its end for a second; of a GIF every second picture."""
+    imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
+    (folder / "good").write_bytes(make_attract(DEADLY.raw, bytes([RIGHT] * (DEATH + 1))))
+    assert main(["watch", "good", "--scale", "0.1", "--output", name]) == 0
+    assert capsys.readouterr().out == f"wrote {name} ({count / rate:.1f} s)\n"
+    reader = imageio_ffmpeg.read_frames(name)
+    next(reader)
+    assert len(list(reader)) == count
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -218,7 +231,7 @@ def test_watch_says_what_another_file_looks_like(folder, capsys, data, got):
     expected = "expected a checkpoint, the folder of a run, or a recording (a .replay or an attract file)"
     fix = "name what nclone-env train, play or replay record wrote"
     assert error == f"nclone-env: sources: {expected}, got 'x', {got}; {fix}\n"
-    assert main(["replay", "play", "x"]) == 2
+    assert main(["replay", "convert", "x", "y.replay"]) == 2
     error = capsys.readouterr().err
     expected = "expected a recording: a .replay, an attract file or a recording of nclone"
     assert error == f"nclone-env: x: file: {expected}, got {got}\n"
@@ -238,7 +251,7 @@ class Person(Window):
 
     keys: tuple[str, ...] = ()
 
-    def __init__(self, size, title, frames_per_second, closing_key):
+    def __init__(self, size, title, closing_key):
         super().__init__(size, title, 0, closing_key)
         self._keys = iter(self.keys)
 

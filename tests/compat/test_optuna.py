@@ -26,7 +26,7 @@ def test_a_pruned_trial_is_continued_to_the_bit(tmp_path, monkeypatch, capsys):
         pytest.skip("the pruner has kept every trial")
     folder = tmp_path / "sweep" / f"trial-{pruned[0]}"
     content = load_checkpoint(folder / "checkpoint.pt")
-    config = restore_config(content, folder)
+    config = restore_config(content)
     assert content.counters["timesteps"] < config.total_timesteps
     paused = train(config.replace(output=folder.parent, name=""), resume=folder).policy.state_dict()
     whole = train(config.replace(output="whole", name="whole")).policy.state_dict()

@@ -64,7 +64,7 @@ class Scene:
 
 def checkpoint(version: int) -> Checkpoint:
     numbers = torch.arange(20_000, dtype=torch.float32) + version
-    empty = {field.name: {} for field in dataclasses.fields(Checkpoint)[:-2]}
+    empty = {field.name: {} for field in dataclasses.fields(Checkpoint)[:-3]}
     return Checkpoint(**empty | {"policy": {"weights": numbers, "bias": numbers[:9]}, "curve": [{"updates": version}]})
 
 
@@ -172,7 +172,7 @@ def write_pack(folder: Path, version: int) -> None:
             line = f"{name}\n".encode()
             yield PackEntry(line, {"recording": name, "rejected": {}}, name, line * 2_000)
 
-    write_collection(CollectionFiles(folder / "pack.txt"), entries(), lambda entry: None)
+    write_collection(CollectionFiles(folder / "pack.txt"), entries())
 
 
 def check_pack(folder: Path) -> None:

@@ -45,7 +45,7 @@ def fields() -> dict[str, Any]:
         selection={},
         reference={},
     )
-    return {item.name: getattr(checkpoint, item.name) for item in dataclasses.fields(checkpoint)}
+    return {item.name: getattr(checkpoint, item.name) for item in dataclasses.fields(checkpoint)[:-1]}
 
 
 def saved(fields: Any) -> bytes:
@@ -87,8 +87,8 @@ def read(data: bytes) -> None:
         path = Path(folder) / f"{SOURCE}.pt"
         path.write_bytes(data)
         content = load_checkpoint(path)
-        restore_policy(content, path)
-        restore_config(content, path)
+        restore_policy(content)
+        restore_config(content)
 
 
 TARGETS = (Target("checkpoint", checkpoints, checkpoint, read, (CheckpointError,)),)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import nclone_env.gallery.entries as entries
 from nclone_env.errors import FormatError, NcloneError
-from nclone_env.gallery.pages import index_page, level_page
+from nclone_env.gallery.site import index_page, level_page
 from nclone_env.gallery.tracks import Tracks, shown_frames
 from nclone_env.generate.levels import CollectionFiles
 from nclone_env.level.formats.pack_text import write_pack

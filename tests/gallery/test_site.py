@@ -14,7 +14,7 @@ from nclone_env.cli.app import main
 from nclone_env.errors import RecordingError
 from nclone_env.gallery import site as site_module
 from nclone_env.gallery.entries import collect, facts_of, page_names, run_of, solution_of
-from nclone_env.gallery.pages import escaped, script_data
+from nclone_env.gallery.site import escaped, script_data
 from nclone_env.gallery.tracks import MOST_FRAMES
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.formats.pack_text import write_pack

@@ -202,7 +202,7 @@ def test_a_large_pack_gets_an_index(tmp_path, monkeypatch):
         monkeypatch.setattr(reader, "MAX_FILE_SIZE", limit)
         lines = [write_pack([build_room(f"gold {number} 50").raw]) for number in range(40, 45)]
         made = (PackEntry(line, {"number": n}, f"{n}.replay", b"x") for n, line in enumerate(lines))
-        assert write_collection(files, made, lambda entry: None) == 5
+        assert write_collection(files, made) == 5
         assert {path.name for path in tmp_path.glob("pack.txt*")} == names
     index = np.load(tmp_path / "pack.txt.index")
     assert index.tolist()[-1] == [5, len(b"".join(lines[:4])), len(b"".join(lines)) - 1]

@@ -9,12 +9,11 @@ from nclone_env.level.level import Level
 from nclone_env.render.picture import used_area_of, world_picture, zoom_of
 from nclone_env.render.text import bar_height
 from nclone_env.render.window import Window
-from nclone_env.replay import assistant
-from nclone_env.replay.play import Play, ghosts_of, input_byte, window_size
+from nclone_env.replay import play
+from nclone_env.replay.play import Play, input_byte, window_size
 from nclone_env.replay.recording import Recording
-from nclone_env.replay.showing import watch
-from nclone_env.replay.video import recording_pictures
 from nclone_env.replay.view import view_size
+from nclone_env.replay.watch import recording_pictures, watch
 from nclone_env.sim.session import Session
 
 from .bases import DEADLY, RIGHT, WINNABLE
@@ -73,7 +72,7 @@ def played(pygame, events, levels=(DEADLY,), ghosts=(), answer="saved to x.repla
         saved.append(recording)
         return answer
 
-    Play(levels, save, window, SCALE, ghosts_of(ghosts)).run()
+    Play(levels, save, window, SCALE, ghosts).run()
     assert not window.is_open
     return window.pictures, saved
 
@@ -439,7 +438,7 @@ def test_the_planner_solves_from_a_frame(pygame, monkeypatch):
 
     expected = Session(WINNABLE)
     expected.play([4] * 10)
-    monkeypatch.setattr(assistant, "solve", solve)
+    monkeypatch.setattr(play, "solve", solve)
     for key, length in (("f", 80), ("e", 70)):
         events = {0: "+left", 10: "-left " + tap("return"), 12: tap(key), 60: tap("return"), 145: tap("s"), 146: "quit"}
         _, (recording,) = played(pygame, events, [WINNABLE])
@@ -453,7 +452,7 @@ def test_a_search_that_finds_nothing_says_so(pygame, monkeypatch):
     def solve(level, **options):
         raise UnsupportedLevelError("no exit")
 
-    monkeypatch.setattr(assistant, "solve", solve)
+    monkeypatch.setattr(play, "solve", solve)
     pictures, _ = played(pygame, {0: tap("left"), 4: tap("f"), 40: "quit"})
     assert not same(pictures[39], pictures[4], MESSAGE)
 

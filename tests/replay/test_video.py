@@ -11,7 +11,8 @@ from nclone_env.render.picture import used_area_of, world_picture, zoom_of
 from nclone_env.render.text import GOLD as YELLOW
 from nclone_env.render.text import bar_height
 from nclone_env.replay.recording import Recording
-from nclone_env.replay.video import frame_rate, recording_pictures, write_video
+from nclone_env.replay.video import frame_rate, write_video
+from nclone_env.replay.watch import recording_pictures
 from nclone_env.sim.session import Session
 from nclone_env.sim.trajectory import simulate
 
@@ -67,15 +68,6 @@ def test_the_name_in_the_bar_is_that_of_the_recording():
     names = ({}, {"level": "first"}, {"level": "another"}, {"level": "x" * 1_000_000})
     recordings = [Recording.of(DEADLY, [RIGHT], settings) for settings in names]
     assert len({next(iter(recording_pictures(each, 0.5))).tobytes() for each in recordings}) == 4
-
-
-def test_every_nth_frame_and_the_last():
-    recording = Recording.of(DEADLY, [RIGHT] * 20)
-    every = list(recording_pictures(recording, 0.25))
-    some = list(recording_pictures(recording, 0.25, every=6))
-    assert len(some) == 5
-    for picture, frame in zip(some, (0, 6, 12, 18, 20)):
-        assert (picture == every[frame]).all()
 
 
 def test_a_restarted_session_is_at_the_start():

@@ -10,8 +10,9 @@ from nclone_env.level.catalog import basic_sets
 from nclone_env.level.load import load_level
 from nclone_env.render.colour import LOOKS
 from nclone_env.render.text import bar_height, fitting
+from nclone_env.replay.recording import WatchedRun
 from nclone_env.replay.view import view_size
-from nclone_env.replay.watch import WatchedRun, arranged, grid_pictures, run_pictures
+from nclone_env.replay.watch import arranged, grid_pictures, run_pictures
 
 from .bases import DEADLY, RIGHT, WINNABLE
 
@@ -174,13 +175,6 @@ def test_inputs_are_taken_as_frames_are_shown():
     assert not taken
     next(pictures)
     assert taken == [0]
-
-
-def test_every_nth_frame_and_the_last():
-    some, every = (list(run_pictures(run(7), SCALE, each)) for each in (3, 1))
-    assert [any((one == other).all() for other in every) for one in some] == [True] * 4
-    np.testing.assert_array_equal(some[-1], every[-1])
-    assert len(list(run_pictures(run(6), SCALE, 3))) == 3
 
 
 def test_the_label_is_written_instead_of_the_name():

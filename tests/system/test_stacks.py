@@ -114,8 +114,8 @@ def test_a_policy_with_stacks_is_saved_evaluated_and_resumed(tmp_path):
     result = train(config)
     content = load_checkpoint(result.checkpoint)
     assert content.observation_shapes == {"game_state": [3, 30]}
-    policy = restore_policy(content, result.checkpoint)
-    environment = restore_config(content, result.checkpoint).evaluated_environment
+    policy = restore_policy(content)
+    environment = restore_config(content).evaluated_environment
     assert environment.observation.frame_stack == 3
     first, *_ = evaluate(policy, environment, episodes_per_level=2)
     assert first.mean_frames > 0

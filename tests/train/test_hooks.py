@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nclone_env.cli.app import main
-from nclone_env.cli.stop import StopRequest
+from nclone_env.cli.progress import StopRequest
 from nclone_env.errors import StoppedError
 from nclone_env.level import array_cache
 from nclone_env.level.load import load_levels

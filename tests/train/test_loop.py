@@ -9,8 +9,7 @@ import torch
 from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
-from nclone_env.train.collect.collector import EpisodeLog
-from nclone_env.train.collect.episodes import FINISHED, EpisodeStatistics
+from nclone_env.train.collect.collector import FINISHED, EpisodeLog, EpisodeStatistics
 from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
@@ -282,7 +281,7 @@ def test_every_observation_can_be_trained_on(seen, tmp_path):
     assert all(np.isfinite(row["policy_loss"]) for row in result.curve)
     tables = evaluate(
         result.policy,
-        restore_config(load_checkpoint(result.checkpoint), "x").evaluated_environment,
+        restore_config(load_checkpoint(result.checkpoint)).evaluated_environment,
         episodes_per_level=2,
     )
     assert len(tables) == 6

@@ -1,22 +1,29 @@
-"""Collection: a group of environments plays its part of the rollout, on one thread and without waiting for others."""
+"""Collection: a group of environments plays its part of the rollout, on one thread and without waiting for others.
+
+Episodes that ended are logged, and averaged per level.
+"""
 
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from nclone_env.env import WON, Buffers, reserve
-from nclone_env.game import NUM_ACTIONS
 from nclone_env.jit import kernel
 from nclone_env.memory import MemoryNode, array_group, arrays_node
 from nclone_env.train.collect.environments import VectorEnvironment
-from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.collect.rollout import RolloutColumns
 from nclone_env.train.network.device import host_zeros
+from nclone_env.train.network.mlp import Network
 from nclone_env.train.network.policy import NO_MASKS
-from nclone_env.train.network.protocols import Actor
 from nclone_env.train.network.sampling import sample_actions
+
+FINISHED = np.dtype([("total", "f8"), ("frames", "i4"), ("level", "i4"), ("start", "i4"), ("success", "?")], align=True)
+"""A finished episode: undiscounted return, simulated frames, index of its level, number of the start state in which it
+began (-1: at the start of the level), and whether it reached the exit."""
+
+EpisodeField = Literal["success", "total", "frames"]
 
 
 class Collector:
@@ -36,13 +43,13 @@ class Collector:
         offset: environments of the ranks before this one.
     """
 
-    def __init__(self, envs: VectorEnvironment, columns: RolloutColumns, network: Actor, seed: int, offset: int = 0):
+    def __init__(self, envs: VectorEnvironment, columns: RolloutColumns, network: Network, seed: int, offset: int = 0):
         self.envs, self.columns, self.first = envs, columns, offset + columns.first
         self.episodes = EpisodeLog(columns.num_envs * columns.storage.num_steps)
         self.levels = np.zeros(columns.num_envs, np.int32)
         self.step_seconds = np.zeros(columns.storage.num_steps)
         self._network, self._seed = network, seed
-        self._scratch = np.zeros((columns.num_envs, NUM_ACTIONS), np.float32)
+        self._scratch = np.zeros((columns.num_envs, NO_MASKS.shape[1]), np.float32)
         self._indices, self._places = (np.zeros(columns.num_envs, np.int64) for _ in range(2))
         self._finals: Buffers = {
             name: host_zeros(array.shape, array.dtype, columns.storage.pinned)
@@ -56,11 +63,7 @@ class Collector:
         self.envs.reset(seed=seed + self.first, out=self.columns.reset_outputs())
 
     def play(self, seat: int, step: int) -> dict[str, Any]:
-        """Play all steps of the rollout; return the ``info`` of the last one.
-
-        Args:
-            step: number of the first step, counted over the whole run.
-        """
+        """Play all steps of the rollout, the first of which is number ``step`` of the run; return the last ``info``."""
         columns = self.columns
         columns.restart()
         self.episodes.clear()
@@ -156,11 +159,7 @@ def _list_truncated(truncated, ended, indices, places):
 
 
 class EpisodeLog:
-    """The episodes that end in a rollout of a group of environments, in order.
-
-    Args:
-        capacity: most episodes of a rollout: one for each step of each environment.
-    """
+    """The episodes that end in a rollout of a group, in order; at most one for each step of each environment."""
 
     def __init__(self, capacity: int):
         self._records = np.ndarray(capacity, FINISHED, reserve(capacity * FINISHED.itemsize))
@@ -183,12 +182,7 @@ class EpisodeLog:
         self._count = 0
 
     def add(self, ended: np.ndarray, info: Mapping[str, np.ndarray], step: int) -> None:
-        """Log the episodes that ended in a step of the rollout.
-
-        Args:
-            ended: (n,) bool, environments whose episode ended.
-            info: columns (n,) about the step, undefined where none ended.
-        """
+        """Log the episodes that ``ended``, (n,) bool, in a step of the rollout, given its columns (n,)."""
         columns = (info[name] for name in ("level", "start", "outcome", "episode_return", "episode_frames"))
         self._count = _log(ended, *columns, step, self._records, self._places, self._count)
 
@@ -209,3 +203,80 @@ def _log(ended, levels, starts, outcomes, returns, frames, step, records, places
             places[count, 0], places[count, 1] = step, index
             count += 1
     return count
+
+
+class EpisodeStatistics:
+    """Outcomes of the most recent episodes that began at the start of their level, in ring buffers of fixed size.
+
+    Attributes:
+        counts: (L,) int64, such episodes of each level so far.
+        recent: (L, w) ``FINISHED``, the last w episodes of each level; episode c is in slot c % w.
+        vector_steps: steps of every environment so far.
+
+    Args:
+        level_names: names of the L levels.
+        longest: steps of the longest possible episode. Before that many steps only short episodes can have ended,
+            most of them wins, so the means are biased and reported as nan.
+        window: w, number of recent episodes kept per level.
+    """
+
+    def __init__(self, level_names: Sequence[str], longest: int = 0, window: int = 100):
+        self.level_names = tuple(level_names)
+        self._longest = longest
+        self.vector_steps = 0
+        self.counts = np.zeros(len(self.level_names), np.int64)
+        self.recent = np.zeros((len(self.level_names), window), FINISHED)
+
+    def add(self, episodes: np.ndarray) -> int:
+        """Record (k,) finished episodes, except those that began in a start state; return k."""
+        _count(episodes, self.recent, self.counts)
+        return len(episodes)
+
+    def renew(self, level_names: Sequence[str], kept: int) -> None:
+        """Go on with as many other levels, of which the first ``kept`` are those of before."""
+        self.level_names = tuple(level_names)
+        self.counts[kept:] = 0
+        self.recent[kept:] = np.zeros((), FINISHED)
+
+    def means(self, name: EpisodeField) -> np.ndarray:
+        """Return the mean of a field over the recent episodes of each level, (L,); nan where undefined."""
+        if self.vector_steps < self._longest:
+            return np.full(len(self.counts), np.nan)
+        kept = np.minimum(self.counts, self.recent.shape[1])
+        sums = self.recent[name].sum(axis=1, dtype=np.float64)  # unused slots hold 0
+        return np.divide(sums, kept, out=np.full(len(kept), np.nan), where=kept > 0)
+
+    def solved(self, success_rate: float) -> bool:
+        """Return whether every level has a full window of episodes and at least this success rate over it."""
+        full = bool((self.counts >= self.recent.shape[1]).all())
+        return full and bool((self.means("success") >= success_rate).all())
+
+    def summary(self) -> dict[str, float]:
+        """Return the mean over levels of each statistic, and the lowest success rate of a level."""
+        success = self.means("success")
+        known = success[~np.isnan(success)]
+        return {
+            "success_rate": _mean_of_known(success),
+            "min_success_rate": float(known.min()) if len(known) else float("nan"),
+            "mean_return": _mean_of_known(self.means("total")),
+            "mean_frames": _mean_of_known(self.means("frames")),
+        }
+
+
+@kernel
+def _count(episodes, recent, counts):
+    """Put each episode that began at the start of its level into the next slot of the level."""
+    for number in range(len(episodes)):
+        episode = episodes[number]
+        if episode["start"] >= 0:
+            continue
+        level = episode["level"]
+        slot = recent[level, counts[level] % recent.shape[1]]
+        slot["total"], slot["frames"], slot["level"] = episode["total"], episode["frames"], level
+        slot["start"], slot["success"] = -1, episode["success"]
+        counts[level] += 1
+
+
+def _mean_of_known(means: np.ndarray) -> float:
+    known = means[~np.isnan(means)]
+    return float(known.mean()) if len(known) else float("nan")

@@ -14,7 +14,7 @@ from nclone_env.env import Job, Workers
 from nclone_env.memory import MemoryNode, array_group, merged
 from nclone_env.train.collect.acting import chosen_actions
 from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
-from nclone_env.train.network.protocols import Actor
+from nclone_env.train.network.mlp import Network
 
 MOST_ENVIRONMENTS = 64
 """Most episodes that a thread plays at a time."""
@@ -42,7 +42,7 @@ class HeldOutLevels:
         self,
         envs: Sequence[VectorEnvironment],
         digests: Sequence[str],
-        network: Actor,
+        network: Network,
         *,
         attempts: int,
         seed: int,
@@ -62,15 +62,11 @@ class HeldOutLevels:
         return self._envs[0].level_names
 
     def play(self, workers: Workers, job: Job, updates: int) -> dict[str, float]:
-        """Play every level and keep the results; return the columns of the learning curve.
-
-        Args:
-            workers: threads of the run, at most as many as there are ``envs``.
-            job: a job without outstanding chunks.
+        """Play every level, by at most as many threads as there are ``envs``; keep the results.
 
         Returns:
             ``held_out_success``, the mean success of all attempts, and ``held_out_any``, the share of levels of which
-            at least one attempt succeeded.
+            at least one attempt succeeded: columns of the learning curve.
         """
         size = self._envs[0].num_envs
 

@@ -236,12 +236,7 @@ class RolloutColumns:
         self.cursor += 1
 
     def stacked_finals(self, indices: np.ndarray, final: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return final observations of the step at the cursor as the policy sees them: stacked if k > 1.
-
-        Args:
-            indices: (m,) environments, from 0 to n - 1.
-            final: their final observations by name, (m, *shape).
-        """
+        """Return final observations, (m, *shape), of environments, (m,), as the policy sees them: stacked if k > 1."""
         if self.storage.frame_stack == 1:
             return final
         before = self.storage.observation_buffers(len(indices))

@@ -33,13 +33,9 @@ class EpisodeSelection:
         return None if self._curriculum is None else self._curriculum.weights()
 
     def update(self, episodes: Sequence[np.ndarray]) -> None:
-        """Adapt the episodes that begin from now on to those that ended in a rollout.
+        """Adapt the episodes that begin from now on to those that ended, ``FINISHED`` records of each group.
 
-        Level weights follow all of them, wherever they began: they measure what is learned from the episodes that are
-        played.
-
-        Args:
-            episodes: ``FINISHED`` records of each group.
+        Level weights follow all of them, wherever they began: they measure what is learned from the episodes played.
         """
         if not self._parts():
             return
@@ -53,9 +49,7 @@ class EpisodeSelection:
     def renew(self, kept: int, starts: StartStates | None) -> None:
         """Go on with other levels, of which the first ``kept`` are those of before; what was measured on those stays.
 
-        Args:
-            kept: number of levels that stay.
-            starts: states along solutions of the new levels; those of levels that stay are as many as before.
+        Their start states are as many as before.
         """
         past = self.state()
         if self._curriculum is not None:

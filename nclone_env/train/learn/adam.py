@@ -27,11 +27,7 @@ class Adam:
         self.count = 0
 
     def step(self, parameters: np.ndarray, gradient: np.ndarray, learning_rate: float, max_norm: float) -> float:
-        """Update ``parameters``, (p,) float32, in place.
-
-        Args:
-            gradient: (p,) float32, not changed.
-            max_norm: larger gradients are scaled down to this norm.
+        """Update ``parameters``, (p,) float32, in place by a gradient that is scaled down to ``max_norm`` if larger.
 
         Returns:
             The norm of the gradient before scaling.

@@ -107,11 +107,7 @@ def clone(
 
 
 def evaluate_clone(policy: ActorCritic, steps: TrajectoryBuffer, rows: np.ndarray) -> tuple[float, float]:
-    """Return the cross-entropy of stored actions, in nats, and the share of them that is most probable.
-
-    Args:
-        rows: (n,) int64, the steps to evaluate.
-    """
+    """Return the cross-entropy of the actions in n steps, in nats, and the share of them that is most probable."""
     loss = hits = 0.0
     for part in np.array_split(rows, -(-len(rows) // _EVALUATED)):
         chosen, out = torch.from_numpy(part), steps.observation_buffers(len(part))

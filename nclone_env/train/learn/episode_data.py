@@ -54,9 +54,7 @@ class Columns:
         bootstrap_values: the values of what follows.
         lengths: T of each; empty until the arrays are checked.
 
-    Args:
-        episodes: the episodes.
-        names: names of observations; None is listed where an episode lacks one.
+    None is listed where an episode lacks an observation.
     """
 
     def __init__(self, episodes: Sequence[EpisodeData], names: Iterable[str]):
@@ -111,11 +109,7 @@ class Block(NamedTuple):
 
 
 def blocks(starts: np.ndarray, size: int) -> Iterator[Block]:
-    """Yield blocks of ``size`` steps, and of what is left.
-
-    Args:
-        starts: (E + 1,) int64, first step of each episode, and the number of steps.
-    """
+    """Yield blocks of ``size`` steps, and of what is left; ``starts`` as of :func:`first_steps`."""
     count = int(starts[-1])
     for begin in range(0, count, size):
         end = min(begin + size, count)
@@ -135,9 +129,6 @@ class TrajectoryChecks:
 
     All episodes of a list are checked together, field by field, as most are right and short; they are looked at one by
     one only if that finds something. Actions and masks are copied to arrays that are allocated here.
-
-    Args:
-        num_actions: a, number of actions.
     """
 
     def __init__(self, specs: Mapping[str, tuple[tuple[int, ...], np.dtype]], num_actions: int):

@@ -140,11 +140,9 @@ def count_parts(steps: int, part_size: int) -> int:
 
 @kernel
 def combine_moments(parts, combined):
-    """Compute mean and standard deviation of m sets of numbers.
+    """Write mean and standard deviation, (m, 2) float64, of m sets of numbers; a single part is copied to the bit.
 
-    Args:
-        parts: (k, m, 3) number of entries, mean and standard deviation of the parts of each set in k ranks.
-        combined: (m, 2) float64, written; a single part is copied to the bit.
+    ``parts``, (k, m, 3), are number of entries, mean and standard deviation of the parts of each set in k ranks.
     """
     for j in range(parts.shape[1]):
         total = mean = variance = 0.0

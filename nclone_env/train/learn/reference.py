@@ -14,15 +14,7 @@ from nclone_env.train.network.sampling import write_probabilities
 
 
 class Reference:
-    """A copy of a policy, evaluated on the steps of rollouts.
-
-    Attributes:
-        policy: the copy, which does not change.
-
-    Args:
-        storage: the rollout; it has room for reference probabilities.
-        device: device of the copy; None: the processor.
-    """
+    """A copy of a policy, which does not change, evaluated on rollouts whose storage has room for its probabilities."""
 
     def __init__(
         self,

@@ -46,7 +46,7 @@ class Intake(NamedTuple):
 class TrajectoryBuffer:
     """The steps of any number of episodes, one after another, on a device.
 
-    It offers what ``train.network.protocols`` reads of a rollout, so that a network can learn from it.
+    It offers what a network reads of a rollout (``StoredSteps``), so that a network can learn from it.
 
     Attributes:
         num_steps: n, steps of the current content.

@@ -48,10 +48,7 @@ class Measured(ABC):
         return {name: array.copy() for name, array in self._arrays().items()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a state: the same outcomes then give the same bits.
-
-        Args:
-            state: from :meth:`state` of an object for the same levels and starts.
+        """Go on from the :meth:`state` of an object for the same levels and starts: equal outcomes give equal bits.
 
         Raises:
             ConfigError: if an array is missing, or has another shape or dtype; nothing is changed.
@@ -234,11 +231,8 @@ def _stretched(rates: np.ndarray) -> np.ndarray:
 class SuccessAverages:
     """n success rates that fade exponentially with each further episode.
 
-    All outcomes of one :meth:`add` count as simultaneous: their order has no effect.
-
-    Args:
-        size: number n of rates.
-        weight: weight of a new episode, between 0 and 1.
+    All outcomes of one :meth:`add` count as simultaneous: their order has no effect. A new episode has a weight between
+    0 and 1.
 
     Attributes:
         total: (n,) float64, the weighted sums of successes.

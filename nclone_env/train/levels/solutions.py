@@ -8,7 +8,7 @@ where it was.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig, ObservationConfig
-from nclone_env.env import OUTCOMES, NPlusPlusVectorEnv, playable_levels
+from nclone_env.env import NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError, InputsError, check_integer
-from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, INPUT_SUICIDE
+from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, INPUT_OF_ACTION, INPUT_SUICIDE
 from nclone_env.level import (
     Arrays,
     Layout,
@@ -66,12 +66,7 @@ class Planner:
     """Told of each level that was searched, not of results that were kept."""
 
     def solutions(self, levels: LevelSet, max_frames: int) -> dict[str, np.ndarray]:
-        """Return inputs that complete levels, (T,) uint8 by level name; levels for which none were found are left out.
-
-        Args:
-            levels: L levels, each with an exit.
-            max_frames: longest solution.
-        """
+        """Return inputs that complete levels with an exit, (T,) uint8 by name; levels without any are left out."""
 
         def search(level: Level) -> np.ndarray:
             first = solve(level, frames=_FRAMES_AT_FIRST, max_frames=max_frames, memory=_MEMORY)
@@ -82,13 +77,7 @@ class Planner:
         return self._kept(levels, name, "solutions planned", search)
 
     def demonstrations(self, levels: LevelSet, max_frames: int, frame_skip: int) -> dict[str, np.ndarray]:
-        """Return inputs that a policy can follow, with few changes; otherwise as :meth:`solutions`.
-
-        Args:
-            levels: L levels, each with an exit.
-            max_frames: longest solution.
-            frame_skip: frames that an action is held.
-        """
+        """Return inputs with few changes, held for ``frame_skip`` frames as by a policy; else as :meth:`solutions`."""
 
         def search(level: Level) -> np.ndarray:
             found = solve(level, frames=FRAMES, max_frames=max_frames, hold=frame_skip, memory=_MEMORY)
@@ -192,13 +181,7 @@ def recorded_solutions(levels: Sequence[Level], recordings: Iterable[Recording])
 def mirrored_solutions(levels: Sequence[Level], solutions: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return solutions of levels whose mirror images are solved: the same inputs with left and right exchanged.
 
-    Each is simulated, as rounding and ties may spoil it.
-
-    Args:
-        solutions: inputs of some of them by level name.
-
-    Returns:
-        Inputs (T,) uint8 by name of further levels, up to the frame in which the ninja reaches the exit.
+    Each is simulated, as rounding and ties may spoil it. Inputs, (T,) uint8 by level name, end with the one that wins.
     """
     solved = {level.raw.digest: solutions[level.name] for level in levels if level.name in solutions}
     found: dict[str, np.ndarray] = {}
@@ -226,11 +209,7 @@ def _without_images(levels: Sequence[Level]) -> list[Level]:
 
 
 def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: Planner) -> StartStates | None:
-    """Return the states along solutions that the episodes of a run begin in.
-
-    Args:
-        sources: as of :func:`find`; without any, episodes begin at the start of their level.
-        planner: finds those that are planned.
+    """Return the states along solutions of :func:`find` that the episodes of a run begin in; None without sources.
 
     Raises:
         ConfigError: if no source solves one of the levels, or a solution does not fit into the time limit.
@@ -301,6 +280,9 @@ def start_states(
     envs = NPlusPlusVectorEnv(played, min(max(len(solutions), 1), _TOGETHER), autoreset_mode="SameStep")
     numbers = {name: number for number, name in enumerate(envs.level_names)}
     actions = {name: _actions_of(inputs, name) for name, inputs in solutions.items()}
+    for level in envs.levels:
+        if level.name in actions:
+            actions[level.name] = _until_the_exit(level, actions[level.name], config.max_frames)
     names = sorted(actions, key=lambda name: len(actions[name]))
     found: dict[str, dict[int, bytes]] = {}
     for first in range(0, len(names), envs.num_envs):
@@ -319,44 +301,38 @@ def _snapshots_along(
     envs: NPlusPlusVectorEnv, actions: Mapping[str, np.ndarray], count: int
 ) -> dict[str, dict[int, bytes]]:
     """Play a solution in each environment; return the snapshots of each level by the number of actions before it."""
-    names = list(actions)
-    lengths = [len(own) for own in actions.values()]
-    places = [{round(part * length / (count + 1)) for part in range(1, count + 1)} - {0, length} for length in lengths]
-    states: dict[str, dict[int, bytes]] = {name: {} for name in names}
-    ended: dict[str, tuple[int, str]] = {}
-    for frame, ends, info in _steps(envs, actions):
-        for index in np.flatnonzero(ends[: len(names)]).tolist():
-            ended.setdefault(names[index], (frame, OUTCOMES[info["final_info"]["outcome"][index]]))
-        for index, chosen in enumerate(places):
-            if frame in chosen:
-                states[names[index]][frame] = envs.get_state(index)
-    longer: dict[str, np.ndarray] = {}
-    for name, own in actions.items():
-        frame, outcome = ended.get(name, (len(own) + 1, "playing"))
-        if frame > len(own):
-            frame, outcome = len(own), "playing" if len(own) else "no input"
-        if outcome != "won":
-            raise ConfigError(
-                f"inputs: expected a solution that reaches the exit of {name!r}, got {outcome} after {frame} frames; "
-                f"max_frames is {envs.config.max_frames}"
-            )
-        if frame < len(own):
-            longer[name] = own[:frame]
-    return states | _snapshots_along(envs, longer, count) if longer else states
-
-
-def _steps(
-    envs: NPlusPlusVectorEnv, actions: Mapping[str, np.ndarray]
-) -> Iterator[tuple[int, np.ndarray, dict[str, Any]]]:
-    """Begin an episode on a level in each environment, and step them; yield frame, ends of episodes and info."""
     rows = np.zeros((max(map(len, actions.values())), envs.num_envs), np.int64)
     for index, own in enumerate(actions.values()):
         rows[: len(own), index] = own
+    lengths = [len(own) for own in actions.values()]
+    places = [{round(part * length / (count + 1)) for part in range(1, count + 1)} - {0, length} for length in lengths]
+    states: dict[str, dict[int, bytes]] = {name: {} for name in actions}
     envs.assign_levels([*actions, *[None] * (envs.num_envs - len(actions))])
     envs.reset(seed=[0] * envs.num_envs)  # the seed is part of a snapshot
     for frame, row in enumerate(rows, start=1):
-        _, _, terminated, truncated, info = envs.step(row)
-        yield frame, terminated | truncated, info
+        envs.step(row)
+        for index, (name, chosen) in enumerate(zip(actions, places)):
+            if frame in chosen:
+                states[name][frame] = envs.get_state(index)
+    return states
+
+
+def _until_the_exit(level: Level, actions: np.ndarray, max_frames: int) -> np.ndarray:
+    """Return the actions up to the frame in which the ninja reaches the exit.
+
+    Raises:
+        ConfigError: if it does not within the time limit.
+    """
+    states = simulate(level, np.array(INPUT_OF_ACTION, np.uint8)[actions[:max_frames]]).state
+    ends = np.flatnonzero(np.isin(states, (CELEBRATING, DEAD)))
+    frames = int(ends[0]) + 1 if len(ends) else len(states)
+    if len(ends) and states[ends[0]] == CELEBRATING:
+        return actions[:frames]
+    unfinished = "timed_out" if frames == max_frames else "playing" if frames else "no input"
+    raise ConfigError(
+        f"inputs: expected a solution that reaches the exit of {level.name!r}, got "
+        f"{'died' if len(ends) else unfinished} after {frames} frames; max_frames is {max_frames}"
+    )
 
 
 def _actions_of(inputs: Any, level: str) -> np.ndarray:

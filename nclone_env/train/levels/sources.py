@@ -172,17 +172,18 @@ class Plan:
 
 def held_out_collection(config: TrainConfig) -> Collection:
     """Return the levels that measure a run; none of them is in the ``train`` split of any seed."""
-    bounds = read_range("generated_difficulty", config.generated.difficulty)
-    return Collection(
-        config.generated.families, bounds, config.environment.max_frames, config.evaluation.split_seed, HELD_OUT_SPLIT
-    )
+    return _collection(config, config.evaluation.split_seed, HELD_OUT_SPLIT)
 
 
 def training_collection(config: TrainConfig, fixed: Sequence[Level], held_out: Sequence[Level]) -> Collection:
     """Return the levels that are made for a run to train on, other than fixed and held-out ones."""
-    bounds = read_range("generated_difficulty", config.generated.difficulty)
     marks = frozenset(mark for level in (*fixed, *held_out) for mark in (level.raw.digest, level.name))
-    return Collection(config.generated.families, bounds, config.environment.max_frames, config.seed, TRAIN_SPLIT, marks)
+    return _collection(config, config.seed, TRAIN_SPLIT, marks)
+
+
+def _collection(config: TrainConfig, seed: int, split: str, known: frozenset[str] = frozenset()) -> Collection:
+    given, bounds = config.generated, read_range("generated_difficulty", config.generated.difficulty)
+    return Collection(given.families, bounds, config.environment.max_frames, seed, split, known)
 
 
 def held_out_count(config: TrainConfig) -> int:

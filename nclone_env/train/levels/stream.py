@@ -111,9 +111,7 @@ class LevelStream:
     def meet(self, environments: np.ndarray, episodes: np.ndarray) -> None:
         """Note the first episodes on the levels of the batch; those that begin in start states are none.
 
-        Args:
-            environments: (k,) integers; the environment of this rank in which each episode ended.
-            episodes: (k,) ``FINISHED`` records, in the order in which they ended.
+        Given are ``FINISHED`` records in the order in which episodes ended, and the environment of this rank of each.
         """
         levels = episodes["level"]
         first = (levels >= self.plan.kept) & (levels < self.plan.in_use) & (episodes["start"] < 0)

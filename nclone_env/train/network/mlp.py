@@ -31,8 +31,7 @@ from nclone_env.train.network.arrays import (
 )
 from nclone_env.train.network.encoder_kernels import ENTITY_UNITS, add_picture_gradients, encode_pictures
 from nclone_env.train.network.policy import HIDDEN_LAYERS, NO_MASKS, ActorCritic, FlatParameters, PictureEncoder
-from nclone_env.train.network.protocols import StoredSteps
-from nclone_env.train.network.torch_network import TorchNetwork
+from nclone_env.train.network.torch_network import StoredSteps, TorchNetwork
 
 _ENCODED = ("locals", "entity_states")
 _NO_SETS = StoredSets(np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32), np.zeros((0, 0), np.uint8))
@@ -55,22 +54,13 @@ class Seat(NamedTuple):
 
 
 def covers(dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
-    """Return whether this network covers observations: neither float16 nor stacks of sets of entities are among them.
-
-    Args:
-        dtypes: dtype of each observation by name.
-    """
+    """Return whether this network covers observations: none has float16, and none is a stack of sets of entities."""
     stacked_sets = frame_stack > 1 and "entity_states" in dtypes
     return not stacked_sets and all(dtype in (np.float32, np.uint8, np.int8) for dtype in dtypes.values())
 
 
 class MLP:
-    """An MLP policy with its encoders, for use by several threads.
-
-    Args:
-        policy: the network; its parameters are those of ``parameters``.
-        parameters: the vector of its parameters.
-    """
+    """An MLP policy with its encoders, for use by several threads; its parameters are those of ``parameters``."""
 
     def __init__(
         self, policy: ActorCritic, parameters: FlatParameters, storage: StoredSteps, seats: int, most_rows: int
@@ -109,7 +99,7 @@ class MLP:
         return scratch.logits[:count], scratch.values[:count, 0]
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
-        """Compute the gradient over a part of a minibatch, as ``train.network.protocols.Network`` describes."""
+        """Compute the gradient over a part of a minibatch, as :meth:`TorchNetwork.gradient` describes."""
         scratch, stacks, observations, sources, sets = self._seats[seat]
         seen = rows
         if stacks:  # of which the observations are gathered first
@@ -238,9 +228,7 @@ def _flat_bytes(array: np.ndarray) -> np.ndarray:
 class PictureLayers:
     """The encoder of one observation, for use by several threads.
 
-    Args:
-        encoder: the module; its parameters are among those of ``parameters``.
-        column: first column of its features in the inputs of the MLP.
+    Its parameters are among ``parameters``, its features are in the inputs of the MLP from ``column`` on.
     """
 
     def __init__(
@@ -252,12 +240,7 @@ class PictureLayers:
         self.scratch = [_picture_scratch(encoder, most_rows) for _ in range(seats)]
 
     def encode(self, seat: int, pictures: np.ndarray, rows: np.ndarray, inputs: np.ndarray) -> None:
-        """Write the features of the pictures of n ``rows`` to their columns of ``inputs``, (n, w) float32.
-
-        Args:
-            pictures: (s, height, width, 1) uint8, or (s, k, height, width, 1).
-            rows: (n,) int64.
-        """
+        """Write the features of n rows of pictures, (s, ..., height, width, 1) uint8, to their columns of inputs."""
         self._encode(self._flat(pictures), rows, self._layout, self.scratch[seat], inputs)
 
     def add_gradients(
@@ -271,9 +254,7 @@ class PictureLayers:
     ) -> None:
         """Add the gradients of the parameters to ``gradients``, (p,), after :meth:`encode` of the same rows.
 
-        Args:
-            pictures: as for :meth:`encode`, like the next two.
-            deltas: (n, w) float32, gradients in the inputs; those of the pictures are overwritten.
+        Those in the inputs, ``deltas``, (n, w) float32, are overwritten in the columns of the pictures.
         """
         flat = self._flat(pictures)
         self._add_gradients(flat, rows, self._layout, self.scratch[seat], inputs, deltas, gradients)
@@ -334,6 +315,13 @@ def _layer_table(name: str, encoder: PictureEncoder, parameters: FlatParameters)
     )
 
 
+Network = MLP | TorchNetwork
+"""Computes a policy for several threads at the same time: each has a seat, a number from 0, which owns scratch memory.
+
+On a device it provides the outputs alone; there ``train.learn.device_update`` takes the gradient of a whole minibatch.
+"""
+
+
 def make_network(
     policy: ActorCritic,
     parameters: FlatParameters,
@@ -342,7 +330,7 @@ def make_network(
     most_rows: int,
     device: torch.device | None = None,
     amp: bool = False,
-) -> MLP | TorchNetwork:
+) -> Network:
     """Return the network of a policy on stored steps; arguments as of ``train.network.torch_network.TorchNetwork``."""
     dtypes = {name: array.dtype for name, array in storage.flat_observations.items()}
     if device is None and covers(dtypes, storage.frame_stack):

@@ -183,9 +183,6 @@ class Encoder(nn.Module):
 def make_encoders(shapes: Shapes) -> dict[str, Encoder | None]:
     """Return the encoder of each input of the network by the name of its observation, None for vectors.
 
-    Args:
-        shapes: name to the shape of one observation without its batch axis; stacks have a first axis k.
-
     Raises:
         ConfigError: if there is nothing to see, or an observation cannot be encoded.
     """
@@ -299,11 +296,7 @@ class PictureEncoder(Encoder):
 
 
 class GridEncoder(Encoder):
-    """A layer over all squares of ``locals``.
-
-    Args:
-        shape: (side, side), with a first axis for two or three planes and one before that for a stack; uint8.
-    """
+    """A layer over all squares of ``locals``, (side, side) uint8, or with first axes for a stack and for planes."""
 
     width = GRID_FEATURES
 

@@ -11,7 +11,7 @@ bool: 0 for each action that is not allowed. Every row must leave one.
 import copy
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -24,7 +24,29 @@ from nclone_env.train.network.arrays import LearningFields, LossScaling
 from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
 from nclone_env.train.network.mlp_kernels import REFERENCE_KL
 from nclone_env.train.network.policy import ActorCritic, FlatParameters
-from nclone_env.train.network.protocols import StoredSteps
+
+
+class StoredSteps(Protocol):
+    """What a network reads of n stored steps: a rollout, or the trajectories of ``train.learn.trajectories``."""
+
+    frame_stack: int
+    """Depth of the stacks that the network sees; 1: none."""
+    reference: np.ndarray
+    """(n, a) float32, the probabilities of a reference policy in each step; (0, a): none."""
+
+    @property
+    def flat_observations(self) -> Mapping[str, np.ndarray]:
+        """Name to (n, *shape), or more rows; without stacks row s is the observation of step s."""
+
+    @property
+    def learning_fields(self) -> LearningFields[np.ndarray]:
+        """What the loss needs besides observations, (n,) each."""
+
+    def observation_buffers(self, count: int) -> dict[str, Tensor]:
+        """Allocate room for ``count`` observations, or stacks of them, by name."""
+
+    def gather(self, steps: Tensor, out: Mapping[str, Tensor]) -> None:
+        """Write the observations of b steps, (b,) int64, or stacks of them, to ``out``, (b, ...) by name."""
 
 
 class TorchNetwork:
@@ -95,7 +117,15 @@ class TorchNetwork:
         return results[: logits.numel()].reshape(-1, NUM_ACTIONS), results[logits.numel() :]
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
-        """Compute the gradient over a part of a minibatch, as ``train.network.protocols.Network``; in host memory."""
+        """Compute the gradient of the loss over a part of a minibatch; in host memory.
+
+        Args:
+            seat: seat of the calling thread.
+            rows: (n,) int64, numbers t * N + i of the steps of the part in the rollout.
+            scaling: numbers of the loss.
+            out: (p,) float32, written: the gradient in all parameters.
+            sums: (6,) float64, written: sums over the n steps of the terms of ``UpdateStatistics``.
+        """
         steps = torch.from_numpy(rows)
         observations = {name: buffer[: len(rows)] for name, buffer in self._buffers[seat].items()}
         self._storage.gather(steps, observations)
@@ -209,7 +239,7 @@ def ppo_loss(
 
 
 def log_probs_and_entropies(logits: Tensor, actions: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return the log probabilities of actions and the entropies, both differentiable in the logits.
+    """Return the log probabilities of actions and the entropies, (n,) float32, both differentiable in the logits.
 
     A masked action has log probability -inf, and the gradient of its logit is exactly 0. The entropy is finite, and 0
     where one action is left.
@@ -218,9 +248,6 @@ def log_probs_and_entropies(logits: Tensor, actions: Tensor, mask: Tensor | None
         logits: (n, a) float32.
         actions: (n,) int64.
         mask: (n, a); None masks nothing.
-
-    Returns:
-        log probabilities (n,) and entropies (n,), float32.
 
     Raises:
         ActionError: if the mask has another shape.

@@ -1,1 +1,1 @@
-"""What is shown of runs: tables, comparisons, plots and episodes."""
+"""What is shown of runs: tables, comparisons and plots."""

@@ -138,8 +138,8 @@ def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
         try:
             path = checkpoint_file(folder)
             content = load_checkpoint(path)
-            config = flat(restore_config(content, path))
-            check_results(content, path)
+            config = flat(restore_config(content))
+            check_results(content)
             results = _read_results(path.parent / "evaluation.csv", content.counters.get("timesteps", 0))
             run = RunRecord(path.parent, config, Rows.of(content.curve), results)
         except CheckpointError as error:

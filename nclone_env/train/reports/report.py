@@ -72,11 +72,7 @@ def mean_success(results: Sequence[LevelResult]) -> float:
 
 
 def write_results(results: Mapping[Any, Sequence[LevelResult]], timesteps: int, path: Path) -> None:
-    """Write success rates as CSV: one row for each mode and level.
-
-    Args:
-        timesteps: for which the policy was trained.
-    """
+    """Write success rates after so many timesteps of training as CSV: one row for each mode and level."""
     every = itertools.chain.from_iterable(results.values())
     rows = ((timesteps, *(getattr(result, name) for name in RESULT_COLUMNS[1:])) for result in every)
     write_rows(path, (RESULT_COLUMNS, *rows))

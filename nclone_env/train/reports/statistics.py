@@ -20,14 +20,9 @@ def interquartile_mean(values: np.ndarray) -> float:
 
 
 def interval(values: np.ndarray, samples: int = _SAMPLES, seed: int = 0) -> tuple[float, float]:
-    """Return the 95 % interval of the interquartile mean by the percentiles of a stratified bootstrap.
+    """Return the 95 % interval of the interquartile mean of (seeds, levels) by a stratified bootstrap's percentiles.
 
     Each sample draws as many seeds as there are, with replacement, for each level on its own.
-
-    Args:
-        values: (seeds, levels).
-        samples: number of samples.
-        seed: of the draws.
     """
     random, (seeds, levels) = np.random.default_rng(seed), values.shape
     columns, cut = np.arange(levels), int(0.25 * values.size)

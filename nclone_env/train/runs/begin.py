@@ -11,18 +11,18 @@ from gymnasium import spaces
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.obs import frame_specs
 from nclone_env.train.collect.acting import one_thread_per_call
+from nclone_env.train.collect.collector import FINISHED
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
-from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
-from nclone_env.train.runs.checkpoint import check_resumable, initialise_policy, load_checkpoint, translated
+from nclone_env.train.runs.checkpoint import Checkpoint, check_resumable, initialise_policy, load_checkpoint, translated
 from nclone_env.train.runs.folder import config_in, launchers, lock_folder_for_all, name_job
 from nclone_env.train.runs.policy_files import policy_file
-from nclone_env.train.runs.resume import Source, restore_run, save_run, saved_levels, score
+from nclone_env.train.runs.resume import restore_run, save_run, saved_levels, score
 from nclone_env.train.runs.run import Run, learner_parts, make_workers, set_up
 from nclone_env.train.runs.steps import compute_returns
 from nclone_env.train.runs.warm_start import warm_start
@@ -45,19 +45,19 @@ def begun_run(
     job = launchers(ranks)
     locked, path = lock_folder_for_all(config, resume, overwrite, ranks, job)
     with one_thread_per_call(), closing(locked) as folder:
-        source = None if path is None else Source(path, ranks.from_first(partial(load_checkpoint, path)))
-        if source is not None:
-            check_resumable(config, source.checkpoint, source.path)
+        checkpoint = None if path is None else ranks.from_first(partial(load_checkpoint, path))
+        if checkpoint is not None:
+            check_resumable(config, checkpoint)
         hooks.on_start(folder.path)
         with hooks.stage("environments"):
-            generated = saved_levels(source) if source is not None and config.generates else {}
+            generated = saved_levels(checkpoint) if checkpoint is not None and config.generates else {}
             run = set_up(config_in(folder, config), make_envs, folder, ranks, generated, hooks)
         with closing(run):
             warm_up(run)
             if initial is not None:
                 initialise_policy(run.policy, run.config, initial)
-            _begin(run, source, job)
-            del source  # its memory
+            _begin(run, checkpoint, job)
+            del checkpoint  # its memory
             yield run
 
 
@@ -95,18 +95,18 @@ def compile_learner(config: TrainConfig) -> None:
         make_learner(parts).warm_up()
 
 
-def _begin(run: Run, source: Source | None, job: Collection[str]) -> None:
+def _begin(run: Run, checkpoint: Checkpoint | None, job: Collection[str]) -> None:
     """Begin, from a clone or not, or continue from a checkpoint; save, so that the run can be resumed from now on."""
     seed = int(np.random.SeedSequence([run.config.seed, 0]).generate_state(1)[0] >> 1)
     for collector in run.collectors:
         collector.reset(seed)
     run.measure_environments()
-    if source is not None:
-        restore_run(run, source)
+    if checkpoint is not None:
+        restore_run(run, checkpoint)
     elif run.config.clone.warm_start:
         run.hooks.on_warm_start(warm_start(run))
     run.network.load()
-    _take_over_folder(run, None if source is None else source.path, job)
+    _take_over_folder(run, None if checkpoint is None else checkpoint.path, job)
     if run.ranks.first:
         run.curve.begin()
 

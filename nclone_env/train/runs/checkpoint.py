@@ -65,6 +65,8 @@ class Checkpoint:
     """Version of the package that wrote the file."""
     format: int = FORMAT
     """Version of the checkpoint format."""
+    path: Path = Path()
+    """The file that it was read from, for messages; not saved."""
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
@@ -73,7 +75,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     Raises:
         OSError: if it cannot be written; of that torch only tells that it failed.
     """
-    fields = {item.name: getattr(checkpoint, item.name) for item in dataclasses.fields(checkpoint)}
+    fields = {name: getattr(checkpoint, name) for name in _saved_names()}
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         fill_file(path, lambda temporary: torch.save(fields, temporary))
@@ -97,15 +99,19 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             f"expected checkpoint format {FORMAT}, got {fields['format']}, "
             f"written by nclone_env {fields.get('package_version')}",
         )
-    names = {item.name for item in dataclasses.fields(Checkpoint)}
+    names = _saved_names()
     missing = sorted(names - set(fields))
     if missing:
         raise _error(path, f"expected a checkpoint of nclone_env, got a file without {', '.join(missing)}")
-    return Checkpoint(**{name: fields[name] for name in names})
+    return Checkpoint(**{name: fields[name] for name in names}, path=path)
 
 
-def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
-    """Return the policy of a checkpoint that was loaded from ``path``.
+def _saved_names() -> set[str]:
+    return {item.name for item in dataclasses.fields(Checkpoint)} - {"path"}
+
+
+def restore_policy(checkpoint: Checkpoint) -> ActorCritic:
+    """Return the policy of a checkpoint.
 
     No memory is allocated for what the checkpoint only claims to contain: the network is built without weights and
     takes those of the file.
@@ -113,7 +119,7 @@ def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
     Raises:
         CheckpointError: if the parameters do not match the observation shapes, or one is not finite.
     """
-    with translated(path):
+    with translated(checkpoint.path):
         config = TrainConfig.of(**checkpoint.train_config)
         shapes = {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()}
         with torch.device("meta"):
@@ -123,23 +129,23 @@ def restore_policy(checkpoint: Checkpoint, path: str | Path) -> ActorCritic:
     return policy.requires_grad_()
 
 
-def restore_config(checkpoint: Checkpoint, path: str | Path) -> TrainConfig:
-    """Return the configuration of a checkpoint that was loaded from ``path``.
+def restore_config(checkpoint: Checkpoint) -> TrainConfig:
+    """Return the configuration of a checkpoint.
 
     Raises:
         CheckpointError: if an option is unknown to this version of the package, or its value is invalid.
     """
-    with translated(path):
+    with translated(checkpoint.path):
         return TrainConfig.of(**checkpoint.train_config)
 
 
-def check_results(checkpoint: Checkpoint, path: str | Path) -> None:
+def check_results(checkpoint: Checkpoint) -> None:
     """Check what is read of a run without continuing it: its counters, learning curve and held-out levels.
 
     Raises:
         CheckpointError: if a part is of another type, or a number out of range.
     """
-    with translated(path):
+    with translated(checkpoint.path):
         timesteps = checkpoint.counters.get("timesteps", 0)
         if not isinstance(timesteps, int) or not 0 <= timesteps < 2**63:
             raise ValueError(f"counters: expected timesteps from 0 to 2**63, got {shortened(timesteps)}")
@@ -159,7 +165,7 @@ def translated(path: str | Path) -> Iterator[None]:
         raise _error(path, f"it cannot be restored: {cause}") from error
 
 
-def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Checkpoint, path: Path) -> None:
+def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Checkpoint) -> None:
     """Check that the policy of a checkpoint was trained on these observations.
 
     Raises:
@@ -167,23 +173,23 @@ def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Chec
     """
     got = {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()}
     if got != dict(expected):
-        raise _error(path, f"expected a policy for observations {dict(expected)}, got one for {got}")
+        raise _error(checkpoint.path, f"expected a policy for observations {dict(expected)}, got one for {got}")
 
 
-def check_resumable(config: TrainConfig, checkpoint: Checkpoint, path: Path) -> None:
+def check_resumable(config: TrainConfig, checkpoint: Checkpoint) -> None:
     """Check that a run which continues from a checkpoint keeps the options that cannot change.
 
     Raises:
         CheckpointError: if one differs.
     """
-    saved = restore_config(checkpoint, path)
+    saved = restore_config(checkpoint)
     found = _changed(("policy", "run"), saved, config)
     if found is None and saved.keeps_clone != config.keeps_clone:
         found = next(each for each in leaves(TrainConfig) if each.key == "clone_kl_coef")
     if found is not None:
         expected, got = (_text(found.value(each)) for each in (saved, config))
         raise CheckpointError(
-            f"{path}: {found.key}: expected {expected}, as in the run to resume, got {got}; leave out "
+            f"{checkpoint.path}: {found.key}: expected {expected}, as in the run to resume, got {got}; leave out "
             f"{_flag(found.key)}, or begin another run with its policy by --init"
         )
 
@@ -194,20 +200,17 @@ def initialise_policy(policy: ActorCritic, config: TrainConfig, path: Path) -> N
     The value function estimates returns of other levels or rewards there, so its head, and its layers if they are
     separate, keep their initial values.
 
-    Args:
-        policy: the network of the new run, changed in place.
-
     Raises:
         CheckpointError: if the file cannot be read, or its network or observations differ.
     """
     checkpoint = load_checkpoint(path)
-    other = restore_config(checkpoint, path)
+    other = restore_config(checkpoint)
     found = _changed(("policy",), other, config)
     if found is not None:
         name, expected, got = found.key, _text(found.value(config)), found.value(other)
         fix = option(name, got)
         raise CheckpointError(f"{path}: expected a policy with {name} {expected}, got {_text(got)}; pass {fix}")
-    check_observations(policy.observation_shapes, checkpoint, path)
+    check_observations(policy.observation_shapes, checkpoint)
     own = policy.state_dict()
     with translated(path):
         policy.load_state_dict(

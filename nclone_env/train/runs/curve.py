@@ -26,10 +26,8 @@ _MOST_ALLOCATED = 1 << 16  # rows
 class Rows(Sequence[Row]):
     """Rows of numbers in arrays that are allocated once, so that a long run needs no more memory than a short one.
 
-    A row may lack columns that are measured only now and then.
-
-    Args:
-        expected: number of rows to expect; at most 65,536 are allocated, and further ones double them.
+    A row may lack columns that are measured only now and then. As many rows as are expected are allocated, at most
+    65,536; further ones double them.
     """
 
     def __init__(self, expected: int):
@@ -146,11 +144,7 @@ def _check(columns: Mapping[str, bool], values: np.ndarray, given: np.ndarray) -
 
 
 class LearningCurve:
-    """One row of scalars per update: kept in memory, and from :meth:`begin` on sent to TensorBoard, written as CSV.
-
-    Args:
-        folder: destination of ``learning_curve.csv`` and the TensorBoard files.
-    """
+    """One row of scalars per update: kept in memory, and from :meth:`begin` on sent to TensorBoard, written as CSV."""
 
     def __init__(self, folder: Path, num_updates: int):
         self.folder = folder

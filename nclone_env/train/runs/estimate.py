@@ -71,10 +71,7 @@ def estimate_bytes(
 
 
 def check_memory(config: TrainConfig, ranks: Ranks = ALONE) -> None:
-    """Reject a run that needs more memory than is available, before it allocates any.
-
-    Args:
-        ranks: the processes that train together; those of this machine share its memory.
+    """Reject a run that, with the other ranks of this machine, needs more memory than is available.
 
     Raises:
         MemoryLimitError: the message names the number of environments that fits.

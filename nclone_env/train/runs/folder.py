@@ -75,9 +75,6 @@ class RunFolder:
         """Replace an earlier run, if there is one, by the first checkpoint of another; other files stay.
 
         Nothing is removed before the checkpoint is complete, and the latest of the earlier run last.
-
-        Args:
-            write: writes the checkpoint, given its path.
         """
         if not _holds_run(self.path):
             return
@@ -104,10 +101,6 @@ def lock_folder(config: TrainConfig, source: Path | None = None, overwrite: bool
 
     A run that is named uses that folder, a resumed one without a name the folder of its checkpoint. A new run without
     a name uses a folder named after levels and seed, with a number from 2 on if that holds another run.
-
-    Args:
-        source: checkpoint to resume.
-        overwrite: whether the folder may hold another run.
 
     Raises:
         RunFolderError: if the folder holds another run, or another process is training in it.
@@ -181,10 +174,7 @@ def launchers(ranks: Ranks) -> frozenset[str]:
 def lock_folder_for_all(
     config: TrainConfig, resume: str | Path | None, overwrite: bool, ranks: Ranks, job: Collection[str]
 ) -> tuple[RunFolder, Path | None]:
-    """Choose and lock the folder of a run for all ranks, and the checkpoint to continue from.
-
-    Args:
-        job: the result of :func:`launchers`.
+    """Choose and lock the folder of a run for all ranks of a job, and the checkpoint to continue from.
 
     Raises:
         CheckpointError: if ``resume`` does not exist.
@@ -203,12 +193,7 @@ def lock_folder_for_all(
 
 
 def _own_checkpoint(config: TrainConfig, source: Path | None, job: Collection[str]) -> Path | None:
-    """Return the latest checkpoint of the run that this job began before a restart, None without one.
-
-    Args:
-        source: the checkpoint that it was to be resumed from.
-        job: the result of :func:`launchers`.
-    """
+    """Return the latest checkpoint of the run that this job began, from ``source``, before a restart; else None."""
     if int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) == 0:
         return None
     path = _named_folder(config, source)

@@ -130,11 +130,9 @@ def load_policy(path: str | Path, levels: Sequence[str] = ()) -> Policy:
     Raises:
         CheckpointError: if there is no such file, or it cannot be read or restored.
     """
-    file = policy_file(path)
-    content = load_checkpoint(file)
-    network = restore_policy(content, file)
-    config = restore_config(content, file)
-    check_results(content, file)
+    content = load_checkpoint(policy_file(path))
+    network, config = restore_policy(content), restore_config(content)
+    check_results(content)
     return Policy(network, config, content, levels)
 
 

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, optional_module, shortened
+from nclone_env.errors import CheckpointError, ConfigError, check_choice, did_you_mean, optional_module, shortened
 from nclone_env.train.config import TrainConfig
 
 LATEST = "checkpoint.pt"
@@ -80,11 +80,7 @@ def policy_card(name: str) -> dict[str, Any]:
     Raises:
         ConfigError: if there is no such policy.
     """
-    known = bundled_names()
-    if name not in known:
-        raise ConfigError(
-            f"policy: expected one of {', '.join(known)}, got {shortened(name)}{did_you_mean(name, known)}"
-        )
+    check_choice("policy", name, bundled_names())
     return tomllib.loads((BUNDLED / f"{name}.toml").read_text(encoding="utf-8"))
 
 

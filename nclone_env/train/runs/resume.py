@@ -5,7 +5,7 @@ import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nclone_env._files import write_rows
 from nclone_env.options import flat
-from nclone_env.train.collect.episodes import EpisodeStatistics
+from nclone_env.train.collect.collector import EpisodeStatistics
 from nclone_env.train.collect.held_out import HeldOutLevels
 from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.levels.stream import read_levels
@@ -28,22 +28,11 @@ _LEVEL_COLUMNS = (
 )  # fmt: skip
 
 
-class Source(NamedTuple):
-    """A checkpoint that a run continues from."""
-
-    path: Path
-    """Its file."""
-    checkpoint: Checkpoint
-    """Its contents."""
-
-
 def save_run(run: Run, replaces: bool = False) -> None:
     """Write the latest checkpoint, the best one if this is it, and the learning curve, unless they are written.
 
-    Each file is replaced as a whole, so that a process killed at any point leaves a checkpoint to resume from.
-
-    Args:
-        replaces: whether it replaces another run in its folder.
+    Each file is replaced as a whole, so that a process killed at any point leaves a checkpoint to resume from. It may
+    be that of another run in the folder, which this one ``replaces``.
     """
     if run.saved == run.counters.updates:
         return
@@ -105,28 +94,27 @@ def _checkpoint_of(run: Run, rows: Mapping[str, np.ndarray], states: Sequence[by
     )
 
 
-def saved_levels(source: Source) -> dict[str, Any]:
+def saved_levels(checkpoint: Checkpoint) -> dict[str, Any]:
     """Return the generated levels of a checkpoint, see ``LevelStream.state``.
 
     Raises:
         CheckpointError: if they are damaged.
     """
-    saved = source.checkpoint.generated
-    state = {name: value.numpy() if isinstance(value, Tensor) else value for name, value in saved.items()}
-    with translated(source.path):
+    saved = checkpoint.generated.items()
+    state = {name: value.numpy() if isinstance(value, Tensor) else value for name, value in saved}
+    with translated(checkpoint.path):
         read_levels(state)
     return state
 
 
-def restore_run(run: Run, source: Source) -> None:
+def restore_run(run: Run, checkpoint: Checkpoint) -> None:
     """Continue from a checkpoint; the environments have been reset.
 
     Raises:
         CheckpointError: if it does not fit the run.
     """
-    path, checkpoint = source
-    check_observations(run.policy.observation_shapes, checkpoint, path)
-    with translated(path):
+    check_observations(run.policy.observation_shapes, checkpoint)
+    with translated(checkpoint.path):
         run.policy.load_state_dict(checkpoint.policy)
         run.learner.restore(checkpoint.optimiser)
         run.counters = Counters(**checkpoint.counters)

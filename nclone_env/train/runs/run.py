@@ -14,9 +14,8 @@ from nclone_env.game import NUM_ACTIONS
 from nclone_env.level import LevelSource, load_levels
 from nclone_env.machine import available_cores
 from nclone_env.memory import MemoryNode, merged
-from nclone_env.train.collect.collector import Collector
+from nclone_env.train.collect.collector import Collector, EpisodeStatistics
 from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, observation_shapes
-from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import MOST_ENVIRONMENTS, HeldOutLevels
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.collect.selection import EpisodeSelection, spread_levels
@@ -29,9 +28,8 @@ from nclone_env.train.levels.solutions import Planner, run_starts
 from nclone_env.train.levels.sources import level_digests, run_levels
 from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.device import is_pinned, learning_device
-from nclone_env.train.network.mlp import make_network
+from nclone_env.train.network.mlp import Network, make_network
 from nclone_env.train.network.policy import PICTURES, ActorCritic, FlatParameters, make_policy
-from nclone_env.train.network.protocols import Actor
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import LearningCurve
 from nclone_env.train.runs.folder import RunFolder
@@ -68,7 +66,7 @@ class Run:
     storage: RolloutStorage
     collectors: Sequence[Collector]
     learner: Learner
-    network: Actor
+    network: Network
     workers: Workers
     planner: Planner
     statistics: EpisodeStatistics
@@ -270,7 +268,7 @@ def make_held_out(
     num_envs: int,
     levels: tuple[LevelSource, ...],
     make_envs: MakeEnvironments,
-    network: Actor,
+    network: Network,
     workers: Workers,
 ) -> HeldOutLevels | None:
     """Return the held-out levels of a run, None if there are none."""

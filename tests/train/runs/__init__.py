@@ -64,7 +64,7 @@ def contents(checkpoint):
     """Return everything that a checkpoint keeps, but for configuration and times; tensors become digests."""
     content = dataclasses.asdict(load_checkpoint(checkpoint))
     content["curve"] = untimed(Rows.of(content["curve"]))
-    return _plain({name: value for name, value in content.items() if name != "train_config"})
+    return _plain({name: value for name, value in content.items() if name not in ("train_config", "path")})
 
 
 def shown(folder):

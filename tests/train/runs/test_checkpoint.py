@@ -47,10 +47,10 @@ def saved(tmp_path):
         held_out={},
         selection={},
         reference={},
+        path=tmp_path / "deep" / "checkpoint.pt",
     )
-    path = tmp_path / "deep" / "checkpoint.pt"
-    save_checkpoint(path, checkpoint)
-    return path, checkpoint
+    save_checkpoint(checkpoint.path, checkpoint)
+    return checkpoint.path, checkpoint
 
 
 def test_round_trip(saved):
@@ -64,9 +64,9 @@ def test_round_trip(saved):
         "snapshots": [0, 1, 2, 3, 4],
         "sizes": [2, 3],
     }
-    policy = restore_policy(loaded, path)
+    policy = restore_policy(loaded)
     assert all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
-    assert restore_config(loaded, path) == CONFIG
+    assert restore_config(loaded) == CONFIG
 
 
 def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
@@ -136,17 +136,17 @@ def test_a_format_with_fewer_fields_is_named_as_one(tmp_path):
 
 
 def test_unknown_field_of_a_later_version(saved):
-    path, checkpoint = saved
+    _, checkpoint = saved
     later = dataclasses.replace(checkpoint, train_config={**checkpoint.train_config, "wings": 2})
     with pytest.raises(CheckpointError, match=r"checkpoint.pt: .*unknown field 'wings'"):
-        restore_config(later, path)
+        restore_config(later)
 
 
 def test_parameters_that_do_not_fit(saved):
-    path, checkpoint = saved
+    _, checkpoint = saved
     other = dataclasses.replace(checkpoint, observation_shapes={"game_state": [31]})
     with pytest.raises(CheckpointError, match=r"checkpoint.pt: it cannot be restored: .*size mismatch"):
-        restore_policy(other, path)
+        restore_policy(other)
 
 
 @pytest.mark.parametrize(
@@ -160,27 +160,27 @@ def test_parameters_that_do_not_fit(saved):
     ],
 )
 def test_claims_that_the_file_does_not_hold(saved, claim, message):
-    path, checkpoint = saved
+    _, checkpoint = saved
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(CheckpointError, match=rf"checkpoint.pt: .*{message}"):
-        restore_policy(dataclasses.replace(checkpoint, **claim), path)
+        restore_policy(dataclasses.replace(checkpoint, **claim))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
 
 
 def test_a_number_that_stands_for_a_large_parameter(saved):
-    path, checkpoint = saved
+    _, checkpoint = saved
     claimed = dataclasses.replace(checkpoint, observation_shapes={"game_state": [10**9]})
     claimed.policy["trunk.0.weight"] = torch.zeros(1, 1).expand(8, 10**9)
     with pytest.raises(CheckpointError, match=r"trunk\.0\.weight: expected a contiguous float32 tensor"):
-        restore_policy(claimed, path)
+        restore_policy(claimed)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_parameters_that_are_not_finite(saved, value):
-    path, checkpoint = saved
+    _, checkpoint = saved
     checkpoint.policy["critic.bias"][0] = value
     with pytest.raises(CheckpointError, match=r"critic.bias: expected finite parameters"):
-        restore_policy(checkpoint, path)
+        restore_policy(checkpoint)
 
 
 def test_compressed_parts_are_refused_unread(saved):
@@ -203,7 +203,7 @@ def test_objects_that_claim_memory_are_refused(tmp_path):
 
 def outcome(path, checkpoint):
     try:
-        policy = restore_policy(load_checkpoint(path), path)
+        policy = restore_policy(load_checkpoint(path))
     except CheckpointError as error:
         return "refused" if "checkpoint.pt" in str(error) else f"a message without the file: {error}"
     same = all(torch.equal(v, checkpoint.policy[k]) for k, v in policy.state_dict().items())
@@ -271,7 +271,7 @@ def test_all_other_options_may_change(run):
     }
     fixed = {each.key for each in leaves(TrainConfig) if each.fixed}
     assert not {"total_timesteps", "learning_rate", "max_frames", "seed"} & fixed
-    check_resumable(settings.replace(**others), load_checkpoint(checkpoint), checkpoint)
+    check_resumable(settings.replace(**others), load_checkpoint(checkpoint))
     ended = train(settings.replace(**others), resume=checkpoint, make_envs=LineWorld)
     assert ended.counters.timesteps == others["total_timesteps"]
 
@@ -281,9 +281,9 @@ def test_the_clone_of_a_warm_start_stays(run, tmp_path):
     warm = settings.replace(warm_start=("jumps",), output=tmp_path)
     saved = saved_with(run, warm, tmp_path)
     content = load_checkpoint(saved)
-    check_resumable(warm.replace(clone_kl_coef=0.1), content, saved)
+    check_resumable(warm.replace(clone_kl_coef=0.1), content)
     with pytest.raises(CheckpointError, match=r"clone_kl_coef: expected 0.3, .* got 0.0; leave out --clone-kl-coef"):
-        check_resumable(warm.replace(clone_kl_coef=0.0), content, saved)
+        check_resumable(warm.replace(clone_kl_coef=0.0), content)
 
 
 def test_names_are_those_of_options():

@@ -17,7 +17,7 @@ from nclone_env.cli.app import main
 from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING
 from nclone_env.generate import levels
-from nclone_env.generate.levels import CollectionFiles, Order, write_collection
+from nclone_env.generate.levels import CollectionFiles, write_collection
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.replay.recording import load_recording
 
@@ -97,7 +97,7 @@ def test_a_request_to_stop_keeps_what_is_complete(folder, monkeypatch, number):
             os.kill(os.getpid(), signal.SIGINT)
 
     seen = []
-    monkeypatch.setattr("nclone_env.cli.generate.LevelProgress.level", stopping)
+    monkeypatch.setattr("nclone_env.cli.levels.LevelProgress.level", stopping)
     words = ("--count", 50, "--family", "slopes")
     assert run("--output", "made/pack.txt", *words, "--processes", number) == 130
     count = len(seen)
@@ -152,7 +152,7 @@ import sys, time
 from pathlib import Path
 from nclone_env._processes import processes
 from nclone_env._processes import in_order
-from tests.cli.test_generate import Numbers
+from tests.cli.test_levels_generate import Numbers
 
 if __name__ == "__main__":
     with processes(2) as executor:
@@ -211,19 +211,17 @@ def test_names_that_are_none_of_a_pack_are_refused(folder, capsys):
 
 
 def test_an_error_keeps_what_is_complete(folder, monkeypatch):
-    order = Order(("slopes",), 3, "train", (0, 100))
-
     def failing():
-        yield order(0)
+        yield levels.entry_of(levels.generate_level("slopes", 3), 0)
         raise ConfigError("difficulty: expected another")
 
     with pytest.raises(ConfigError, match="another"):
-        write_collection(CollectionFiles(folder / "pack.txt"), failing(), lambda entry: None)
+        write_collection(CollectionFiles(folder / "pack.txt"), failing())
     assert len(load_levels([folder / "pack.txt"])) == 1
 
 
 def test_nothing_is_written_if_there_is_no_level(folder):
-    assert write_collection(CollectionFiles(folder / "pack.txt"), iter(()), lambda entry: None) == 0
+    assert write_collection(CollectionFiles(folder / "pack.txt"), iter(())) == 0
     assert contents(folder) == {}
     assert list(folder.iterdir()) == []
 
