@@ -34,18 +34,20 @@ class Job:
     __slots__ = (
         "_busy",
         "_chunks",
-        "_done",
         "_first",
         "_last",
         "_numbers",
+        "_outcomes",
         "_outstanding",
         "_pace",
         "_process",
+        "_reports",
         "_task",
     )
 
     def __init__(self) -> None:
-        self._done: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._outcomes: list[BaseException | None] = []
+        self._reports: SimpleQueue[None] = SimpleQueue()  # one for each outcome, after it
         self._busy: set[int] = set()  # threads that may be processing a chunk
         self._task: Task | None = None
         self._pace: Pace | None = None
@@ -73,14 +75,20 @@ class Job:
             except BaseException as failure:
                 if worker == CALLING_THREAD and not isinstance(failure, Exception):  # Ctrl-C: do not go on
                     raise
-                self._done.put(failure)  # finish() raises it in the caller; this thread goes on
+                self._report(failure)  # finish() raises it in the caller; this thread goes on
             else:
                 self._pace.adjust(last - first, perf_counter() - began)  # type: ignore[union-attr]
-                self._done.put(None)
+                self._report(None)
         self._busy.discard(worker)
+
+    def _report(self, outcome: BaseException | None) -> None:
+        self._outcomes.append(outcome)
+        self._reports.put(None)
 
     def finish(self) -> None:
         """Wait for all chunks; raise the exception of one that failed.
+
+        It can be interrupted anywhere and called again: a report may be lost then, but no outcome.
 
         Raises:
             StepOrderError: if the range was begun in another process; a fork has no part in it.
@@ -88,11 +96,13 @@ class Job:
         if self._outstanding and self._process != os.getpid():
             self.give_up()
             raise StepOrderError("the step was sent before this process was forked; call reset() to use its copy")
-        failure: BaseException | None = None
-        while self._outstanding > 0:
-            failure = self._done.get() or failure
-            self._outstanding -= 1
-        self._task = None
+        while len(self._outcomes) < self._outstanding:
+            self._reports.get()
+        while not self._reports.empty():
+            self._reports.get()
+        failure = next(filter(None, self._outcomes), None)
+        self._task, self._outstanding = None, 0
+        self._outcomes.clear()
         if failure is not None:
             raise failure
 
@@ -107,7 +117,8 @@ class Job:
         self._busy.discard(CALLING_THREAD)
         while self._busy and self._process == os.getpid():
             sleep(_MOMENT)
-        self._done, self._busy, self._task, self._outstanding = SimpleQueue(), set(), None, 0
+        self._outcomes, self._reports = [], SimpleQueue()
+        self._busy, self._task, self._outstanding = set(), None, 0
 
     def _bound(self, number: int) -> int:
         return self._first + (self._last - self._first) * number // self._chunks

@@ -121,6 +121,43 @@ def test_what_an_interrupted_wait_left_is_given_up_before_the_next_range_begins(
     assert played(workers, job) == list(range(10))
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_wait_that_is_interrupted_with_a_report_in_hand_loses_no_outcome(workers, fails):
+    """The second wait ends, and raises what a task raised."""
+    job, ends = Job(), []
+
+    def task(worker, first, last):
+        if fails and first == 0:
+            raise ArithmeticError("in the background")
+
+    class Interrupted:
+        def __init__(self, reports):
+            self.put, self.empty, self._reports = reports.put, reports.empty, reports
+
+        def get(self):
+            self._reports.get()
+            raise KeyboardInterrupt
+
+    def wait_again():
+        try:
+            job.finish()
+        except ArithmeticError as failure:
+            ends.append(failure)
+        else:
+            ends.append(None)
+
+    job._reports = Interrupted(job._reports)
+    workers.start(job, task, 0, 10)
+    with pytest.raises(KeyboardInterrupt):
+        job.finish()
+    job._reports = job._reports._reports
+    again = threading.Thread(target=wait_again, daemon=True)
+    again.start()
+    again.join(20.0)
+    assert [type(end) for end in ends] == [ArithmeticError if fails else type(None)]
+    assert played(workers, job) == list(range(10))
+
+
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_a_key_that_interrupts_a_task_ends_the_range(num_threads):
     """The rest of the range is not processed, and the next one is processed in full."""
