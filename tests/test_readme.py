@@ -6,7 +6,14 @@ import re
 from pathlib import Path
 
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
-from nclone_env.obs.spec import ACTION_OUTCOME, ENTITY_STATE, GAME_STATE, REACHABILITY, observation_specs
+from nclone_env.obs.spec import (
+    ACTION_OUTCOME,
+    ENTITY_STATE,
+    FREE_MOTION,
+    GAME_STATE,
+    REACHABILITY,
+    observation_specs,
+)
 
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
@@ -27,7 +34,7 @@ def test_there_are_examples():
 def test_table_of_observations_is_the_codes():
     rows = [
         f"| {index} | `{feature.name}` | {feature.low:g} | {feature.high:g} | {feature.meaning} |"
-        for features in (GAME_STATE, ENTITY_STATE, REACHABILITY, ACTION_OUTCOME)
+        for features in (GAME_STATE, ENTITY_STATE, REACHABILITY, FREE_MOTION, ACTION_OUTCOME)
         for index, feature in enumerate(features)
     ]
     text = (ROOT / "docs" / "environments" / "observations.md").read_text()

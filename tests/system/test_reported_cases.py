@@ -139,7 +139,7 @@ def test_a_video_in_a_folder_with_a_colon(place, capfd):
     main(["replay", "record", "jumps/01-stairs", "--inputs", "3R", "--output", "a.replay"])
     Path(place).mkdir(parents=True)
     for name in (f"{place}/a.mp4", f"{place.split('/')[0]}.mp4"):
-        assert main(["replay", "video", "a.replay", "--output", name]) == 0, capfd.readouterr().err
+        assert main(["watch", "a.replay", "--output", name]) == 0, capfd.readouterr().err
         assert Path(name).read_bytes()[4:8] == b"ftyp"
     assert "a.replay" in os.listdir()
 
