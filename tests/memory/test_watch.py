@@ -144,7 +144,7 @@ def test_tracing_begins_again_when_something_grows_and_names_the_line(monkeypatc
         while not tracemalloc.is_tracing():
             kept.append(bytearray(5000))
             watch.step()
-        for _ in range(len(kept)):
+        for _ in range(2 * len(kept)):
             kept.append(bytearray(5000))
             watch.step()
     assert watch.stats is not None
