@@ -40,7 +40,11 @@ def play(data: bytes) -> None:
         paths=rng.choice(("tiles", "doors")),
         frame_skip=rng.choice((1, 4, 20)),
         max_frames=rng.choice((50, 300)),
-        observation={"dtype": rng.choice(("float32", "float16")), "local_position": rng.random() < 0.3},
+        observation={
+            "dtype": rng.choice(("float32", "float16")),
+            "local_position": rng.random() < 0.3,
+            "outcome_frames": 12,  # hundreds of movers take long
+        },
         reward={"gold": 1.0},
     )
     envs = NPlusPlusVectorEnv(config, 2, num_threads=1, autoreset_mode=rng.choice(("NextStep", "SameStep")))
