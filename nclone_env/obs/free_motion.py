@@ -2,8 +2,8 @@
 
 The ninja follows its equations of motion (physics 01, sections 6.1, 10 and 11) past the walls and entities of this
 moment: the first wall, deadly entity or exit that it meets ends the motion, nothing pushes it, and nothing else moves.
-A ninja on the ground stays on its floor up to the edge. ``action_outcomes`` copies the world and simulates
-all of it. ``obs.spec.FREE_MOTION`` defines the elements.
+A ninja on the ground stays on its floor up to the edge. ``action_outcomes`` copies the world and simulates all of it.
+``obs.spec.FREE_MOTION`` defines the elements.
 """
 
 import math
