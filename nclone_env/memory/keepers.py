@@ -178,8 +178,8 @@ class _Walk:
         """Return the variable from which one of some objects can be reached, however long the chain between them is."""
         wanted, seen = set(map(id, things)), {*self._ours, *self._modules}
         for name, root in self._roots() if things else ():
-            level = [root]
-            while level and len(seen) < _REACH and time.thread_time() < self.deadline:
+            level, enough = [root], len(seen) + _REACH
+            while level and len(seen) < enough and time.thread_time() < self.deadline:
                 if any(id(thing) in wanted for thing in level):
                     return name, f"{describe(root)} ... {describe(things[0])}"
                 seen.update(map(id, level))

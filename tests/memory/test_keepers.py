@@ -172,8 +172,10 @@ def test_the_end_of_a_chain_of_objects_is_found():
     assert keeper_of(line) == ("test_the_end_of_a_chain_of_objects_is_found.chain", "list ... list")
 
 
-def test_what_a_context_keeps_is_found():
+def test_what_a_context_keeps_is_found_beside_a_large_variable(monkeypatch):
+    monkeypatch.setattr("nclone_env.memory.keepers._REACH", 10_000)
     variable = contextvars.ContextVar("history", default=())
+    large = [[] for _ in range(20_000)]  # looked at before contexts are
 
     def work():
         for number in range(5000):
@@ -182,6 +184,7 @@ def test_what_a_context_keeps_is_found():
         return keeper_of(line)
 
     assert contextvars.copy_context().run(work)[0] == "context variable history"
+    assert len(large) == 20_000
 
 
 def test_what_only_native_code_knows_has_no_keeper():
