@@ -10,23 +10,14 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from multiprocessing import get_context
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-import numpy as np
 from tyro.conf import Positional
 
-from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
-from nclone_env.env import NPlusPlusVectorEnv
+from nclone_env.config import OBSERVATION_NAMES
 from nclone_env.errors import MissingExtraError
 from nclone_env.jit import cache_folder
-from nclone_env.level import Level, compile_level, level_sets, load_level
 from nclone_env.machine import available_cores
-from nclone_env.plan import solve, state_values
-from nclone_env.sim import simulate
-
-if TYPE_CHECKING:
-    from nclone_env.train import TrainConfig
 
 Part = Literal["sim", "env", "observations", "plan", "generate", "replay", "gallery", "benchmark", "profile", "train"]
 """What can be compiled: the simulator, environments with the default and with all observations, and rooms by name."""
@@ -78,72 +69,24 @@ def _compile(tasks: Sequence[Task]) -> None:
         print(f"  {task.name} ... {time.perf_counter() - started:.1f} s", flush=True)
 
 
-def _simulate() -> None:
-    simulate(_any_level(), bytes(4), entities=True)
-
-
-def _measure() -> None:
-    compile_level(_any_level()).distances()  # an environment would load them from the array cache
-
-
-def _plan() -> None:
-    solve(_any_level(), frames=300_000)  # until every kind of search has had its turn
-    state_values(_any_level(), frames=1000, cells=10)
-
-
-def _room(name: str) -> None:
-    import_module(f"nclone_env.{name}").compile_kernels()
-
-
-def _any_level() -> Level:
-    return load_level(next(iter(level_sets().values()))[0])
-
-
-def _use(config: EnvironmentConfig) -> None:
-    NPlusPlusVectorEnv(config, 1, autoreset_mode="SameStep").close()
-    env = NPlusPlusVectorEnv(config, 1)
-    env.reset(seed=0)
-    env.step(np.zeros(1, dtype=np.int64))
-    env.gather([0])
-    env.set_state(0, env.get_state(0))
-    env.close()
-
-
-def _learn() -> None:
-    """Compile network and update."""
-    from nclone_env.train import compile_learner
-
-    compile_learner(_short_run())
-
-
-def _train() -> None:
-    """Make two updates of the default network."""
-    from nclone_env.train import train
-
-    with TemporaryDirectory() as folder:
-        train(_short_run(output=folder))
-
-
-def _short_run(**fields: Any) -> TrainConfig:
-    from nclone_env.train import TrainConfig
-
-    return TrainConfig.of(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, **fields)
+def _room(name: str, function: str = "compile_kernels", **arguments: Any) -> None:
+    getattr(import_module(f"nclone_env.{name}"), function)(**arguments)
 
 
 _TASKS = (
-    Task("env", "distances", 0, _measure),
-    Task("env", "environment", 0, partial(_use, EnvironmentConfig())),
-    Task("train", "environment of the trainer", 0, partial(_use, EnvironmentConfig())),
-    Task("sim", "simulator", 0, _simulate),
-    Task("observations", "more observations", 0, partial(_use, EnvironmentConfig(observations=OBSERVATION_NAMES))),
+    Task("env", "distances", 0, partial(_room, "level")),
+    Task("env", "environment", 0, partial(_room, "env")),
+    Task("train", "environment of the trainer", 0, partial(_room, "env")),
+    Task("sim", "simulator", 0, partial(_room, "sim")),
+    Task("observations", "more observations", 0, partial(_room, "env", observations=OBSERVATION_NAMES)),
     Task("benchmark", "benchmark", 0, partial(_room, "benchmark")),
     Task("profile", "profiler", 0, partial(_room, "profiler")),
     Task("train", "video of an episode", 1, partial(_room, "replay")),
-    Task("train", "network and update", 1, _learn),
-    Task("plan", "planner", 1, _plan),
+    Task("train", "network and update", 1, partial(_room, "train", "compile_learner")),
+    Task("plan", "planner", 1, partial(_room, "plan")),
     Task("generate", "generator", 1, partial(_room, "generate")),
     Task("replay", "replay", 1, partial(_room, "replay")),
     Task("gallery", "gallery", 1, partial(_room, "gallery")),
-    Task("train", "trainer", 2, _train),
+    Task("train", "trainer", 2, partial(_room, "train")),
 )
 """What to compile. Both lanes take about as long; what one has compiled as a part of others, the other one uses."""

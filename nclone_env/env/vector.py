@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.config import EnvironmentConfig
+from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig, ObservationName
 from nclone_env.env.arguments import check_assignment, check_indices, check_weights
 from nclone_env.env.arrays.buffers import alone, make_buffers
 from nclone_env.env.arrays.outputs import COLUMNS, single_result
@@ -305,3 +305,15 @@ def create_vector_environment(
             ``ring``, ``num_groups``, ``gymnasium_infos``, ``reward_function``, and fields of the configuration.
     """
     return NPlusPlusVectorEnv(config, num_envs, **options)
+
+
+def compile_kernels(observations: Sequence[ObservationName] = DEFAULT_OBSERVATIONS) -> None:
+    """Compile the kernels of environments with some observations, or load them."""
+    config = EnvironmentConfig(observations=tuple(observations))
+    create_vector_environment(config, autoreset_mode="SameStep").close()
+    env = create_vector_environment(config)
+    env.reset(seed=0)
+    env.step(np.zeros(1, dtype=np.int64))
+    env.gather([0])
+    env.set_state(0, env.get_state(0))
+    env.close()

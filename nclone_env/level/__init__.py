@@ -53,6 +53,7 @@ if TYPE_CHECKING:  # for other rooms
         SPACING,
         TO_EXIT,
         TO_SWITCH,
+        compile_kernels,
         crosses,
         direction_by,
         direction_to,

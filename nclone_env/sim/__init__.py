@@ -38,6 +38,6 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         splitmix,
         transfer_world,
     )
-    from nclone_env.sim.trajectory import Trajectory, simulate, slow_frames_per_second
+    from nclone_env.sim.trajectory import Trajectory, compile_kernels, simulate, slow_frames_per_second
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -90,6 +90,11 @@ def simulate(level: LevelSource, inputs: Any, entities: bool = False) -> Traject
     return Trajectory(**columns, **recorded)
 
 
+def compile_kernels() -> None:
+    """Compile the kernels of the simulator, or load them."""
+    simulate("first-steps/01-walk", bytes(4), entities=True)
+
+
 @lru_cache(maxsize=16)
 def _packed(level: Level) -> LevelSet:
     """Return the level set of one level; it is kept for further runs of the same level object."""

@@ -56,7 +56,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.learn.demonstrations import Demonstration, held_actions, read_demonstrations
     from nclone_env.train.levels.solutions import recorded_solutions, winning_inputs
     from nclone_env.train.levels.sources import evaluated_levels, level_digests
-    from nclone_env.train.loop import advance
+    from nclone_env.train.loop import advance, compile_kernels
     from nclone_env.train.reports.comparison import (
         by_levels,
         comparison_table,

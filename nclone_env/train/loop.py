@@ -3,13 +3,14 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.ranks import ALONE, Ranks
-from nclone_env.train.runs.begin import begun_run
+from nclone_env.train.runs.begin import begun_run, short_run
 from nclone_env.train.runs.curve import Row
 from nclone_env.train.runs.resume import save_run
 from nclone_env.train.runs.run import Counters, Run
@@ -87,6 +88,12 @@ def train(
             checkpoint=run.folder.checkpoint,
             held_out=() if run.held_out is None else run.held_out.digests,
         )
+
+
+def compile_kernels() -> None:
+    """Compile the kernels of a run, or load them: make two updates."""
+    with TemporaryDirectory() as folder:
+        train(short_run(output=folder))
 
 
 def advance(run: Run) -> Row:

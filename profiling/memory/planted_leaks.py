@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import tyro
@@ -75,13 +74,13 @@ def answer(name: str, form: Form, seconds: float, *words: str) -> Answer:
 def read(text: str, line: int) -> Answer:
     """Return the answer in a report, given the line that leaks."""
     verdict = re.search(r"GROWING|FLAT|UNDECIDED", text)
-    keepers: Sequence[str] = re.findall(r"kept by (.+)", text)
+    keeper = re.search(rf"planted\.py:{line} \+.*\n +kept by (.+)", text)
     floor = re.search(r"more than (.+) would have shown", text)
     return Answer(
         text,
         verdict[0] if verdict else "none",
         f"planted.py:{line} +" in text,
-        keepers[0] if keepers else "-",
+        keeper[1] if keeper else "-",
         floor[1] if floor else "-",
     )
 

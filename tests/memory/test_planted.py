@@ -39,7 +39,7 @@ def test_a_leak_is_found_beside_millions_of_older_objects(form):
     found = answer("global_list", form, 8, "heap")
     assert found.verdict == "GROWING"
     assert found.named
-    assert found.keeper.startswith("KEPT") or ".KEPT" in found.keeper
+    assert found.keeper.startswith("KEPT") or ".KEPT" in found.keeper, found.text
 
 
 @pytest.mark.slow

@@ -51,6 +51,11 @@ def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequen
     return fields
 
 
+def compile_kernels() -> None:
+    """Compile the kernels of path lengths, or load them; a level that was used before is read from the disk."""
+    objective_fields(np.zeros((ROWS, COLUMNS), np.uint8), [(60, 60)], [(120, 60)])
+
+
 def solid_mask(tiles: np.ndarray) -> np.ndarray:
     """Return (300, 528) bool: whether each 2 x 2 pixel square of the world is solid."""
     return np.ascontiguousarray(SOLID_SAMPLES[tiles].transpose(0, 2, 1, 3)).reshape(ROWS * 12, COLUMNS * 12)

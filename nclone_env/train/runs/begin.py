@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -84,8 +85,14 @@ def warm_up(run: Run) -> None:
             run.held_out.warm_up(run.workers, run.job)
 
 
-def compile_learner(config: TrainConfig) -> None:
+def short_run(**fields: Any) -> TrainConfig:
+    """Return the configuration of a run of two updates with the default network."""
+    return TrainConfig.of(num_envs=4, num_steps=2, num_minibatches=2, total_timesteps=16, **fields)
+
+
+def compile_learner() -> None:
     """Compile the kernels of network and update, which need no environments, only the shapes of observations."""
+    config = short_run()
     boxes = {spec.name: spaces.Box(-1, 1, spec.shape, spec.dtype.type) for spec in frame_specs(config.environment)}
     policy = make_policy(config, {name: box.shape or () for name, box in boxes.items()})
     storage = RolloutStorage(config.num_steps, config.num_envs, spaces.Dict({**boxes}))
