@@ -12,8 +12,8 @@ import tyro
 
 COMMANDS: Mapping[str, str | Mapping[str, str]] = {
     "train": "train:train_command",
-    "evaluate": "evaluate:evaluate",
-    "compare": "compare:compare",
+    "evaluate": "policies:evaluate",
+    "compare": "train:compare",
     "play": "replay:play_levels",
     "watch": "watch:watch_runs",
     "run": "profile:run",

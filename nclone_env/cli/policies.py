@@ -1,11 +1,148 @@
-"""``nclone-env policies``: the policies that ship with the package."""
+"""``nclone-env policies``: the policies that ship with the package; ``evaluate``: how often a policy wins."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tyro.conf import Positional
 
+from nclone_env._files import write_file
 from nclone_env._table import table
-from nclone_env.train import bundled_names, policy_card
+from nclone_env.cli.progress import LevelProgress
+from nclone_env.errors import check_integer
+from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
+from nclone_env.train import bundled_names, is_named, policy_card, policy_file
+
+if TYPE_CHECKING:  # simulator and trainer are loaded by the commands that need them
+    from nclone_env.config import EnvironmentConfig
+    from nclone_env.train import ActorCritic, LevelResult, Mode
+
+_MOST_EPISODES = 1 << 24
+
+
+def evaluate(
+    checkpoint: Positional[Path],
+    levels: tuple[str, ...] = (),
+    episodes: int = 100,
+    attempts: int = 16,
+    seed: int = 0,
+    video: bool = True,
+    recordings: bool = False,
+    output: Path | None = None,
+) -> int:
+    """Print the success rate of a checkpoint's policy on each level next to a random baseline.
+
+    Levels that were held out in training are marked.
+
+    Args:
+        checkpoint: file written by ``train``, the folder of a run (its latest checkpoint), or the name of a bundled
+            policy: ``nclone-env policies list``.
+        levels: levels to evaluate on; by default those of the run, held-out ones included.
+        episodes: number of episodes per level.
+        attempts: number of sampled attempts of which any has to succeed, at most ``episodes``; 1: not printed.
+        seed: seed of the environments and of sampled and random actions.
+        video: write a video of one episode.
+        recordings: write the fastest win on each level as a recording, for ``watch`` and ``replay verify``.
+        output: output folder; the folder of the checkpoint by default, ``runs/NAME-evaluation`` of a bundled policy.
+
+    Returns:
+        The exit status, 0.
+    """
+    from nclone_env.train import load_policy
+
+    check_episodes(episodes)
+    policy = load_policy(checkpoint, levels)
+    environment, content = policy.environment, policy.checkpoint
+    held_out = content.held_out.get("digests", [])
+    file = policy_file(checkpoint)
+    folder = output or (Path("runs", f"{checkpoint.name}-evaluation") if is_named(checkpoint) else file.parent)
+    timesteps = None if levels else content.counters.get("timesteps", 0)
+    results = evaluate_and_report(
+        policy.network, environment, folder, episodes, seed, video, attempts, held_out, timesteps
+    )
+    if recordings:
+        written = write_recordings(results, environment, folder / "recordings")
+        print(f"{written} recordings in {folder / 'recordings'}, each replayed and verified")
+    return 0
+
+
+def check_episodes(episodes: int) -> None:
+    """Check the number of episodes, each of which has an environment of its own.
+
+    Raises:
+        ConfigError: if it is out of range.
+    """
+    check_integer("episodes", episodes, low=1, high=_MOST_EPISODES)
+
+
+def evaluate_and_report(
+    policy: ActorCritic,
+    environment: EnvironmentConfig,
+    folder: Path,
+    episodes: int,
+    seed: int,
+    video: bool,
+    attempts: int = 1,
+    held_out: Sequence[str] = (),
+    timesteps: int | None = None,
+) -> dict[Mode, tuple[LevelResult, ...]]:
+    """Evaluate a policy, print the table of success rates, and save it, as text and as CSV, and a video to ``folder``.
+
+    Args as of :func:`evaluate`, and: ``held_out``, digests of the levels that were held out in training; ``timesteps``
+    for which the policy was trained, None if the levels are not those of its run, whose table of results, which
+    ``compare`` reads, then stays.
+
+    Returns:
+        The results of all levels by mode.
+    """
+    from nclone_env.level import known_solutions_of, load_levels
+    from nclone_env.replay import run_pictures, write_video
+    from nclone_env.train import best_episode, compare, evaluated_run, level_digests, success_table, write_results
+
+    progress = LevelProgress()
+    results = compare(policy, environment, episodes, seed, on_level=progress.level)
+    progress.clear()
+    known = {name: len(inputs) for name, inputs in known_solutions_of(load_levels(environment.levels)).items()}
+    marks = [digest in held_out for digest in level_digests(environment.levels)] if held_out else ()
+    table = success_table(results, known, min(attempts, episodes), marks)
+    print(table)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_file(folder / "evaluation.txt", f"{table}\n".encode())
+    if timesteps is not None:
+        write_results(results, timesteps, folder / "evaluation.csv")
+    if video:
+        run = evaluated_run(best_episode(results), environment)
+        write_video(run_pictures(run), folder / "episode.mp4", FRAMES_PER_SECOND)
+    print(f"saved to {folder}")
+    return results
+
+
+def write_recordings(
+    results: Mapping[Mode, tuple[LevelResult, ...]], environment: EnvironmentConfig, folder: Path
+) -> int:
+    """Save the fastest win of the policy on each level, named by the level and its number; return how many there are.
+
+    Raises:
+        RuntimeError: if the simulator does not reproduce a win; nothing is saved of it.
+    """
+    from nclone_env.level import load_levels
+    from nclone_env.replay import Recording, recording_name
+
+    written = 0
+    for number, level in enumerate(load_levels(environment.levels)):
+        wins = [results[mode][number] for mode in ("argmax", "sampled") if results[mode][number].won]
+        if wins:
+            fastest = min(wins, key=lambda result: len(result.actions))
+            folder.mkdir(parents=True, exist_ok=True)
+            recording = Recording.of(level, fastest.inputs(environment), {"frame_skip": environment.frame_skip})
+            state = recording.verify().state
+            if state != CELEBRATING:
+                raise RuntimeError(f"recordings: the win on {fastest.level} ends in state {state} when it is replayed")
+            recording.save(folder / recording_name(number, fastest.level))
+            written += 1
+    return written
 
 
 def list_policies() -> int:
@@ -51,7 +188,7 @@ def push(policy: Positional[Path], name: Positional[str]) -> int:
         policy: checkpoint, or the folder of a run.
         name: hub:USER/NAME; the account is the one of 'hf auth login'.
     """
-    from nclone_env.train import load_policy, policy_file, push_policy
+    from nclone_env.train import load_policy, push_policy
 
     loaded = load_policy(policy, levels=("first-steps",))
     address = push_policy(policy_file(policy), loaded.config, loaded.checkpoint.counters.get("timesteps", 0), name)

@@ -9,15 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import tyro
 
 from nclone_env._table import format_bytes
 from nclone_env.cli.profile_script import OutputFolder, WriteOptions
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.env import playable_levels
 from nclone_env.errors import ConfigError, check_integer, shortened
-from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.machine import available_bytes, check_fits
 from nclone_env.memory import (
     ProfileSettings,
@@ -48,8 +45,6 @@ from nclone_env.profiler import (
     TrainingTarget,
     VectorTarget,
 )
-from nclone_env.replay import WatchedRun
-from nclone_env.sim import simulate
 from nclone_env.train import TrainConfig
 
 EXCEEDED = 1  # exit status: a profile is larger than the one compared with
@@ -283,7 +278,7 @@ def run(
         options = ReportOptions(output_dir, json, steps=profile_frames, interval=memory_snapshot_interval)
         return profile(target, num_envs, profile_frames, options)
     if not headless:
-        from nclone_env.cli.watch import Views, show
+        from nclone_env.cli.watch import Views, random_runs, show
 
         show(Views([lambda number: random_runs(config, steps, seed + number)], views=9))
         return 0
@@ -296,13 +291,3 @@ def run(
     print(f"{num_envs} environments, {steps:,} steps of random actions, seed {seed}")
     print(f"  {speed:,.0f} environment steps/s, including observations and resets")
     return 0
-
-
-def random_runs(config: EnvironmentConfig, steps: int, seed: int) -> list[WatchedRun]:
-    """Return an episode of random actions on each level, of so many steps at most."""
-    random, runs = np.random.default_rng(seed), []
-    for level in playable_levels(config).levels:
-        inputs = np.repeat(np.take(INPUT_OF_ACTION, random.integers(NUM_ACTIONS, size=steps)), config.frame_skip)
-        ended = np.flatnonzero(np.isin(simulate(level, inputs).state, (DEAD, CELEBRATING)))
-        runs.append(WatchedRun(level, inputs[: ended[0] + 1 if len(ended) else None].tolist()))
-    return runs

@@ -1,4 +1,4 @@
-"""``nclone-env train``: train a policy, then evaluate it."""
+"""``nclone-env train``: train a policy, then evaluate it; ``compare``: training runs side by side."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
+from tyro.conf import Positional
 
+from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.cli.progress import LevelProgress, TrainingProgress, stop_on_signals
-from nclone_env.errors import StoppedError
+from nclone_env.errors import ConfigError, StoppedError
 from nclone_env.train import Hooks, TrainConfig, require_training_extra
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def train(
         The exit status: 0, or 130 or 143 after a signal.
     """
     require_training_extra()
-    from nclone_env.cli.evaluate import check_episodes
+    from nclone_env.cli.policies import check_episodes
     from nclone_env.train import check_memory, joined_ranks  # requires torch, an optional dependency
     from nclone_env.train import train as run_training
 
@@ -137,7 +139,7 @@ def _print_end(result: TrainResult, seconds: float) -> None:
 
 def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool) -> None:
     """Plot the learning curve of a complete run, evaluate its policy, and add random actions to the plot."""
-    from nclone_env.cli.evaluate import evaluate_and_report
+    from nclone_env.cli.policies import evaluate_and_report
     from nclone_env.train import evaluated_levels, mean_success, write_learning_curve
 
     folder = result.checkpoint.parent
@@ -192,3 +194,71 @@ def _program(local_ranks: int, ranks: int) -> str:
         return f"{shlex.quote(sys.executable)} -m nclone_env train"
     known = shutil.which("nclone-env") or started.name != "nclone-env"
     return f"{'nclone-env' if known else shlex.quote(str(started))} train"
+
+
+def compare(
+    runs: Positional[tuple[Path, ...]],
+    where: tuple[str, ...] = (),
+    output: Path = Path("comparison.png"),
+    csv: Path | None = None,
+    rate: float = 0.9,
+) -> int:
+    """Compare training runs: print tables, and plot their learning curves.
+
+    Runs that differ only in their seed are one group, named after the options that distinguish it from others on the
+    same levels. Its values are means over seeds, with the range in brackets and as a band in the plot. The first table
+    has a row for each level (sampled actions), the second for each group: success rates of the evaluation at the end of
+    a run, recent success in training and on held-out levels, mean return and steps per second. The third has the
+    interquartile mean of these rates over levels and seeds, with the 95 % interval of a stratified bootstrap, and what
+    training took until the recent success reached a rate. Runs on other levels have tables and panels of their own.
+
+    Args:
+        runs: folders of runs, or checkpoints.
+        where: only runs with these options, such as levels=first-steps learning_rate=0.001.
+        output: PNG file to write; an earlier comparison is replaced.
+        csv: file to write the values to as well, with all digits.
+        rate: success rate for which the third table counts timesteps and seconds, above 0 and at most 1.
+
+    Returns:
+        The exit status: 1 if a folder was left out, which holds no checkpoint, no update so far, or the same run as
+        another; else 0.
+    """
+    if not runs:
+        raise ConfigError("runs: expected folders of runs, got none; pass for example runs/*")
+    check_suffix("output", output, ".png")
+    check_free(output, force=True)
+    if csv is not None:
+        check_suffix("csv", csv, ".csv")
+    if not 0 < rate <= 1:
+        raise ConfigError(f"rate: expected a number above 0 and at most 1, got {rate}")
+    require_training_extra()
+    from nclone_env.train import (
+        by_levels,
+        comparison_table,
+        level_table,
+        read_runs,
+        selected,
+        statistics_table,
+        write_comparison,
+        write_csv,
+    )
+
+    found, reasons = read_runs(runs)
+    for reason in reasons:
+        sys.stderr.write(f"left out: {reason}\n")
+    if not found:
+        raise ConfigError("runs: expected at least one run to compare, got none")
+    chosen = selected(found, where)
+    if not chosen:
+        raise ConfigError(
+            f"where: expected options that a run has, got {' '.join(where)}, which none of {len(found)} has"
+        )
+    sets = by_levels(chosen)
+    write_comparison(sets, output)
+    for title, groups in sets:
+        tables = filter(None, (level_table(groups), comparison_table(groups), statistics_table(groups, rate)))
+        print("\n\n".join([*([title] if len(sets) > 1 else []), *tables]), end="\n\n" if len(sets) > 1 else "\n")
+    if csv is not None:
+        write_csv(sets, csv)
+    print(f"wrote {output}" + (f" and {csv}" if csv is not None else ""))
+    return int(bool(reasons))

@@ -9,13 +9,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tyro.conf import Positional
 
 from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.cli.replay import check_scale
-from nclone_env.config import Theme
+from nclone_env.config import EnvironmentConfig, Theme
+from nclone_env.env import playable_levels
 from nclone_env.errors import CheckpointError, ConfigError, check_integer, did_you_mean, shortened
-from nclone_env.game import FRAMES_PER_SECOND
+from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.level import appearance, read_bytes
 from nclone_env.replay import (
     VIDEO_SUFFIXES,
@@ -26,6 +28,7 @@ from nclone_env.replay import (
     named_level,
     write_video,
 )
+from nclone_env.sim import simulate
 from nclone_env.train import bundled_names, is_named
 
 _CHECKPOINT_MAGIC = b"PK\x03\x04"
@@ -205,6 +208,16 @@ def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, lab
         shown = f"{label}{timesteps:,} steps  " if live else label
         return policy_runs(policy.network, policy.environment, mode, seed + number, shown)
 
+    return runs
+
+
+def random_runs(config: EnvironmentConfig, steps: int, seed: int) -> list[WatchedRun]:
+    """Return an episode of random actions on each level, of so many steps at most."""
+    random, runs = np.random.default_rng(seed), []
+    for level in playable_levels(config).levels:
+        inputs = np.repeat(np.take(INPUT_OF_ACTION, random.integers(NUM_ACTIONS, size=steps)), config.frame_skip)
+        ended = np.flatnonzero(np.isin(simulate(level, inputs).state, (DEAD, CELEBRATING)))
+        runs.append(WatchedRun(level, inputs[: ended[0] + 1 if len(ended) else None].tolist()))
     return runs
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from nclone_env.cli.app import main, with_default_target
-from nclone_env.cli.profile import parse_bytes, random_runs, run
+from nclone_env.cli.profile import parse_bytes, run
+from nclone_env.cli.watch import random_runs
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING, DEAD

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from nclone_env.cli.evaluate import write_recordings
+from nclone_env.cli.policies import write_recordings
 from nclone_env.config import EnvironmentConfig
 from nclone_env.game import CELEBRATING, INPUT_OF_ACTION
 from nclone_env.level.solutions import known_solutions
