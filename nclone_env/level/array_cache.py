@@ -25,9 +25,8 @@ could have put files there (``jit.folder``), or the file does not fit within the
 the process; that is no error.
 
 The files of all versions are in ``levels``, beside the folders of compiled kernels. ``NCLONE_ENV_LEVEL_CACHE_MB``
-limits their total size (2,000 by default, enough for 20,000 levels; 0 disables the cache); there are at most 500 files
-of up to 64 KB and 500 larger ones. The least recently used go first, but small files, such as planned solutions, only
-after the larger ones: they take longest to make again.
+limits their total size (2,000 by default, enough for 20,000 levels; 0 disables the cache); there are at most 500 files.
+The least recently used go first.
 """
 
 import contextlib
@@ -55,8 +54,7 @@ LIMIT_VARIABLE = "NCLONE_ENV_LEVEL_CACHE_MB"
 _DEFAULT_LIMIT_MB = 2000
 _HEADER = struct.Struct("<8sIIQII32s")
 _ALIGNMENT = 64
-SMALL = 64 * 1024  # bytes
-MAX_FILES = 500  # small ones, and large ones; a folder is listed whenever a file is written
+MAX_FILES = 500  # the folder is listed whenever a file is written
 
 Arrays = dict[str, np.ndarray]
 Layout = Mapping[str, np.dtype]
@@ -95,7 +93,8 @@ def cached_arrays(name: str, content: str, layout: Layout, make: Callable[[], Ma
     path = folder() / f"{name}-{key.hex()[:32]}{SUFFIX}"
     limit = limit_bytes()
     remove_temporaries_once(path.parent)
-    found = None if not limit or distrust(path.parent) else _open(path, key, layout)
+    is_kept = kept_folder() is not None
+    found = _open(path, key, layout) if is_kept else None
     if found is not None:
         counts.file_hits += 1
         return found
@@ -104,7 +103,7 @@ def cached_arrays(name: str, content: str, layout: Layout, make: Callable[[], Ma
     arrays = {item: np.ascontiguousarray(made[item], dtype) for item, dtype in layout.items()}
     for array in arrays.values():
         array.flags.writeable = False
-    if not _publish(path, key, arrays, limit):
+    if not is_kept or not _publish(path, key, arrays, limit):
         return arrays
     return _open(path, key, layout) or arrays
 
@@ -112,6 +111,21 @@ def cached_arrays(name: str, content: str, layout: Layout, make: Callable[[], Ma
 def folder() -> Path:
     """Return the folder of the files; it need not exist."""
     return cache_root() / "levels"
+
+
+def kept_folder() -> Path | None:
+    """Return the folder, made if necessary; None if nothing is to be kept in it, or others could have put files there.
+
+    Raises:
+        ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
+    """
+    place = folder()
+    if limit_bytes():
+        with contextlib.suppress(OSError):  # what cannot be written may still be read
+            make_private(place)
+        if not distrust(place):
+            return place
+    return None
 
 
 def limit_bytes() -> int:
@@ -223,9 +237,6 @@ def _publish(path: Path, key: bytes, arrays: Arrays, limit: int) -> bool:
         return False
     header = _HEADER.pack(MAGIC, VERSION, checksum, length, len(description), 0, key)
     try:
-        make_private(path.parent)
-        if distrust(path.parent):
-            return False
         with temporary_beside(path) as temporary:
             with temporary.open("wb") as file:
                 file.writelines((header, *_chunks(description, arrays)))
@@ -257,12 +268,11 @@ def _link(temporary: Path, path: Path) -> None:
 
 
 def _evict(limit: int) -> None:
-    """Remove files beyond the limits: the least recently used, small ones last."""
-    total, counts = 0, [0, 0]
-    for path, status in sorted(files(), key=lambda item: item[1].st_size > SMALL):
+    """Remove files beyond the limits, the least recently used."""
+    total = 0
+    for number, (path, status) in enumerate(files()):
         total += status.st_size
-        counts[status.st_size > SMALL] += 1
-        if counts[status.st_size > SMALL] > MAX_FILES or total > limit:
+        if number >= MAX_FILES or total > limit:
             _remove(path)
 
 

@@ -197,16 +197,6 @@ def test_the_total_is_bounded_and_the_last_used_stay(folder, monkeypatch):
     assert sum(status.st_size for _, status in array_cache.files()) <= MEGABYTE
 
 
-def test_small_files_outlive_larger_ones(folder, monkeypatch):
-    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "1")
-    ask("small", size=1000)
-    for path, _ in array_cache.files():
-        os.utime(path, (0, 0))
-    for content in "abcd":
-        ask(content, size=75_000)  # 0.3 MB
-    ask("small", size=1000, make=never)
-
-
 def test_the_number_of_files_is_bounded(folder, monkeypatch):
     monkeypatch.setattr(array_cache, "MAX_FILES", 2)
     for content in "abc":
@@ -216,15 +206,6 @@ def test_the_number_of_files_is_bounded(folder, monkeypatch):
     assert len(array_cache.files()) == 2
     ask("b", make=never)
     ask("c", make=never)
-
-
-def test_small_files_do_not_count_as_larger_ones(folder, monkeypatch):
-    monkeypatch.setattr(array_cache, "MAX_FILES", 2)
-    for content in "abc":
-        ask(content, size=1000)
-    ask("large", size=75_000)
-    ask("large", size=75_000, make=never)
-    assert len(array_cache.files()) == 3
 
 
 @pytest.mark.parametrize(("limit", "size"), [("0", 10), ("1", 300_000)])

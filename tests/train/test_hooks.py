@@ -1,6 +1,7 @@
 """The preparation of a run tells how far it is, can be stopped, and then goes on where it was."""
 
 import functools
+import time
 import types
 
 import numpy as np
@@ -37,7 +38,6 @@ def searched(monkeypatch, tmp_path_factory):
         return types.SimpleNamespace(inputs=np.frombuffer(known_solutions()[level.name], np.uint8), completed=True)
 
     monkeypatch.setattr(solutions, "solve", solve)
-    monkeypatch.setattr(solutions, "_KEPT_TOGETHER", 2)
     return names
 
 
@@ -63,14 +63,14 @@ def test_planned_levels_are_counted(tmp_path, searched):
 
 def test_a_stopped_preparation_goes_on_where_it_was(tmp_path, searched):
     settings = config(tmp_path, num_threads=1, max_frames=401)
-    hooks, calls = stopping_after(3)
-    with pytest.raises(StoppedError, match="stop: asked to end with 3/3 solutions planned, before the first update"):
+    hooks, calls = stopping_after(2)
+    with pytest.raises(StoppedError, match="stop: asked to end with 2/3 solutions planned, before the first update"):
         train(settings, hooks)
     assert not list(tmp_path.iterdir()), "no folder is left"
     searched.clear()
     calls.clear()
     done = train(settings, Hooks(on_level=lambda *call: calls.append(call)))
-    assert searched == [LEVELS[2]], "the first two are kept together"
+    assert searched == [LEVELS[2]], "the first two are kept"
     assert calls == [("solutions planned", 3, 3), ("solutions played", 3, 3)]
     assert done.counters.updates == 4, "the negative control: a run that nothing stops"
 
@@ -81,9 +81,14 @@ def test_an_error_ends_the_searches_that_wait(searched):
     def on_level(*call):
         raise StoppedError("now")
 
+    def search(level):
+        time.sleep(0.01)
+        return solutions.solve(level).inputs
+
+    waiting = Planner(1, Hooks(on_level=on_level))._searched(levels * 20, "", 60, search)
     with pytest.raises(StoppedError):
-        Planner(1, Hooks(on_level=on_level))._search(levels * 20, 0, "", lambda level: solutions.solve(level).inputs)
-    assert len(searched) < 3
+        list(waiting)
+    assert len(searched) < 20
 
 
 @pytest.mark.usefixtures("rooms")

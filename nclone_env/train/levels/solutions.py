@@ -1,15 +1,15 @@
 """Solutions of levels, as demonstrations and to begin episodes along them: recorded, known, or by the planner.
 
 The searches of the planner are deterministic, and their results are kept on disk with other arrays derived from levels,
-so that runs with other seeds, ranks and resumed runs need not repeat them. A preparation that is interrupted goes on
-where it was.
+so that later runs need not repeat them, whatever their levels, and a preparation that is interrupted goes on where it
+was.
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,11 @@ from nclone_env.config import EnvironmentConfig, ObservationConfig
 from nclone_env.env import NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError, InputsError, check_integer
 from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, INPUT_OF_ACTION, INPUT_SUICIDE
+from nclone_env.jit import module_digest
 from nclone_env.level import (
-    Arrays,
-    Layout,
     Level,
     LevelSet,
     RawLevel,
-    cached_arrays,
-    content_digest,
     known_solutions_of,
     mirrored,
     mirrored_inputs,
@@ -37,6 +34,7 @@ from nclone_env.plan import smooth, solve
 from nclone_env.replay import Recording, load_any_recording
 from nclone_env.sim import check_inputs, simulate
 from nclone_env.train.hooks import SILENT, Hooks
+from nclone_env.train.levels.solution_store import SolutionStore
 
 KNOWN = "known"
 """Stand in ``TrainConfig.starts`` for the known solutions of built-in levels, and for those that the planner finds."""
@@ -46,14 +44,12 @@ FRAMES = 2_000_000
 """Frames that are simulated for each level at most: less than half a second."""
 _FRAMES_AT_FIRST = 200_000
 """Frames after which a search for starts ends if it has found a solution, as most have."""
+_PLANNER = solve.__module__
 _MEMORY = 150_000_000  # bytes of a search, at most
-_KEPT_TOGETHER = 64
-"""Levels whose results are kept in one file."""
 STATES_PER_LEVEL = 16
 """Snapshots along the solution of a level in a training run."""
 _TOGETHER = 256
 """Solutions that are played at a time, of about equal lengths."""
-_LAYOUT: Layout = {"inputs": np.dtype(np.uint8), "lengths": np.dtype(np.int32)}
 
 
 @dataclass(frozen=True)
@@ -90,25 +86,26 @@ class Planner:
         self, levels: LevelSet, name: str, what: str, search: Callable[[Level], np.ndarray]
     ) -> dict[str, np.ndarray]:
         """Return what a search finds on each level, from disk if it was found before."""
-        found: list[np.ndarray] = []
-        for first in range(0, len(levels.levels), _KEPT_TOGETHER):
-            digest = content_digest(levels.levels[first : first + _KEPT_TOGETHER])
-            make = functools.partial(self._search, levels.levels, first, what, search)
-            arrays = cached_arrays(name, digest, _LAYOUT, make)
-            found += np.split(arrays["inputs"], np.cumsum(arrays["lengths"])[:-1])
-        return {name: inputs for name, inputs in zip(levels.names, found, strict=True) if len(inputs)}
+        digests = [level.raw.digest for level in levels.levels]
+        with closing(SolutionStore(f"{module_digest(_PLANNER)} {name}")) as store:
+            found = store.read(digests)
+            missing = [level for level in levels.levels if level.raw.digest not in found]
+            for level, inputs in self._searched(missing, what, len(digests), search):
+                found[level.raw.digest] = inputs
+                store.write(level.raw.digest, inputs)
+        return {name: found[digest] for name, digest in zip(levels.names, digests) if len(found[digest])}
 
-    def _search(self, levels: Sequence[Level], first: int, what: str, search: Callable[[Level], np.ndarray]) -> Arrays:
-        """Search the levels from ``first`` on that are kept together; an error cancels those that wait."""
-        found: list[np.ndarray] = []
+    def _searched(
+        self, levels: Sequence[Level], what: str, count: int, search: Callable[[Level], np.ndarray]
+    ) -> Iterator[tuple[Level, np.ndarray]]:
+        """Yield levels with what a search finds on them; an error cancels those that wait."""
         executor = ThreadPoolExecutor(self.threads)
         try:
-            for inputs in executor.map(search, levels[first : first + _KEPT_TOGETHER]):
-                found.append(inputs)
-                self.hooks.level(what, first + len(found), len(levels))
+            for number, found in enumerate(zip(levels, executor.map(search, levels)), count - len(levels) + 1):
+                yield found
+                self.hooks.level(what, number, count)
         finally:
             executor.shutdown(cancel_futures=True)
-        return {"inputs": np.concatenate(found), "lengths": np.array([len(inputs) for inputs in found], np.int32)}
 
 
 def find(

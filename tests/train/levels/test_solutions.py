@@ -91,6 +91,8 @@ def test_planned_solutions_reach_the_exit_and_are_kept(monkeypatch):
     monkeypatch.setattr("nclone_env.train.levels.solutions.solve", None)
     again = find(pack(load_levels(LEVELS)), ["planned"], 400, Planner())
     assert all(np.array_equal(planned[name], again[name]) for name in LEVELS)
+    (alone,) = find(pack(load_levels(LEVELS[1:])), ["planned"], 400, Planner()).values()
+    assert np.array_equal(alone, planned[LEVELS[1]]), "other runs share them, whatever their levels"
     with pytest.raises(TypeError):
         find(levels, ["planned"], 399, Planner())
 
@@ -129,7 +131,7 @@ def test_a_search_goes_on_until_a_level_is_solved(monkeypatch):
         return solve(level, frames=frames if level.name == LEVELS[0] else 1, **options)
 
     monkeypatch.setattr("nclone_env.train.levels.solutions.solve", search)
-    monkeypatch.setattr("nclone_env.train.levels.solutions.cached_arrays", lambda name, content, layout, make: make())
+    monkeypatch.setenv("NCLONE_ENV_LEVEL_CACHE_MB", "0")
     assert list(Planner().solutions(levels, 400)) == [LEVELS[0]]
     assert budgets == [200_000, 200_000, 2_000_000]
 
