@@ -7,6 +7,7 @@ was.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -30,7 +31,7 @@ from nclone_env.level import (
     mirrored_inputs,
     pack,
 )
-from nclone_env.plan import smooth, solve
+from nclone_env.plan import Solution, smooth, solve
 from nclone_env.replay import Recording, load_any_recording
 from nclone_env.sim import check_inputs, simulate
 from nclone_env.train.hooks import SILENT, Hooks
@@ -41,9 +42,9 @@ KNOWN = "known"
 PLANNED = "planned"
 """Name of these solutions among sources of solutions."""
 FRAMES = 2_000_000
-"""Frames that are simulated for each level at most: less than half a second."""
-_FRAMES_AT_FIRST = 200_000
-"""Frames after which a search for starts ends if it has found a solution, as most have."""
+"""Frames of a search for a demonstration, about half a second."""
+_FRAMES_AT_FIRST, _FRAMES_AT_MOST = 200_000, 1_200_000
+"""Frames of a search for starts, and of a second one where it finds no solution, which ends with its first solution."""
 _PLANNER = solve.__module__
 _MEMORY = 150_000_000  # bytes of a search, at most
 STATES_PER_LEVEL = 16
@@ -65,11 +66,13 @@ class Planner:
         """Return inputs that complete levels with an exit, (T,) uint8 by name; levels without any are left out."""
 
         def search(level: Level) -> np.ndarray:
-            first = solve(level, frames=_FRAMES_AT_FIRST, max_frames=max_frames, memory=_MEMORY)
-            found = first if first.completed else solve(level, frames=FRAMES, max_frames=max_frames, memory=_MEMORY)
-            return found.inputs
+            look = functools.partial(solve, level, max_frames=max_frames, memory=_MEMORY)
+            first, found = look(frames=_FRAMES_AT_FIRST), list[Solution]()
+            if first.completed:
+                return first.inputs
+            return look(frames=_FRAMES_AT_MOST, on_solution=found.append, stop=lambda: bool(found)).inputs
 
-        name = f"solutions of {max_frames} frames by {_FRAMES_AT_FIRST} or {FRAMES}"
+        name = f"solutions of {max_frames} frames by {_FRAMES_AT_FIRST} or {_FRAMES_AT_MOST}"
         return self._kept(levels, name, "solutions planned", search)
 
     def demonstrations(self, levels: LevelSet, max_frames: int, frame_skip: int) -> dict[str, np.ndarray]:

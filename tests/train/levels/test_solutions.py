@@ -133,7 +133,28 @@ def test_a_search_goes_on_until_a_level_is_solved(monkeypatch):
     monkeypatch.setattr("nclone_env.train.levels.solutions.solve", search)
     monkeypatch.setenv("NCLONE_ENV_LEVEL_CACHE_MB", "0")
     assert list(Planner().solutions(levels, 400)) == [LEVELS[0]]
-    assert budgets == [200_000, 200_000, 2_000_000]
+    assert budgets == [200_000, 200_000, 1_200_000]
+
+
+def test_a_longer_search_ends_with_its_first_solution(monkeypatch):
+    found = []
+
+    def search(level, *, frames, on_solution=None, **options):
+        budget = 1000 if on_solution is None else frames
+        found.append(solve(level, frames=budget, on_solution=on_solution, **options))
+        return found[-1]
+
+    monkeypatch.setattr("nclone_env.train.levels.solutions.solve", search)
+    monkeypatch.setenv("NCLONE_ENV_LEVEL_CACHE_MB", "0")
+    levels = pack(load_levels(LEVELS[1:]))
+    (inputs,) = Planner().solutions(levels, 400).values()
+    assert simulate(levels.levels[0], inputs).state[-1] == CELEBRATING
+    short, longer = found
+    assert not short.completed
+    assert np.array_equal(longer.inputs, inputs)
+    assert longer.simulated < 200_000, "it is an easy level"
+    (again,) = Planner(2).solutions(levels, 400).values()
+    assert np.array_equal(again, inputs), "the same each time"
 
 
 def test_levels_that_the_planner_does_not_solve_begin_at_their_start():
