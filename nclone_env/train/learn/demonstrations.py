@@ -112,9 +112,9 @@ def read_demonstrations(sources: Iterable[str | Path]) -> Iterator[Demonstration
 
 def _planned(config: EnvironmentConfig, planner: Planner) -> Iterator[Demonstration]:
     """Yield demonstrations by the planner."""
-    levels = playable_levels(config)
+    levels = playable_levels(config).levels
     found = planner.demonstrations(levels, config.max_frames, config.frame_skip)
-    for level in levels.levels:
+    for level in levels:
         if level.name in found:
             yield Demonstration(level.name, level, found[level.name])
 

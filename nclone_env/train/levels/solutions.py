@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig, ObservationConfig
-from nclone_env.env import NPlusPlusVectorEnv, playable_levels
+from nclone_env.env import WON, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError, InputsError, check_integer
 from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, INPUT_OF_ACTION, INPUT_SUICIDE
 from nclone_env.jit import module_digest
@@ -29,7 +29,6 @@ from nclone_env.level import (
     known_solutions_of,
     mirrored,
     mirrored_inputs,
-    pack,
 )
 from nclone_env.plan import Solution, smooth, solve
 from nclone_env.replay import Recording, load_any_recording
@@ -62,7 +61,7 @@ class Planner:
     hooks: Hooks = SILENT
     """Told of each level that was searched, not of results that were kept."""
 
-    def solutions(self, levels: LevelSet, max_frames: int) -> dict[str, np.ndarray]:
+    def solutions(self, levels: Sequence[Level], max_frames: int) -> dict[str, np.ndarray]:
         """Return inputs that complete levels with an exit, (T,) uint8 by name; levels without any are left out."""
 
         def search(level: Level) -> np.ndarray:
@@ -75,7 +74,7 @@ class Planner:
         name = f"solutions of {max_frames} frames by {_FRAMES_AT_FIRST} or {_FRAMES_AT_MOST}"
         return self._kept(levels, name, "solutions planned", search)
 
-    def demonstrations(self, levels: LevelSet, max_frames: int, frame_skip: int) -> dict[str, np.ndarray]:
+    def demonstrations(self, levels: Sequence[Level], max_frames: int, frame_skip: int) -> dict[str, np.ndarray]:
         """Return inputs with few changes, held for ``frame_skip`` frames as by a policy; else as :meth:`solutions`."""
 
         def search(level: Level) -> np.ndarray:
@@ -86,17 +85,17 @@ class Planner:
         return self._kept(levels, name, "demonstrations planned", search)
 
     def _kept(
-        self, levels: LevelSet, name: str, what: str, search: Callable[[Level], np.ndarray]
+        self, levels: Sequence[Level], name: str, what: str, search: Callable[[Level], np.ndarray]
     ) -> dict[str, np.ndarray]:
         """Return what a search finds on each level, from disk if it was found before."""
-        digests = [level.raw.digest for level in levels.levels]
+        digests = {level.name: level.raw.digest for level in levels}
         with closing(SolutionStore(f"{module_digest(_PLANNER)} {name}")) as store:
-            found = store.read(digests)
-            missing = [level for level in levels.levels if level.raw.digest not in found]
+            found = store.read(digests.values())
+            missing = [level for level in levels if level.raw.digest not in found]
             for level, inputs in self._searched(missing, what, len(digests), search):
                 found[level.raw.digest] = inputs
                 store.write(level.raw.digest, inputs)
-        return {name: found[digest] for name, digest in zip(levels.names, digests) if len(found[digest])}
+        return {name: found[digest] for name, digest in digests.items() if len(found[digest])}
 
     def _searched(
         self, levels: Sequence[Level], what: str, count: int, search: Callable[[Level], np.ndarray]
@@ -140,13 +139,13 @@ def find(
     if PLANNED in sources:
         first = _without_images([level for level in levels.levels if level.name not in found])
         if first:
-            found |= planner.solutions(pack(first), max_frames)
+            found |= planner.solutions(first, max_frames)
             found |= mirrored_solutions(levels.levels, found)
         solved = [level for level in first if level.name in found]
         again = {level.raw.digest for level in solved} | {mirrored(level).raw.digest for level in solved}
         rest = [level for level in levels.levels if level.name not in found and level.raw.digest in again]
         if rest:  # images that the solution of their level does not solve
-            found |= planner.solutions(pack(rest), max_frames)
+            found |= planner.solutions(rest, max_frames)
     if required and not found:
         more = f" and {len(levels.names) - 3} more" if len(levels.names) > 3 else ""
         raise ConfigError(
@@ -277,30 +276,33 @@ def start_states(
     check_integer("count", count, low=1, high=1 << 20)
     observed = {"observations": ("game_state",), "observation": ObservationConfig(), "render_mode": None}
     played = config.replace(**observed, action_space="discrete", frame_skip=1)
-    envs = NPlusPlusVectorEnv(played, min(max(len(solutions), 1), _TOGETHER), autoreset_mode="SameStep")
+    envs = NPlusPlusVectorEnv(played, min(max(len(solutions), 1), _TOGETHER), autoreset_mode="Disabled")
+    levels = dict(zip(envs.level_names, envs.levels))
     numbers = {name: number for number, name in enumerate(envs.level_names)}
-    actions = {name: _actions_of(inputs, name) for name, inputs in solutions.items()}
-    for level in envs.levels:
-        if level.name in actions:
-            actions[level.name] = _until_the_exit(level, actions[level.name], config.max_frames)
+    actions = {name: _actions_of(inputs, name)[: config.max_frames] for name, inputs in solutions.items()}
     names = sorted(actions, key=lambda name: len(actions[name]))
     found: dict[str, dict[int, bytes]] = {}
     for first in range(0, len(names), envs.num_envs):
         chosen = {name: actions[name] for name in names[first : first + envs.num_envs]}
-        found |= _snapshots_along(envs, chosen, count)
+        snapshots, others = _snapshots_along(envs, chosen, count)
+        cut = {name: _until_the_exit(levels[name], actions[name], config.max_frames) for name in others}
+        found |= snapshots | (_snapshots_along(envs, cut, count)[0] if cut else {})
         hooks.level("solutions played", len(found), len(names))
     envs.close()
     in_order = sorted(found, key=numbers.__getitem__)
-    levels = [numbers[name] for name in in_order for _ in found[name]]
+    places = [numbers[name] for name in in_order for _ in found[name]]
     frames = [frame for name in in_order for frame in found[name]]
     states = tuple(state for name in in_order for state in found[name].values())
-    return StartStates(states, np.array(levels, np.int64), np.array(frames, np.int64))
+    return StartStates(states, np.array(places, np.int64), np.array(frames, np.int64))
 
 
 def _snapshots_along(
     envs: NPlusPlusVectorEnv, actions: Mapping[str, np.ndarray], count: int
-) -> dict[str, dict[int, bytes]]:
-    """Play a solution in each environment; return the snapshots of each level by the number of actions before it."""
+) -> tuple[dict[str, dict[int, bytes]], list[str]]:
+    """Play a solution in each environment; return the snapshots of each level by the number of actions before it.
+
+    The second result has the levels that are not won by the last action, and by it alone.
+    """
     rows = np.zeros((max(map(len, actions.values())), envs.num_envs), np.int64)
     for index, own in enumerate(actions.values()):
         rows[: len(own), index] = own
@@ -308,13 +310,14 @@ def _snapshots_along(
     places = [{round(part * length / (count + 1)) for part in range(1, count + 1)} - {0, length} for length in lengths]
     states: dict[str, dict[int, bytes]] = {name: {} for name in actions}
     envs.assign_levels([*actions, *[None] * (envs.num_envs - len(actions))])
-    envs.reset(seed=[0] * envs.num_envs)  # the seed is part of a snapshot
+    _, info = envs.reset(seed=[0] * envs.num_envs)  # the seed is part of a snapshot
     for frame, row in enumerate(rows, start=1):
-        envs.step(row)
+        *_, info = envs.step(row)
         for index, (name, chosen) in enumerate(zip(actions, places)):
             if frame in chosen:
                 states[name][frame] = envs.get_state(index)
-    return states
+    ends = zip(actions, lengths, info["outcome"], info["episode_frames"])
+    return states, [name for name, length, outcome, frames in ends if outcome != WON or frames != length]
 
 
 def _until_the_exit(level: Level, actions: np.ndarray, max_frames: int) -> np.ndarray:

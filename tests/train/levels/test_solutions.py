@@ -97,13 +97,17 @@ def test_planned_solutions_reach_the_exit_and_are_kept(monkeypatch):
         find(levels, ["planned"], 399, Planner())
 
 
+def names_of(levels):
+    return tuple(level.name for level in levels)
+
+
 def test_only_what_nothing_else_solves_is_planned(monkeypatch):
     levels = playable_levels(EnvironmentConfig(levels=LEVELS, mirrored=True))
     asked = []
 
     def plan(planner, rest, max_frames):
-        asked.append(rest.names)
-        return {name: known_solutions()[name] for name in rest.names if name in known_solutions()}
+        asked.append(names_of(rest))
+        return {name: known_solutions()[name] for name in names_of(rest) if name in known_solutions()}
 
     monkeypatch.setattr(Planner, "solutions", plan)
     short = len(known_solutions()[LEVELS[0]])
@@ -117,7 +121,7 @@ def test_only_what_nothing_else_solves_is_planned(monkeypatch):
     monkeypatch.setattr("nclone_env.train.levels.solutions.mirrored_solutions", lambda levels, found: {})
     find(levels, ["planned"], short, Planner())
     assert asked == [LEVELS, tuple(f"{name} mirrored" for name in LEVELS)], "what its level does not solve is planned"
-    monkeypatch.setattr(Planner, "solutions", lambda planner, rest, max_frames: asked.append(rest.names) or {})
+    monkeypatch.setattr(Planner, "solutions", lambda planner, rest, max_frames: asked.append(names_of(rest)) or {})
     asked.clear()
     find(levels, ["planned"], short, Planner())
     assert asked == [LEVELS], "the images of levels that are not solved are not planned"
@@ -132,7 +136,7 @@ def test_a_search_goes_on_until_a_level_is_solved(monkeypatch):
 
     monkeypatch.setattr("nclone_env.train.levels.solutions.solve", search)
     monkeypatch.setenv("NCLONE_ENV_LEVEL_CACHE_MB", "0")
-    assert list(Planner().solutions(levels, 400)) == [LEVELS[0]]
+    assert list(Planner().solutions(levels.levels, 400)) == [LEVELS[0]]
     assert budgets == [200_000, 200_000, 1_200_000]
 
 
@@ -147,13 +151,13 @@ def test_a_longer_search_ends_with_its_first_solution(monkeypatch):
     monkeypatch.setattr("nclone_env.train.levels.solutions.solve", search)
     monkeypatch.setenv("NCLONE_ENV_LEVEL_CACHE_MB", "0")
     levels = pack(load_levels(LEVELS[1:]))
-    (inputs,) = Planner().solutions(levels, 400).values()
+    (inputs,) = Planner().solutions(levels.levels, 400).values()
     assert simulate(levels.levels[0], inputs).state[-1] == CELEBRATING
     short, longer = found
     assert not short.completed
     assert np.array_equal(longer.inputs, inputs)
     assert longer.simulated < 200_000, "it is an easy level"
-    (again,) = Planner(2).solutions(levels, 400).values()
+    (again,) = Planner(2).solutions(levels.levels, 400).values()
     assert np.array_equal(again, inputs), "the same each time"
 
 
