@@ -24,6 +24,8 @@ writes removes. A removed file stays valid in the processes that have mapped it.
 could have put files there (``jit.folder``), or the file does not fit within the limit, the arrays stay in the memory of
 the process; that is no error.
 
+Small arrays, such as planned solutions, are rows of a database in the same folder (``ArrayStore``), and never evicted.
+
 The files of all versions are in ``levels``, beside the folders of compiled kernels. ``NCLONE_ENV_LEVEL_CACHE_MB``
 limits their total size (2,000 by default, enough for 20,000 levels; 0 disables the cache); there are at most 500 files.
 The least recently used go first.
@@ -35,9 +37,10 @@ import json
 import math
 import mmap
 import os
+import sqlite3
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +57,9 @@ LIMIT_VARIABLE = "NCLONE_ENV_LEVEL_CACHE_MB"
 _DEFAULT_LIMIT_MB = 2000
 _HEADER = struct.Struct("<8sIIQII32s")
 _ALIGNMENT = 64
+DATABASE = "small.sqlite"
+_MAX_ROWS = 200_000
+_WAIT = 60.0  # seconds for other processes that write to the database
 MAX_FILES = 500  # the folder is listed whenever a file is written
 
 Arrays = dict[str, np.ndarray]
@@ -106,6 +112,73 @@ def cached_arrays(name: str, content: str, layout: Layout, make: Callable[[], Ma
     if not is_kept or not _publish(path, key, arrays, limit):
         return arrays
     return _open(path, key, layout) or arrays
+
+
+class ArrayStore:
+    """Small arrays that take long to make, kept one by one, by the digests of levels.
+
+    The database keeps the latest 200,000. If there can be none, they stay in the memory of the process; a damaged one is
+    replaced.
+
+    Args:
+        name: name of the arrays, with everything that they depend on besides the level and the sources.
+        maker: name of the module whose sources they depend on.
+        dtype: theirs.
+    """
+
+    def __init__(self, name: str, maker: str, dtype: type[np.generic]):
+        self._name, self._dtype = f"{module_digest(maker)} {name}", dtype
+        self._rows = _opened()
+
+    def read(self, digests: Iterable[str]) -> dict[str, np.ndarray]:
+        """Return the read-only arrays, (T,), of those levels that have one, by digest."""
+        found = {}
+        for digest in digests:
+            row = self._rows.execute("SELECT data FROM arrays WHERE key = ?", (self._key(digest),)).fetchone()
+            with contextlib.suppress(zlib.error):  # damaged
+                if row is not None:
+                    found[digest] = np.frombuffer(zlib.decompress(row[0]), self._dtype)
+        return found
+
+    def write(self, digest: str, array: np.ndarray) -> None:
+        """Keep the array of a level."""
+        row = (self._key(digest), zlib.compress(array.tobytes()))
+        with contextlib.suppress(sqlite3.Error):  # the disk is full, or others write for a minute
+            self._rows.execute("INSERT OR REPLACE INTO arrays VALUES (?, ?)", row)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._rows.close()
+
+    def _key(self, digest: str) -> bytes:
+        return hashlib.sha256(f"{self._name} {digest}".encode()).digest()
+
+
+def _opened() -> sqlite3.Connection:
+    """Return a connection to the database, a new one if it is damaged, or one in memory if no file can be kept."""
+    place = kept_folder()
+    for path in () if place is None else (place / DATABASE,) * 2:
+        try:
+            return _prepared(str(path))
+        except sqlite3.OperationalError:  # it cannot be written, or not be locked
+            break
+        except sqlite3.DatabaseError:
+            _remove(path)
+    return _prepared(":memory:")
+
+
+def _prepared(place: str) -> sqlite3.Connection:
+    rows = sqlite3.connect(place, timeout=_WAIT, isolation_level=None)
+    try:
+        rows.execute("PRAGMA synchronous = OFF")  # if the machine crashes, they are made again
+        if rows.execute("PRAGMA quick_check").fetchone() != ("ok",):
+            raise sqlite3.DatabaseError("damaged")
+        rows.execute("CREATE TABLE IF NOT EXISTS arrays (key BLOB PRIMARY KEY, data BLOB NOT NULL)")
+        rows.execute("DELETE FROM arrays WHERE rowid <= (SELECT max(rowid) FROM arrays) - ?", (_MAX_ROWS,))
+    except sqlite3.Error:
+        rows.close()
+        raise
+    return rows
 
 
 def folder() -> Path:

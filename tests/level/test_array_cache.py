@@ -2,6 +2,9 @@
 
 import multiprocessing
 import os
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numba
@@ -11,6 +14,7 @@ import pytest
 from nclone_env.errors import ConfigError
 from nclone_env.jit import make_private
 from nclone_env.level import array_cache
+from nclone_env.level.array_cache import ArrayStore
 from nclone_env.level.level_set import LEVEL_HEADER, RUN
 
 LAYOUT = {
@@ -275,3 +279,80 @@ def test_of_several_writers_at_once_all_map_the_same_file(folder):
     assert [counts for _, _, counts in rows] == [array_cache.CacheCounts(misses=1)] * 4
     assert {tuple(files) for _, files, _ in rows} == {(str(only_file(folder).stat().st_ino),)}
     ask(size=50_000, make=never)
+
+
+MAKER = "nclone_env.level.compile"
+SMALL = {"a": np.arange(9, dtype=np.uint8), "b": np.zeros(0, np.uint8), "c": np.arange(300).astype(np.uint8)}
+
+
+def write_rows(name="things", inputs=SMALL):
+    with closing(ArrayStore(name, MAKER, np.uint8)) as store:
+        for digest, each in inputs.items():
+            store.write(digest, each)
+        return same(store.read(inputs), inputs)
+
+
+def read_rows(name="things", digests="abc"):
+    with closing(ArrayStore(name, MAKER, np.uint8)) as store:
+        return store.read(digests)
+
+
+def same(found, inputs):
+    return found.keys() == inputs.keys() and all(np.array_equal(found[digest], inputs[digest]) for digest in inputs)
+
+
+def test_small_arrays_are_read_by_level_and_name(folder):
+    assert read_rows() == {}
+    assert write_rows()
+    assert same(read_rows(), SMALL)
+    assert same(read_rows(digests="xca"), {digest: SMALL[digest] for digest in "ac"})
+    assert read_rows("others") == {}, "the negative control"
+
+
+@pytest.mark.parametrize("size", [0, 100, 3000])
+def test_a_damaged_database_is_replaced(folder, size):
+    write_rows()
+    file = folder / array_cache.DATABASE
+    file.write_bytes(file.read_bytes()[:size].ljust(8192, b"\x55"))
+    assert read_rows() == {}
+    assert write_rows()
+    assert same(read_rows(), SMALL)
+
+
+def test_a_damaged_row_counts_as_missing(folder):
+    write_rows()
+    with closing(sqlite3.connect(folder / array_cache.DATABASE)) as rows, rows:
+        rows.execute("UPDATE arrays SET data = x'789c00' WHERE length(data) > 100")
+    assert same(read_rows(), {digest: SMALL[digest] for digest in "ab"})
+
+
+def test_several_threads_write_at_once(folder):
+    with ThreadPoolExecutor(8) as executor:
+        assert all(executor.map(lambda number: write_rows(inputs={f"{number}": SMALL["c"]}), range(40)))
+    assert len(read_rows(digests=map(str, range(50)))) == 40
+
+
+@pytest.mark.parametrize("reason", ["limit", "foreign", "no folder"])
+def test_without_a_folder_they_stay_in_memory(folder, monkeypatch, reason):
+    if reason == "limit":
+        monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "0")
+    elif reason == "foreign":
+        folder.mkdir(parents=True)
+        folder.chmod(0o777)
+    else:
+        folder.write_bytes(b"a file")
+    assert write_rows()
+    assert read_rows() == {}
+    assert not (folder / array_cache.DATABASE).exists()
+
+
+def test_a_database_that_cannot_be_opened_is_left_alone(folder):
+    (folder / array_cache.DATABASE).mkdir(parents=True)
+    assert write_rows()
+    assert (folder / array_cache.DATABASE).is_dir()
+
+
+def test_the_oldest_small_arrays_go_beyond_the_limit(folder, monkeypatch):
+    monkeypatch.setattr(array_cache, "_MAX_ROWS", 2)
+    write_rows()
+    assert same(read_rows(), {digest: SMALL[digest] for digest in "bc"})

@@ -21,8 +21,8 @@ from nclone_env.config import EnvironmentConfig, ObservationConfig
 from nclone_env.env import WON, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError, InputsError, check_integer
 from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, INPUT_OF_ACTION, INPUT_SUICIDE
-from nclone_env.jit import module_digest
 from nclone_env.level import (
+    ArrayStore,
     Level,
     LevelSet,
     RawLevel,
@@ -34,7 +34,6 @@ from nclone_env.plan import Solution, smooth, solve
 from nclone_env.replay import Recording, load_any_recording
 from nclone_env.sim import check_inputs, simulate
 from nclone_env.train.hooks import SILENT, Hooks
-from nclone_env.train.levels.solution_store import SolutionStore
 
 KNOWN = "known"
 """Stand in ``TrainConfig.starts`` for the known solutions of built-in levels, and for those that the planner finds."""
@@ -89,7 +88,7 @@ class Planner:
     ) -> dict[str, np.ndarray]:
         """Return what a search finds on each level, from disk if it was found before."""
         digests = {level.name: level.raw.digest for level in levels}
-        with closing(SolutionStore(f"{module_digest(_PLANNER)} {name}")) as store:
+        with closing(ArrayStore(name, _PLANNER, np.uint8)) as store:
             found = store.read(digests.values())
             missing = [level for level in levels if level.raw.digest not in found]
             for level, inputs in self._searched(missing, what, len(digests), search):
