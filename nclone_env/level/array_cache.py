@@ -117,8 +117,8 @@ def cached_arrays(name: str, content: str, layout: Layout, make: Callable[[], Ma
 class ArrayStore:
     """Small arrays that take long to make, kept one by one, by the digests of levels.
 
-    The database keeps the latest 200,000. If there can be none, they stay in the memory of the process; a damaged one is
-    replaced.
+    The database keeps the latest 200,000; a damaged one is replaced. If there can be none, they stay in the memory of
+    the process.
 
     Args:
         name: name of the arrays, with everything that they depend on besides the level and the sources.
