@@ -37,18 +37,21 @@ import json
 import math
 import mmap
 import os
-import sqlite3
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nclone_env._files import remove_temporaries_once, temporary_beside
 from nclone_env.errors import ConfigError
 from nclone_env.jit import cache_root, distrust, make_private, module_digest
+
+if TYPE_CHECKING:  # some builds of Python have none, and few processes need it
+    import sqlite3
 
 MAGIC = b"\x89NARR\r\n\x1a"
 VERSION = 1
@@ -143,7 +146,7 @@ class ArrayStore:
     def write(self, digest: str, array: np.ndarray) -> None:
         """Keep the array of a level."""
         row = (self._key(digest), zlib.compress(array.tobytes()))
-        with contextlib.suppress(sqlite3.Error):  # the disk is full, or others write for a minute
+        with contextlib.suppress(self._rows.Error):  # the disk is full, or others write for a minute
             self._rows.execute("INSERT OR REPLACE INTO arrays VALUES (?, ?)", row)
 
     def close(self) -> None:
@@ -154,8 +157,10 @@ class ArrayStore:
         return hashlib.sha256(f"{self._name} {digest}".encode()).digest()
 
 
-def _opened() -> sqlite3.Connection:
+def _opened() -> "sqlite3.Connection":
     """Return a connection to the database, a new one if it is damaged, or one in memory if no file can be kept."""
+    import sqlite3
+
     place = kept_folder()
     for path in () if place is None else (place / DATABASE,) * 2:
         try:
@@ -167,7 +172,9 @@ def _opened() -> sqlite3.Connection:
     return _prepared(":memory:")
 
 
-def _prepared(place: str) -> sqlite3.Connection:
+def _prepared(place: str) -> "sqlite3.Connection":
+    import sqlite3
+
     rows = sqlite3.connect(place, timeout=_WAIT, isolation_level=None)
     try:
         rows.execute("PRAGMA synchronous = OFF")  # if the machine crashes, they are made again
