@@ -137,8 +137,8 @@ class ArrayStore:
         """Return the read-only arrays, (T,), of those levels that have one, by digest."""
         found = {}
         for digest in digests:
-            row = self._rows.execute("SELECT data FROM arrays WHERE key = ?", (self._key(digest),)).fetchone()
-            with contextlib.suppress(zlib.error):  # damaged
+            with contextlib.suppress(zlib.error, self._rows.Error):  # damaged, or others write for a minute
+                row = self._rows.execute("SELECT data FROM arrays WHERE key = ?", (self._key(digest),)).fetchone()
                 if row is not None:
                     found[digest] = np.frombuffer(zlib.decompress(row[0]), self._dtype)
         return found
