@@ -29,7 +29,7 @@ from nclone_env.benchmark.scores import measures
 from nclone_env.benchmark.track import TrackLevel
 from nclone_env.level import resolve
 from nclone_env.train import Policy, evaluate, load_policy
-from nclone_env.train.runs.checkpoint import Checkpoint, load_checkpoint
+from nclone_env.train.runs.checkpoint import SAVED_FIELDS, Checkpoint, load_checkpoint
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.policy_files import BUNDLED, checkpoint_file
 
@@ -54,7 +54,7 @@ def weights(checkpoint: Checkpoint, levels: tuple[str, ...]) -> bytes:
         **{part: {} for part in _EMPTY},
     )
     buffer = io.BytesIO()
-    torch.save({field.name: getattr(kept, field.name) for field in dataclasses.fields(kept)}, buffer)
+    torch.save({name: getattr(kept, name) for name in SAVED_FIELDS}, buffer)
     return buffer.getvalue()
 
 

@@ -69,13 +69,17 @@ class Checkpoint:
     """The file that it was read from, for messages; not saved."""
 
 
+SAVED_FIELDS = tuple(item.name for item in dataclasses.fields(Checkpoint) if item.name != "path")
+"""Fields of the file, in its order."""
+
+
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint atomically, creating its folder if necessary.
 
     Raises:
         OSError: if it cannot be written; of that torch only tells that it failed.
     """
-    fields = {name: getattr(checkpoint, name) for name in _saved_names()}
+    fields = {name: getattr(checkpoint, name) for name in SAVED_FIELDS}
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         fill_file(path, lambda temporary: torch.save(fields, temporary))
@@ -99,15 +103,10 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             f"expected checkpoint format {FORMAT}, got {fields['format']}, "
             f"written by nclone_env {fields.get('package_version')}",
         )
-    names = _saved_names()
-    missing = sorted(names - set(fields))
+    missing = sorted(set(SAVED_FIELDS) - set(fields))
     if missing:
         raise _error(path, f"expected a checkpoint of nclone_env, got a file without {', '.join(missing)}")
-    return Checkpoint(**{name: fields[name] for name in names}, path=path)
-
-
-def _saved_names() -> set[str]:
-    return {item.name for item in dataclasses.fields(Checkpoint)} - {"path"}
+    return Checkpoint(**{name: fields[name] for name in SAVED_FIELDS}, path=path)
 
 
 def restore_policy(checkpoint: Checkpoint) -> ActorCritic:

@@ -56,6 +56,7 @@ def saved(tmp_path):
 def test_round_trip(saved):
     path, checkpoint = saved
     loaded = load_checkpoint(path)
+    assert tuple(torch.load(path, weights_only=True)) == module.SAVED_FIELDS, "equal runs have equal files"
     assert loaded.counters == checkpoint.counters
     assert loaded.package_version == __version__
     assert loaded.optimiser["count"] == 7
