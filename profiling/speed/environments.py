@@ -23,6 +23,7 @@ from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import DEFAULT_OBSERVATIONS, OBSERVATION_NAMES
 from profiling.contracts import CONTRACTS, LEVELS, STATE, begin, random_actions, touched_arrays
 from profiling.measure import describe, ratios, turns
+from profiling.speed import observations
 
 TURNS = 5
 SAME_STEP = AutoresetMode.SAME_STEP
@@ -115,9 +116,9 @@ def main(levels: tuple[str, ...] = LEVELS, num_envs: int = 256, seconds: float =
     """
     print(describe())
     print(f"{num_envs} environments on {', '.join(levels)}; environment steps/s of {TURNS} turns, median, best, ratio")
-    for observations in (STATE, DEFAULT_OBSERVATIONS):
-        print(" + ".join(observations))
-        print_table(contract_cases(EnvironmentConfig(levels=levels, observations=observations), num_envs), seconds)
+    for names in (STATE, DEFAULT_OBSERVATIONS):
+        print(" + ".join(names))
+        print_table(contract_cases(EnvironmentConfig(levels=levels, observations=names), num_envs), seconds)
     print("each observation, out=, default threads")
     subsets = [DEFAULT_OBSERVATIONS, *((name,) for name in OBSERVATION_NAMES)]
     configs = {"+".join(names): EnvironmentConfig(levels=levels, observations=names) for names in subsets}
