@@ -106,10 +106,10 @@ def evaluate_and_report(
     progress.clear()
     known = {name: len(inputs) for name, inputs in known_solutions_of(load_levels(environment.levels)).items()}
     marks = [digest in held_out for digest in level_digests(environment.levels)] if held_out else ()
-    table = success_table(results, known, min(attempts, episodes), marks)
-    print(table)
+    report = success_table(results, known, min(attempts, episodes), marks)
+    print(report)
     folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / "evaluation.txt", f"{table}\n".encode())
+    write_file(folder / "evaluation.txt", f"{report}\n".encode())
     if timesteps is not None:
         write_results(results, timesteps, folder / "evaluation.csv")
     if video:

@@ -181,7 +181,8 @@ def _prepared(place: str) -> "sqlite3.Connection":
         if rows.execute("PRAGMA quick_check").fetchone() != ("ok",):
             raise sqlite3.DatabaseError("damaged")
         rows.execute("CREATE TABLE IF NOT EXISTS arrays (key BLOB PRIMARY KEY, data BLOB NOT NULL)")
-        rows.execute("DELETE FROM arrays WHERE rowid <= (SELECT max(rowid) FROM arrays) - ?", (_MAX_ROWS,))
+        with contextlib.suppress(sqlite3.OperationalError):  # what cannot be written can still be read
+            rows.execute("DELETE FROM arrays WHERE rowid <= (SELECT max(rowid) FROM arrays) - ?", (_MAX_ROWS,))
     except sqlite3.Error:
         rows.close()
         raise

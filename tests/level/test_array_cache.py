@@ -346,6 +346,16 @@ def test_without_a_folder_they_stay_in_memory(folder, monkeypatch, reason):
     assert not (folder / array_cache.DATABASE).exists()
 
 
+def test_a_database_that_can_only_be_read_is_read(folder, monkeypatch):
+    write_rows()
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda place, **options: connect(f"file:{place}?mode=ro", uri=True, **options)
+    )
+    write_rows(inputs={"d": SMALL["c"]})
+    assert same(read_rows(digests="abcd"), SMALL), "nothing was written, and nothing raised"
+
+
 def test_a_database_that_cannot_be_opened_is_left_alone(folder):
     (folder / array_cache.DATABASE).mkdir(parents=True)
     assert write_rows()
