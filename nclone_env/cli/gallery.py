@@ -9,7 +9,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from nclone_env.cli.output import check_exists, check_folder, check_free, counted
-from nclone_env.cli.progress import LiveLine
+from nclone_env.cli.progress import StatusLine
 from nclone_env.errors import ConfigError, NcloneError
 from nclone_env.machine import available_cores
 
@@ -50,7 +50,7 @@ def make_gallery(
         check_output(output, force)
     for path in recordings:
         check_exists("recordings", path, "files or folders")
-    line, faults, made = LiveLine(sys.stderr), [], []
+    line, faults, made = StatusLine(sys.stderr), [], []
 
     def report(fault: NcloneError) -> None:
         faults.append(fault)

@@ -18,7 +18,7 @@ _LASTING = ("held_out_success", "held_out_any", "new_level_success")
 """Columns that not every row has; the latest values are shown."""
 
 
-class LiveLine:
+class StatusLine:
     """A line that tells how far a command is: a terminal overwrites it, other streams get one now and then, or none."""
 
     def __init__(self, stream: TextIO, interval: float = math.inf):
@@ -48,7 +48,7 @@ class LiveLine:
         self._stream.flush()
 
 
-class LevelProgress(LiveLine):
+class LevelProgress(StatusLine):
     """Displays how far a command is that handles one level after another, by default on stdout."""
 
     def __init__(self, stream: TextIO | None = None, interval: float = 10.0):
@@ -73,7 +73,7 @@ class LevelProgress(LiveLine):
             self.put(f"  {name} ready after {seconds:.1f} s")
 
 
-class TrainingProgress(LiveLine):
+class TrainingProgress(StatusLine):
     """Displays rows of the learning curve; ``seconds`` are those from the first update to the last row."""
 
     def __init__(self, total_timesteps: int, stream: TextIO | None = None, interval: float = 10.0):

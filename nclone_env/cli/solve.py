@@ -13,7 +13,7 @@ from tyro.conf import Positional
 
 from nclone_env.cli.arguments import read_whole_number
 from nclone_env.cli.output import check_folder, claim_folder
-from nclone_env.cli.progress import LiveLine, StopRequest, stop_on_signals
+from nclone_env.cli.progress import StatusLine, StopRequest, stop_on_signals
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
 from nclone_env.jobs import TABLE, Row, Shard, Solving, rows_before, run, search_file
 from nclone_env.plan import MOST_FRAMES, Solution, compile_kernels
@@ -143,7 +143,7 @@ def _line(row: Row) -> str:
     )
 
 
-class _Table(LiveLine):
+class _Table(StatusLine):
     """The rows of the table and, on a terminal, what goes on, in a line below them that is overwritten.
 
     ``rows`` are the finished ones, ``stop`` is whether to stop the searches, and ``folder`` has saved ones that go on.

@@ -45,7 +45,7 @@ def warmup(parts: Positional[tuple[Part, ...]] = ()) -> int:
     return 0
 
 
-class Task(NamedTuple):
+class Compilation(NamedTuple):
     """Something that compiles kernels."""
 
     part: Part
@@ -55,12 +55,12 @@ class Task(NamedTuple):
     run: Callable[[], None]
 
 
-def tasks(parts: Sequence[Part] = ()) -> list[Task]:
+def tasks(parts: Sequence[Part] = ()) -> list[Compilation]:
     """Return the tasks of some parts, by default of all, in an order that they can be run in."""
     return [task for task in _TASKS if not parts or task.part in parts]
 
 
-def _compile(tasks: Sequence[Task]) -> None:
+def _compile(tasks: Sequence[Compilation]) -> None:
     """Do tasks one after the other, with a line for each; some need the optional dependencies of the trainer."""
     for task in tasks:
         started = time.perf_counter()
@@ -74,19 +74,19 @@ def _room(name: str, function: str = "compile_kernels", **arguments: Any) -> Non
 
 
 _TASKS = (
-    Task("env", "distances", 0, partial(_room, "level")),
-    Task("env", "environment", 0, partial(_room, "env")),
-    Task("train", "environment of the trainer", 0, partial(_room, "env")),
-    Task("sim", "simulator", 0, partial(_room, "sim")),
-    Task("observations", "more observations", 0, partial(_room, "env", observations=OBSERVATION_NAMES)),
-    Task("benchmark", "benchmark", 0, partial(_room, "benchmark")),
-    Task("profile", "profiler", 0, partial(_room, "profiler")),
-    Task("train", "video of an episode", 1, partial(_room, "replay")),
-    Task("train", "network and update", 1, partial(_room, "train", "compile_learner")),
-    Task("plan", "planner", 1, partial(_room, "plan")),
-    Task("generate", "generator", 1, partial(_room, "generate")),
-    Task("replay", "replay", 1, partial(_room, "replay")),
-    Task("gallery", "gallery", 1, partial(_room, "gallery")),
-    Task("train", "trainer", 2, partial(_room, "train")),
+    Compilation("env", "distances", 0, partial(_room, "level")),
+    Compilation("env", "environment", 0, partial(_room, "env")),
+    Compilation("train", "environment of the trainer", 0, partial(_room, "env")),
+    Compilation("sim", "simulator", 0, partial(_room, "sim")),
+    Compilation("observations", "more observations", 0, partial(_room, "env", observations=OBSERVATION_NAMES)),
+    Compilation("benchmark", "benchmark", 0, partial(_room, "benchmark")),
+    Compilation("profile", "profiler", 0, partial(_room, "profiler")),
+    Compilation("train", "video of an episode", 1, partial(_room, "replay")),
+    Compilation("train", "network and update", 1, partial(_room, "train", "compile_learner")),
+    Compilation("plan", "planner", 1, partial(_room, "plan")),
+    Compilation("generate", "generator", 1, partial(_room, "generate")),
+    Compilation("replay", "replay", 1, partial(_room, "replay")),
+    Compilation("gallery", "gallery", 1, partial(_room, "gallery")),
+    Compilation("train", "trainer", 2, partial(_room, "train")),
 )
 """What to compile. Both lanes take about as long; what one has compiled as a part of others, the other one uses."""

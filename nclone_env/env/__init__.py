@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.reachability import Reachability
     from nclone_env.env.single import NPlusPlusEnv, create_environment
     from nclone_env.env.spaces import check_actions, flat_masks
-    from nclone_env.env.threads import CALLING_THREAD, Job, Workers
+    from nclone_env.env.threads import CALLING_THREAD, Chunks, Workers
     from nclone_env.env.vector import NPlusPlusVectorEnv, compile_kernels, create_vector_environment
     from nclone_env.env.vector_steps import AUTORESET_CODES
 

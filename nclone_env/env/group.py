@@ -8,7 +8,7 @@ from nclone_env.env.arrays.outputs import OutputMemory, Outputs
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.passes import Call
 from nclone_env.env.compiled.records import SAME_STEP
-from nclone_env.env.threads import Job
+from nclone_env.env.threads import Chunks
 from nclone_env.errors import StepOrderError
 
 
@@ -24,7 +24,7 @@ class Group:
         self._batch = batch
         only = batch.config.only_observation
         self.outputs = OutputMemory(batch.specs, last - first, batch.autoreset == SAME_STEP, ring, only)
-        self._job = Job()
+        self._chunks = Chunks()
         self._pending: Outputs | None = None
         self._calling = threading.Lock()
 
@@ -55,19 +55,19 @@ class Group:
         """Begin new episodes where ``mask``, one bool per environment of the batch, is set."""
         call = self._batch.reset_call(mask, outputs.observations, self.first)
         workers = self._batch.workers
-        workers.run(self._job, call, self.first, self.last, workers.pace_of_resets)
+        workers.run(self._chunks, call, self.first, self.last, workers.pace_of_resets)
         self._complete(outputs)
 
     def step(self, outputs: Outputs) -> None:
         """Advance every environment by one step."""
         call = self._step_call(outputs)
-        self._batch.workers.run(self._job, call, self.first, self.last)
+        self._batch.workers.run(self._chunks, call, self.first, self.last)
         del call  # before the results are made: what a step allocates stays below a kilobyte
         self._complete(outputs)
 
     def send(self, outputs: Outputs) -> None:
         """Begin a step of every environment in the background."""
-        self._batch.workers.start(self._job, self._step_call(outputs), self.first, self.last)
+        self._batch.workers.start(self._chunks, self._step_call(outputs), self.first, self.last)
         self._pending = outputs
 
     def receive(self) -> Outputs:
@@ -78,7 +78,7 @@ class Group:
         """
         assert self._pending is not None
         outputs = self._pending
-        self._job.finish()
+        self._chunks.finish()
         self._pending = None
         self._complete(outputs)
         return outputs
@@ -86,7 +86,7 @@ class Group:
     def give_up(self) -> None:
         """Wait until no thread works on a sent step."""
         if self._pending is not None:
-            self._job.give_up()
+            self._chunks.give_up()
             self._pending = None
 
     def _step_call(self, outputs: Outputs) -> Call:

@@ -24,7 +24,7 @@ _MIN_CHUNK = 64  # environments; handing over less work costs more than it saves
 _CHUNKS_PER_THREAD = 4  # unless they would be smaller than that
 
 
-class Job:
+class Chunks:
     """A range of environments in chunks, each processed by the first free thread; reused by one caller.
 
     A thread that arrives late finds no chunk left, or helps with the next range. No thread keeps a reference to a
@@ -33,7 +33,7 @@ class Job:
 
     __slots__ = (
         "_busy",
-        "_chunks",
+        "_count",
         "_first",
         "_last",
         "_numbers",
@@ -51,7 +51,7 @@ class Job:
         self._busy: set[int] = set()  # threads that may be processing a chunk
         self._task: Task | None = None
         self._pace: Pace | None = None
-        self._first = self._last = self._chunks = self._outstanding = self._process = 0
+        self._first = self._last = self._count = self._outstanding = self._process = 0
         self._numbers = iter(range(0))
 
     def begin(self, task: Task, first: int, last: int, chunks: int, pace: Pace) -> None:
@@ -61,7 +61,7 @@ class Job:
         """
         self.give_up()
         self._task, self._first, self._last, self._pace = task, first, last, pace
-        self._chunks = self._outstanding = chunks
+        self._count = self._outstanding = chunks
         self._process = os.getpid()
         self._numbers = iter(range(chunks))  # set last: threads look here; the interpreter hands out each number once
 
@@ -121,7 +121,7 @@ class Job:
         self._busy, self._task, self._outstanding = set(), None, 0
 
     def _bound(self, number: int) -> int:
-        return self._first + (self._last - self._first) * number // self._chunks
+        return self._first + (self._last - self._first) * number // self._count
 
 
 class Workers:
@@ -155,11 +155,11 @@ class Workers:
         """Begin again with the shortest pieces, as other levels may take a thousand times as long."""
         self._pace = Pace()
 
-    def run(self, job: Job, task: Task, first: int, last: int, pace: Pace | None = None) -> None:
+    def run(self, chunks: Chunks, task: Task, first: int, last: int, pace: Pace | None = None) -> None:
         """Process a range, in part in this thread, and wait for all of it.
 
         Args:
-            job: a job without outstanding chunks.
+            chunks: finished, or new.
             task: called for each chunk.
             pace: of work that is far faster than other work of these threads, which would be cut too late after it.
         """
@@ -168,25 +168,25 @@ class Workers:
             for piece in pace.pieces(first, last):
                 task(CALLING_THREAD, *piece)
             return
-        job.begin(task, first, last, self._count_chunks(last - first, pace), pace)
+        chunks.begin(task, first, last, self._count_chunks(last - first, pace), pace)
         try:
-            self._hand_out(job, self.count - 1)
-            job.work(CALLING_THREAD)
-            job.finish()
+            self._hand_out(chunks, self.count - 1)
+            chunks.work(CALLING_THREAD)
+            chunks.finish()
         finally:
-            job.give_up()
+            chunks.give_up()
 
-    def start(self, job: Job, task: Task, first: int, last: int) -> None:
-        """Begin to process a range in other threads; ``job.finish`` waits for it. Arguments as of :meth:`run`."""
-        job.begin(task, first, last, self._count_chunks(last - first, self._pace), self._pace)
-        self._hand_out(job, self.count)
+    def start(self, chunks: Chunks, task: Task, first: int, last: int) -> None:
+        """Begin to process a range in other threads; ``chunks.finish`` waits for it. Arguments as of :meth:`run`."""
+        chunks.begin(task, first, last, self._count_chunks(last - first, self._pace), self._pace)
+        self._hand_out(chunks, self.count)
 
     def _count_chunks(self, size: int, pace: Pace) -> int:
         """Return the number of chunks of a range: at least one per thread, more if there is enough or slow work."""
         enough = min(_CHUNKS_PER_THREAD * self.count, size // self._min_chunk)
         return min(size, max(self.count, enough, -(-size // pace.size)))
 
-    def _hand_out(self, job: Job, threads: int) -> None:
+    def _hand_out(self, chunks: Chunks, threads: int) -> None:
         if self._owner != os.getpid():
             self._inboxes = [SimpleQueue() for _ in range(self.count)]
             self._owner = os.getpid()
@@ -194,7 +194,7 @@ class Workers:
             for worker, inbox in enumerate(self._inboxes, start=CALLING_THREAD + 1):
                 Thread(target=_work, args=(worker, inbox), name=f"nclone-env-{worker}", daemon=True).start()
         for inbox in self._inboxes[:threads]:
-            inbox.put(job)
+            inbox.put(chunks)
 
     def close(self) -> None:
         """End the threads."""
@@ -205,9 +205,9 @@ class Workers:
 
 def _work(worker: int, inbox: SimpleQueue[Any]) -> None:
     """Work on incoming jobs until None arrives."""
-    while (job := inbox.get()) is not None:
-        job.work(worker)
-        del job  # waiting for the next job must not keep this one
+    while (chunks := inbox.get()) is not None:
+        chunks.work(worker)
+        del chunks  # waiting for the next ones must not keep these
 
 
 def _dismiss(inboxes: Sequence[SimpleQueue[Any]]) -> None:

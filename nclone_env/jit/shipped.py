@@ -19,7 +19,7 @@ import numba
 from nclone_env.jit.folder import CODE_SUFFIX
 from nclone_env.jit.notice import say
 from nclone_env.jit.sources import compiler_digest
-from nclone_env.jit.target import Target, target
+from nclone_env.jit.target import CodeTarget, target
 
 FOLDER = Path(__file__).parents[1] / "_code"
 MANIFEST = "manifest.json"
@@ -82,7 +82,7 @@ def _manifest() -> tuple[Mapping[str, str], str]:
 
 def _difference(manifest: Mapping[str, Any]) -> str:
     """Return why code cannot be for this process; empty if it may be."""
-    targets = [Target(*each) for each in manifest["targets"]]
+    targets = [CodeTarget(*each) for each in manifest["targets"]]
     if manifest["python"] != python_tag():
         return f"it is for {manifest['python']}, this is {python_tag()}"
     if manifest["numba"] != numba.__version__:

@@ -25,7 +25,7 @@ X86_BASELINES = {"x86-64-v3": _V3, "x86-64-v2": _V2}
 """The features, in LLVM's names, that a processor needs for each; the best first."""
 
 
-class Target(NamedTuple):
+class CodeTarget(NamedTuple):
     """What code is compiled for, in LLVM's names; code for equal targets can be exchanged."""
 
     triple: str
@@ -38,7 +38,7 @@ class Target(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def target() -> Target:
+def target() -> CodeTarget:
     """Return what kernels of this process are compiled for."""
     triple = llvmlite.binding.get_process_triple().rstrip("0123456789.")  # of macOS it ends with the version
     name, features = config.CPU_NAME, config.CPU_FEATURES
@@ -46,8 +46,8 @@ def target() -> Target:
     if name is None and features is None:
         baseline = baseline_of(triple, frozenset(part[1:] for part in has.split(",") if part[:1] == "+"))
         if baseline:
-            return Target(triple, baseline, "", config.USING_SVML)
-    return Target(triple, name or llvmlite.binding.get_host_cpu_name(), has, config.USING_SVML)
+            return CodeTarget(triple, baseline, "", config.USING_SVML)
+    return CodeTarget(triple, name or llvmlite.binding.get_host_cpu_name(), has, config.USING_SVML)
 
 
 def baseline_of(triple: str, features: frozenset[str]) -> str | None:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.plan.kernels import path_remaining as path_remaining
     from nclone_env.plan.solver import Solution as Solution
     from nclone_env.plan.solver import solve as solve
-    from nclone_env.plan.values import StateValues as StateValues
-    from nclone_env.plan.values import state_values as state_values
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.plan.archive import Archive, Rules, cells_that_fit, make_archive

@@ -17,7 +17,6 @@ from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, ex
 from nclone_env.plan.polish import make_polisher, polish, take
 from nclone_env.plan.task import Replayed, Task, make_task
 from nclone_env.plan.tube import lay, make_tube, search_tube
-from nclone_env.plan.values import state_values
 from nclone_env.sim import Pace, Session, WorldArrays
 
 _FIRST_TURN, _LONGEST_TURN = 5_000, 40_000
@@ -28,7 +27,7 @@ _GROWING = 3
 
 @cache
 def compile_kernels() -> None:
-    """Compile the kernels of all searches and of state values, or load them, once per process."""
+    """Compile the kernels of all searches, or load them, once per process."""
     task = make_task(build_room("exit 60 57", "exit_switch 50 57"))
     waiting = Replayed(np.zeros(1, np.uint8), 0, 1)
     archive = make_archive(task.level_set, 1, task.origin)
@@ -36,7 +35,6 @@ def compile_kernels() -> None:
     TubeSearch(task, archive, Rules(), 1, 1, 0, waiting).advance(1, lambda: False)
     PolishSearch(task, 1, 0, waiting).advance(2, lambda: False)
     Session(task.level_set).record(waiting.inputs, entities=False)  # replays solutions
-    state_values(task.level_set.levels[0], frames=1000, cells=10)
 
 
 class Search(ABC):

@@ -8,7 +8,7 @@ with those before or after them as long as the level is still won in time, and o
 one with the lowest number, for people and policies to learn from. Every step is determined by the solution alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple, Protocol
@@ -106,51 +106,33 @@ def origin_of(levels: LevelSet, start: Start | None = None) -> WorldArrays:
     """Return the world in which a search begins, as the only one: by default the start of the level of a set of one.
 
     Raises:
-        ConfigError: if ``start`` cannot be a world of this level, or the ninja is dead or has won.
+        ConfigError: if ``start`` is not a world of this level, or the ninja is dead or has won.
     """
     if start is None:
         origin = make_worlds(1, levels)
         start_world(levels.arrays, origin, 0, 0)
         return origin
-    origin = transferred(levels, start[0], [start[1]], "start")
+    origin = _transferred(levels, *start)
     if origin.ninjas[0]["state"] >= DEAD:
         raise ConfigError("start: expected a world in which the ninja is alive and has not won")
     return origin
 
 
-def checked_rows(worlds: WorldArrays, rows: Sequence[int] | np.ndarray, argument: str) -> np.ndarray:
-    """Return the indices of worlds as (n,) int64; ConfigError if one is not among the worlds; it names the argument."""
-    places, count = np.ascontiguousarray(rows, np.int64).reshape(-1), len(worlds.ninjas)
-    outside = places[(places < 0) | (places >= count)]
-    if len(outside):
-        raise ConfigError(f"{argument}: expected the index of a world from 0 to {count - 1}, got {outside[0]}")
-    return places
-
-
-def transferred(levels: LevelSet, given: AnyWorlds, rows: Sequence[int] | np.ndarray, argument: str) -> WorldArrays:
-    """Return worlds of any level set as worlds of a level set of one level.
-
-    Args:
-        given: worlds, at least those of ``rows``, (n,) integers, on this level.
-        argument: name of the argument for messages.
-
-    Raises:
-        ConfigError: if a row is not among the worlds, or a world cannot be one of this level.
-    """
+def _transferred(levels: LevelSet, given: AnyWorlds, index: int) -> WorldArrays:
+    """Return a world of any level set as the only one of a level set of one level; errors as of :func:`origin_of`."""
     worlds = given if isinstance(given, WorldArrays) else given.worlds
-    places = checked_rows(worlds, rows, argument)
-    target, level = make_worlds(len(places), levels), levels.levels[0]
+    level, count, target = levels.levels[0], len(worlds.ninjas), make_worlds(1, levels)
+    if not 0 <= index < count:
+        raise ConfigError(f"start: expected the index of a world from 0 to {count - 1}, got {index}")
     if not isinstance(given, WorldArrays):
-        for number in np.unique(worlds.ninjas["level"][places]):
-            other = given.level_set.levels[number]
-            if other.raw.digest != level.raw.digest:
-                raise ConfigError(f"{argument}: expected a world of {level.name!r}, got one of {other.name!r}")
+        other = given.level_set.levels[worlds.ninjas["level"][index]]
+        if other.raw.digest != level.raw.digest:
+            raise ConfigError(f"start: expected a world of {level.name!r}, got one of {other.name!r}")
     for name in ("entity_states", "movers"):  # rows of other level sets can be too short
-        least, count = getattr(target, name).shape[1], getattr(worlds, name).shape[1]
-        if count < least:
-            raise ConfigError(f"{argument}: expected a world of {level.name!r}, which has {least} {name}, got {count}")
-    for place, index in enumerate(places):
-        transfer_world(worlds, int(index), target, place, level=0)
+        least, found = getattr(target, name).shape[1], getattr(worlds, name).shape[1]
+        if found < least:
+            raise ConfigError(f"start: expected a world of {level.name!r}, which has {least} {name}, got {found}")
+    transfer_world(worlds, index, target, 0, level=0)
     return target
 
 

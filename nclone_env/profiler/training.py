@@ -43,7 +43,7 @@ class TrainingTarget(Target):
         """Return all options of the run that are not the default, those that define its size, and the device."""
         default = TrainConfig()
         sizes = ("levels", "observations", "num_steps", "hidden_size", "num_minibatches", "update_epochs")
-        hidden = ("output", "name", "total_timesteps", "num_envs", "device", "num_threads", "amp", "compile")
+        hidden = ("output", "name", "total_timesteps", "num_envs", "device", "num_threads")
         shown = [
             (option.key, option.value(self.config))
             for option in leaves(TrainConfig)
@@ -54,8 +54,6 @@ class TrainingTarget(Target):
             *((key.replace("_", " "), str(value)) for key, value in shown),
             ("device", config.device),
             ("threads", str(config.num_threads or available_cores())),
-            ("AMP", "on" if config.amp else "off"),
-            ("compile", "on" if config.compile else "off"),
         )
 
     def env_steps(self, num_envs: int) -> int:

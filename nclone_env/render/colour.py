@@ -75,7 +75,7 @@ _PAINTS: Mapping[str, Colour] = {
 }
 
 
-class Look(NamedTuple):
+class Palette(NamedTuple):
     """The colours of a theme.
 
     Attributes:
@@ -113,9 +113,9 @@ _DARK_PAINTS: Mapping[str, Colour] = {
     "ball": (120, 100, 122),
     "laser": (216, 60, 84),
 }
-LOOKS: Mapping[Theme, Look] = {
-    "light": Look(_LIGHT, (38, 43, 62), (250, 250, 252), (250, 250, 252)),
-    "dark": Look({**_LIGHT, **_DARK_PAINTS}, (146, 156, 188), (232, 236, 246), (10, 12, 18)),
+PALETTES: Mapping[Theme, Palette] = {
+    "light": Palette(_LIGHT, (38, 43, 62), (250, 250, 252), (250, 250, 252)),
+    "dark": Palette({**_LIGHT, **_DARK_PAINTS}, (146, 156, 188), (232, 236, 246), (10, 12, 18)),
 }
 
 
@@ -151,7 +151,7 @@ def walls(tiles: bytes, magnification: int, theme: Theme = "light") -> np.ndarra
 def _mixtures(theme: Theme) -> np.ndarray:
     """Return (65 * 65, 3) uint8: the colour of a pixel by the shares of it that walls and their insides cover."""
     solid, inner = (part[..., None] / _PARTS for part in np.mgrid[: _PARTS + 1, : _PARTS + 1])
-    look = LOOKS[theme]
+    look = PALETTES[theme]
     air, line, wall = map(np.array, (look.paints["background"], look.edge, look.paints["solid"]))
     return (air + solid * (line - air) + inner * (wall - line) + 0.5).clip(0, 255).astype(np.uint8).reshape(-1, 3)
 
@@ -179,7 +179,7 @@ class Stamp(NamedTuple):
 @lru_cache(maxsize=256)
 def colour_stamp(shown: Appearance, magnification: int, theme: Theme = "light") -> Stamp:
     """Return the stamp of an appearance, in pixels of a whole number per pixel of the world."""
-    alpha, ink = raster.stamp(figure_of(shown), LOOKS[theme].paints, magnification)
+    alpha, ink = raster.stamp(figure_of(shown), PALETTES[theme].paints, magnification)
     rim = _rim(shown, magnification) * (1 - alpha)
     ink += rim[..., None] * np.array(_rim_colour(shown, theme), np.float32)
     alpha += rim
@@ -197,13 +197,13 @@ def with_rim(shown: Appearance, alpha: np.ndarray, ink: np.ndarray, magnificatio
 
 
 def _rim_colour(shown: Appearance, theme: Theme) -> Colour:
-    return LOOKS[theme].ninja_rim if shown.type == NINJA else LOOKS[theme].rim
+    return PALETTES[theme].ninja_rim if shown.type == NINJA else PALETTES[theme].rim
 
 
 def _rim(shown: Appearance, magnification: int) -> np.ndarray:
     """Return (n, n) float32, 0..1: how much a figure widened by its rim covers of each pixel."""
     finer = magnification * _FINER
-    alpha, _ = raster.stamp(figure_of(shown), LOOKS["light"].paints, finer)
+    alpha, _ = raster.stamp(figure_of(shown), PALETTES["light"].paints, finer)
     side = CELL * magnification
     return cv2.resize(_widened(shown, alpha, finer), (side, side), interpolation=cv2.INTER_AREA)
 

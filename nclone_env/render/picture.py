@@ -20,7 +20,7 @@ from nclone_env.game import COLUMNS, IMMOBILE, KINDS, MAP_UNIT, NINJA, ROWS, WOR
 from nclone_env.level import Level, RawLevel, played_records
 from nclone_env.render import raster
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT
-from nclone_env.render.colour import LOOKS, Stamp, Theme, colour_stamp, figure_of, walls, with_rim
+from nclone_env.render.colour import PALETTES, Stamp, Theme, colour_stamp, figure_of, walls, with_rim
 from nclone_env.render.compose import BEAM_COLOURS, draw_beams, list_sprites
 from nclone_env.render.looks import Appearance, appearance
 from nclone_env.render.raster import all_glyphs, numbered
@@ -280,7 +280,7 @@ def sprite_sheet(magnification: int = 1) -> np.ndarray:
     coverage = raster.remembered_coverage()
     sprites = []
     for shown in numbered()[0]:
-        alpha, ink = raster.stamp(figure_of(shown), LOOKS["light"].paints, magnification, coverage)
+        alpha, ink = raster.stamp(figure_of(shown), PALETTES["light"].paints, magnification, coverage)
         with_rim(shown, alpha, ink, magnification)
         sprites.append(_sprite(alpha, ink))
     side, rows, inner = SPRITE * magnification, -(-len(sprites) // SHEET_COLUMNS), slice(magnification, -magnification)

@@ -93,7 +93,7 @@ class Play:
         self._taps: set[str] = set()  # pressed since the last frame
         self._message, self._message_left = "", 0
         self._best: dict[str, int] = {}
-        self._search: Search | None = None
+        self._search: Assistant | None = None
         self._actions: dict[str, Callable[[], None]] = {
             "r": self._restart,
             "s": self._save_run,
@@ -258,7 +258,10 @@ class Play:
         if self._take.view.over:
             self._say("the run is over: go back with Backspace first")
             return
-        self._search, self._asked = Search(self._take.view.level, bytes(self._take.inputs[: self._take.frame])), frames
+        self._search, self._asked = (
+            Assistant(self._take.view.level, bytes(self._take.inputs[: self._take.frame])),
+            frames,
+        )
         self._paused = True
 
     def _follow_search(self) -> None:
@@ -339,7 +342,7 @@ def play_in_window(
     Play(levels, save, window, scale, ghosts, theme, begin).run()
 
 
-class Search:
+class Assistant:
     """A search for inputs that win from a frame of a run.
 
     Attributes:

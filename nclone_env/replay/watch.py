@@ -30,7 +30,7 @@ _ROUNDED = 0.49  # pixels, so that a size that was rounded up fits
 _ROOM = WORLD_WIDTH, WORLD_HEIGHT + 120  # pixels for a grid at scale 1: the world and some bars
 
 
-class Place(NamedTuple):
+class Room(NamedTuple):
     """The room of a view in a grid, pixels: for a picture, and the bar below it."""
 
     left: int
@@ -61,7 +61,7 @@ class Grid(NamedTuple):
     """
 
     size: tuple[int, int]
-    places: tuple[Place, ...]
+    places: tuple[Room, ...]
     use: float
 
 
@@ -144,13 +144,13 @@ def _grid(rows: Sequence[Sequence[_Shape]], across: float, even: bool, scale: fl
     least = round(scale * _LEAST_WIDTH)
     widths = [[max(round(height * shape.aspect), least) for shape in row] for height, row in zip(heights, rows)]
     width = max(sum(each) + _GAP * (len(each) - 1) for each in widths)
-    places: list[Place] = []
+    places: list[Room] = []
     top = 0
     for height, each in zip(heights, widths):
         whole = round(height) + max(map(bar_height, each))
         left = (width - sum(each) - _GAP * (len(each) - 1)) // 2
         for one in each:
-            places.append(Place(left, top, one, whole, scale))
+            places.append(Room(left, top, one, whole, scale))
             left += one + _GAP
         top += whole + _GAP
     sides = [height * math.sqrt(shape.aspect) for height, row in zip(heights, rows) for shape in row]
@@ -194,7 +194,7 @@ def _put_in_the_middle(place: np.ndarray, shown: np.ndarray) -> None:
     place[top : top + len(shown)] = shown
 
 
-def _one_after_another(runs: Iterator[WatchedRun], place: Place, hold: int, theme: Theme) -> Iterator[np.ndarray]:
+def _one_after_another(runs: Iterator[WatchedRun], place: Room, hold: int, theme: Theme) -> Iterator[np.ndarray]:
     """Yield the pictures of one run after another, each as large as fits."""
     for run in runs:
         picture = None

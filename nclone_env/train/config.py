@@ -159,10 +159,6 @@ class TrainConfig:
     device: DeviceName = "cpu"
     """Where the policy is computed. Auto: a GPU if there is one, except for policies without pictures, which the
     hand-written network computes faster on the processor."""
-    amp: bool = False
-    """On a GPU, compute layers in bfloat16 by automatic mixed precision; ignored where auto finds none to use."""
-    compile: bool = False
-    """On a GPU, compile the update by torch.compile, about a minute at the start; ignored where auto finds none."""
     num_threads: Annotated[int, Within(1, 1024)] | None = None
     """Threads that collect and learn; by default one per core. The results do not depend on it."""
     output: Path = Path("runs")
@@ -186,9 +182,6 @@ class TrainConfig:
                 f"num_minibatches: expected a divisor of num_envs * num_steps = {self.batch_size}, "
                 f"got {self.ppo.num_minibatches}; choose one of {_listed_divisors(self.batch_size)}"
             )
-        for name in ("amp", "compile"):
-            if getattr(self, name) and self.device == "cpu":
-                raise ConfigError(f"{name}: expected False with device cpu, got True; use it with device cuda or auto")
         if Path(self.name).name != self.name or self.name == ".." or "\0" in self.name:
             raise ConfigError(
                 f"name: expected a folder name without separators, neither . nor .., got {shortened(self.name)}"

@@ -13,7 +13,7 @@ from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.begin import begun_run, short_run
 from nclone_env.train.runs.curve import Row
 from nclone_env.train.runs.resume import save_run
-from nclone_env.train.runs.run import Counters, Run
+from nclone_env.train.runs.run import Counters, TrainingRun
 from nclone_env.train.runs.steps import (
     collect_rollout,
     compute_returns,
@@ -96,7 +96,7 @@ def compile_kernels() -> None:
         train(short_run(output=folder))
 
 
-def advance(run: Run) -> Row:
+def advance(run: TrainingRun) -> Row:
     """Collect a rollout, update the policy, evaluate it where it is due; return the row of the learning curve.
 
     Generated levels are exchanged before, where that is due.

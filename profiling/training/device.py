@@ -81,8 +81,6 @@ def main(
     picture_size: int = 84,
     frame_stack: int = 1,
     hidden_size: int = 64,
-    amp: bool = False,
-    compile: bool = False,  # noqa: A002 - the name of the option of train
 ) -> None:
     """Measure and print one table.
 
@@ -96,8 +94,6 @@ def main(
         picture_size: pixels of a side of ``player_frame``.
         frame_stack: observations of the policy's input.
         hidden_size: units of a hidden layer.
-        amp: compute layers in bfloat16.
-        compile: compile the update.
     """
     import torch
 
@@ -105,7 +101,7 @@ def main(
     name = torch.cuda.get_device_name(torch.device(device)) if device != "cpu" else "the processor"
     print(f"PyTorch {torch.__version__}; policy on {name}; {num_envs} environments x {num_steps} steps")
     network = {"picture_size": picture_size, "frame_stack": frame_stack, "hidden_size": hidden_size}
-    options = {"num_envs": num_envs, "num_steps": num_steps, "amp": amp, "compile": compile, **network}
+    options = {"num_envs": num_envs, "num_steps": num_steps, **network}
     names, table, steps = measure(levels, observations, device, updates, **options)
     median = np.median(table, axis=1)
     print(f"median of {updates} updates{'steps/s':>17}{'copies back':>14}{'copies to it':>14}{'noticed':>10}")

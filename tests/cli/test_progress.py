@@ -5,7 +5,7 @@ import io
 import pytest
 
 from nclone_env._table import bar
-from nclone_env.cli.progress import LevelProgress, LiveLine, TrainingProgress, progress_line, remaining
+from nclone_env.cli.progress import LevelProgress, StatusLine, TrainingProgress, progress_line, remaining
 
 ROW = {
     "timesteps": 250_000,
@@ -68,7 +68,7 @@ def test_terminal_gets_one_line_rewritten():
     ids=["terminal", "file"],
 )
 def test_lines_that_stay_take_the_place_of_the_live_one(stream, written):
-    line = LiveLine(stream)
+    line = StatusLine(stream)
     line.show("a")
     line.put("b")
     line.show("c")
@@ -77,9 +77,9 @@ def test_lines_that_stay_take_the_place_of_the_live_one(stream, written):
 
 
 def test_a_plain_stream_gets_lines_now_and_then():
-    now, often = io.StringIO(), LiveLine(stream := io.StringIO(), interval=0.0)
+    now, often = io.StringIO(), StatusLine(stream := io.StringIO(), interval=0.0)
     for text in ("a", "b"):
-        LiveLine(now, interval=1e9).show(text)
+        StatusLine(now, interval=1e9).show(text)
         often.show(text)
     assert (now.getvalue(), stream.getvalue()) == ("", "a\nb\n")
 

@@ -26,7 +26,6 @@ LONG = {
     ("docs/levels/generated.md", 0),
     ("docs/levels/planning.md", 0),
     ("docs/levels/planning.md", 2),
-    ("docs/levels/planning.md", 3),
     ("docs/operation/profiling.md", 0),
     ("docs/operation/testing.md", 0),
     ("docs/environments/snapshots.md", 2),

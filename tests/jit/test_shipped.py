@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
     shipped.write_manifest(folder, [target().processor])
     if not target().features:
         manifest = json.loads((folder / shipped.MANIFEST).read_bytes())
-        assert [shipped.Target(*each) for each in manifest["targets"]] == [target()]
+        assert [shipped.CodeTarget(*each) for each in manifest["targets"]] == [target()]
     rewrite(folder, targets=[target()])  # with NUMBA_CPU_NAME as well
     monkeypatch.setattr(shipped, "FOLDER", folder)
     forget()

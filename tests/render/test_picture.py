@@ -9,7 +9,7 @@ import pytest
 from nclone_env.game import kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
-from nclone_env.render.colour import LOOKS
+from nclone_env.render.colour import PALETTES
 from nclone_env.render.picture import (
     WORLD,
     Area,
@@ -26,7 +26,7 @@ from nclone_env.render.text import BAD, BAR_HEIGHT, GOLD, GOOD
 
 from .scenes import NO_TILES, make_levels, put_worlds, random_entities, random_scene
 
-EDGE = LOOKS["light"].edge
+EDGE = PALETTES["light"].edge
 BARE = {PAINTS["background"].colour, PAINTS["solid"].colour, EDGE}
 
 NOWHERE = np.empty((0, 2))
@@ -50,8 +50,8 @@ def test_a_level_before_play():
     assert colour_at(picture, 2, 2) == colour_at(picture, 500, 400) == PAINTS["solid"].colour
     assert colour_at(picture, 500, 100) == PAINTS["background"].colour
     assert colour_at(picture, 360, 240) == PAINTS["gold"].colour
-    assert colour_at(picture, 600 - 3, 276 - 4) == LOOKS["light"].paints["door_panel"]
-    assert colour_at(picture, 720, 276) == LOOKS["light"].paints["lamp"]
+    assert colour_at(picture, 600 - 3, 276 - 4) == PALETTES["light"].paints["door_panel"]
+    assert colour_at(picture, 720, 276) == PALETTES["light"].paints["lamp"]
     assert colour_at(picture, 120, 238) == PAINTS["ninja"].colour
 
 
@@ -188,7 +188,7 @@ def test_open_and_closed_doors_differ_in_grey(theme):
 
 def test_the_switch_is_18_pixels_wide():
     present, _ = door(0)[1], None
-    background = LOOKS["light"].paints["background"] @ np.array((0.299, 0.587, 0.114))
+    background = PALETTES["light"].paints["background"] @ np.array((0.299, 0.587, 0.114))
     rows, columns = np.nonzero(abs(present - background) > 40)
     assert np.ptp(rows) + 1 == np.ptp(columns) + 1 == 18
 
@@ -219,7 +219,7 @@ OPPOSITES = [
 @pytest.mark.parametrize("matrix", [PROTANOPIA, DEUTERANOPIA], ids=["protanopia", "deuteranopia"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_opposites_differ_for_people_who_see_red_and_green_alike(theme, matrix):
-    paints = LOOKS[theme].paints
+    paints = PALETTES[theme].paints
     pairs = [(paints[one], paints[other]) for one, other in OPPOSITES] + [(GOOD, BAD), (GOOD, GOLD)]
     distances = [np.linalg.norm(seen(one, matrix) - seen(other, matrix)) for one, other in pairs]
     assert min(distances) > 40
@@ -239,7 +239,7 @@ def test_themes_show_the_same_with_other_colours():
     light, dark = (world_picture(levels, worlds, 0, theme=theme) for theme in ("light", "dark"))
     assert light.shape == dark.shape
     for theme, picture in (("light", light), ("dark", dark)):
-        air = (picture == LOOKS[theme].paints["background"]).all(axis=2)
+        air = (picture == PALETTES[theme].paints["background"]).all(axis=2)
         assert air.mean() > 0.1
     assert (light != dark).any(axis=2).mean() > 0.5
 

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from nclone_env.config import EnvironmentConfig, RewardConfig
+from nclone_env.config import EnvironmentConfig, ObservationConfig, RewardConfig
 
 
 def _record(*fields: tuple[str, str]) -> np.dtype:
@@ -48,24 +48,19 @@ OUTCOMES = ("playing", "won", "died", "timed_out")
 
 NEXT_STEP, SAME_STEP, DISABLED = range(3)
 
-_REWARD_FIELDS = tuple(field.name for field in dataclasses.fields(RewardConfig))
-_RULES = ("frame_skip", "max_frames", "autoreset", "local_position", "outcome_frames")
-SETTINGS = _record(("f8", " ".join(_REWARD_FIELDS)), ("i4", " ".join(_RULES)))
-"""The fields of ``RewardConfig``, and the rules of a step and of observations, as kernels need them."""
+_RULES = ("frame_skip", "max_frames", "autoreset")
+_REWARD = tuple(field.name for field in dataclasses.fields(RewardConfig))
+_SEEN = tuple(field.name for field in dataclasses.fields(ObservationConfig) if isinstance(field.default, int))
+SETTINGS = _record(("f8", " ".join(_REWARD)), ("i4", " ".join(_RULES + _SEEN)))
+"""The fields of ``RewardConfig``, the rules of a step, and the numbers among the fields of ``ObservationConfig``."""
 
 
 def make_settings(config: EnvironmentConfig, autoreset: int) -> np.ndarray:
     """Return the (1,) ``SETTINGS`` record of a configuration, one array for equal settings."""
-    seen = config.observation
-    rules = (config.frame_skip, config.max_frames, autoreset, seen.local_position, seen.outcome_frames)
-    return _settings(config.reward, rules)
+    return _settings(config.reward, config.observation, (config.frame_skip, config.max_frames, autoreset))
 
 
 @lru_cache(maxsize=64)
-def _settings(reward: RewardConfig, rules: tuple[int, ...]) -> np.ndarray:
-    settings = np.zeros(1, dtype=SETTINGS)
-    for name in _REWARD_FIELDS:
-        settings[name] = getattr(reward, name)
-    for name, value in zip(_RULES, rules, strict=True):
-        settings[name] = value
-    return settings
+def _settings(reward: RewardConfig, seen: ObservationConfig, rules: tuple[int, ...]) -> np.ndarray:
+    given = {**vars(reward), **vars(seen), **dict(zip(_RULES, rules, strict=True))}
+    return np.array([tuple(given[name] for name in SETTINGS.names or ())], SETTINGS)

@@ -9,8 +9,6 @@ An update begins from parameters and moments in host memory, and ends by copying
 that is its only synchronisation. Minibatches are those of ``train.learn.ppo``.
 """
 
-from functools import partial
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -51,11 +49,6 @@ class DevicePPO:
         self._results = host_zeros((3 * size + 7,), np.float32, pinned)
         self._device_order = torch.zeros(descents, config.minibatch_size, dtype=torch.int64, device=device)
         self._device_numbers = torch.zeros(descents, 4, device=device)
-        self._loss, self._step = module_loss, descend
-        if config.compile:
-            # one shape each, and nothing that waits within
-            compiled = partial(torch.compile, fullgraph=True, dynamic=False)
-            self._loss, self._step = compiled(module_loss), compiled(descend)
 
     def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
         """Update the parameters, as ``train.learn.learner.Learner`` describes."""
@@ -115,17 +108,16 @@ class DevicePPO:
         mean, scale = advantages.mean(), 1 / (advantages.std(correction=0) + 1e-8)
         share = 1 / config.minibatch_size
         coefficients = config.ppo.clip_coef, config.ppo.value_coef, entropy_coef, reference_coef
-        loss, terms = self._loss(
+        loss, terms = module_loss(
             self._network.module,
             self._rollout.gather(steps),
             fields,
             LossScaling(mean.float(), scale.float(), share, *coefficients),
             self._rollout.reference.index_select(0, steps) if has_reference else None,
-            self._network.amp,
         )
         gradient = flat_gradient(loss, self._network.module)
         moments = self._mean, self._square
-        norm = self._step(self._network.vector, gradient, *moments, rate, correction, config.ppo.max_grad_norm)
+        norm = descend(self._network.vector, gradient, *moments, rate, correction, config.ppo.max_grad_norm)
         self._totals[:6] += terms
         self._totals[6] += norm
 

@@ -329,10 +329,9 @@ def make_network(
     seats: int,
     most_rows: int,
     device: torch.device | None = None,
-    amp: bool = False,
 ) -> Network:
     """Return the network of a policy on stored steps; arguments as of ``train.network.torch_network.TorchNetwork``."""
     dtypes = {name: array.dtype for name, array in storage.flat_observations.items()}
     if device is None and covers(dtypes, storage.frame_stack):
         return MLP(policy, parameters, storage, seats, most_rows)
-    return TorchNetwork(policy, parameters, storage, seats, most_rows, device, amp)
+    return TorchNetwork(policy, parameters, storage, seats, most_rows, device)

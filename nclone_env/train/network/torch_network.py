@@ -10,7 +10,6 @@ bool: 0 for each action that is not allowed. Every row must leave one.
 
 import copy
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,13 +55,11 @@ class TorchNetwork:
         policy: the network; its parameters are those of ``parameters``.
         parameters: the vector of its parameters in host memory.
         device: where to compute; None: in host memory.
-        amp: compute in bfloat16 where autocast does; on a device only.
 
     Attributes:
         vector: (p,) float32, the parameters that the network computes with.
         module: the policy on them.
         transfers: all copies from and to the device.
-        amp: as given.
     """
 
     def __init__(
@@ -73,9 +70,8 @@ class TorchNetwork:
         seats: int,
         most_rows: int,
         device: torch.device | None = None,
-        amp: bool = False,
     ):
-        self._parameters, self._storage, self.amp = parameters, storage, amp
+        self._parameters, self._storage = parameters, storage
         self._inputs = tuple(name for name in policy.observation_shapes if name != "action_mask")
         self.vector, self.module = torch.from_numpy(parameters.vector), policy
         self.transfers = None if device is None else Transfers(device)
@@ -109,9 +105,9 @@ class TorchNetwork:
         seen = {name: rows[: len(observations[name])] for name, rows in self._buffers[seat].items()}
         for name, target in seen.items():
             self.transfers.send(observations[name], target)
-        with torch.inference_mode(), _autocast(self.vector.device, self.amp):
+        with torch.inference_mode():
             logits, values = self.module(seen)
-            packed = torch.cat((logits.float().flatten(), values.float()))
+            packed = torch.cat((logits.flatten(), values))
         results = self._results[seat][: len(packed)]
         self.transfers.fetch(packed, results)
         return results[: logits.numel()].reshape(-1, NUM_ACTIONS), results[logits.numel() :]
@@ -159,23 +155,20 @@ def module_loss(
     steps: LearningFields[Tensor],
     scaling: LossScaling,
     reference: Tensor | None,
-    amp: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return the loss of b steps, differentiable in the parameters, and the sums for the statistics.
 
     Args:
         observations: (b, ...) by name.
         reference: (b, a) float32, probabilities of a reference policy; None does without it.
-        amp: compute layers in bfloat16.
 
     Returns:
         The loss and (6,) float64 sums in the order of ``UpdateStatistics``, on the device of the arguments.
     """
-    with _autocast(steps.returns.device, amp):
-        logits, values = module(observations)
-    logits, masks = logits.float(), observations.get("action_mask")
+    logits, values = module(observations)
+    masks = observations.get("action_mask")
     outputs = log_probs_and_entropies(logits, steps.actions, masks)
-    loss, terms = ppo_loss(*outputs, values.float(), steps, scaling)
+    loss, terms = ppo_loss(*outputs, values, steps, scaling)
     if reference is not None:
         divergence = divergences(reference, logits, masks).sum()
         loss = loss + divergence * scaling.reference_coef * scaling.share
@@ -197,15 +190,6 @@ def _on_vector(policy: ActorCritic, vector: Tensor) -> ActorCritic:
         for parameter, part in zip(parameters, parts, strict=True)
     }
     return copy.deepcopy(policy, placed)
-
-
-def _autocast(device: torch.device, amp: bool) -> AbstractContextManager[object]:
-    """Return the context in which layers compute in bfloat16, or as they are.
-
-    bfloat16 has the exponents of float32, so small gradients do not vanish. float16 would need the loss to be scaled,
-    with a scale that follows the gradients.
-    """
-    return torch.autocast(device.type, torch.bfloat16) if amp else nullcontext()
 
 
 def ppo_loss(

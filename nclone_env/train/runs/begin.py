@@ -24,7 +24,7 @@ from nclone_env.train.runs.checkpoint import Checkpoint, check_resumable, initia
 from nclone_env.train.runs.folder import config_in, launchers, lock_folder_for_all, name_job
 from nclone_env.train.runs.policy_files import policy_file
 from nclone_env.train.runs.resume import restore_run, save_run, saved_levels, score
-from nclone_env.train.runs.run import Run, learner_parts, make_workers, set_up
+from nclone_env.train.runs.run import TrainingRun, learner_parts, make_workers, set_up
 from nclone_env.train.runs.steps import compute_returns
 from nclone_env.train.runs.warm_start import warm_start
 
@@ -38,7 +38,7 @@ def begun_run(
     init: str | Path | None = None,
     overwrite: bool = False,
     ranks: Ranks = ALONE,
-) -> Iterator[Run]:
+) -> Iterator[TrainingRun]:
     """Provide a run before its next update, with a checkpoint in its folder; arguments and errors as of ``train``."""
     initial = None if init is None else policy_file(init)
     if resume is not None and initial is not None:
@@ -62,7 +62,7 @@ def begun_run(
             yield run
 
 
-def warm_up(run: Run) -> None:
+def warm_up(run: TrainingRun) -> None:
     """Compile kernels, commit memory and pass once through the pipeline; parameters and counters are left as they are.
 
     Episodes begin meanwhile: reset the environments afterwards.
@@ -75,14 +75,14 @@ def warm_up(run: Run) -> None:
     with run.hooks.stage("storage"):
         run.storage.commit()
     with run.hooks.stage("collection"):
-        run.workers.run(run.job, play, 0, len(run.collectors))
+        run.workers.run(run.chunks, play, 0, len(run.collectors))
         run.statistics.add(np.zeros(0, FINISHED))
     with run.hooks.stage("update" if run.device is None else f"update on {run.device}"):
         compute_returns(run)
         run.learner.warm_up()
     if run.held_out is not None:
         with run.hooks.stage("held-out levels"):
-            run.held_out.warm_up(run.workers, run.job)
+            run.held_out.warm_up(run.workers, run.chunks)
 
 
 def short_run(**fields: Any) -> TrainConfig:
@@ -102,7 +102,7 @@ def compile_learner() -> None:
         make_learner(parts).warm_up()
 
 
-def _begin(run: Run, checkpoint: Checkpoint | None, job: Collection[str]) -> None:
+def _begin(run: TrainingRun, checkpoint: Checkpoint | None, job: Collection[str]) -> None:
     """Begin, from a clone or not, or continue from a checkpoint; save, so that the run can be resumed from now on."""
     seed = int(np.random.SeedSequence([run.config.seed, 0]).generate_state(1)[0] >> 1)
     for collector in run.collectors:
@@ -118,7 +118,7 @@ def _begin(run: Run, checkpoint: Checkpoint | None, job: Collection[str]) -> Non
         run.curve.begin()
 
 
-def _take_over_folder(run: Run, source: Path | None, job: Collection[str]) -> None:
+def _take_over_folder(run: TrainingRun, source: Path | None, job: Collection[str]) -> None:
     """Remove another run from the folder, or continue the one it holds; write the first checkpoint."""
     folder = run.folder
     continued = source is not None and source.parent.resolve() == folder.path.resolve()

@@ -26,6 +26,7 @@ from nclone_env.train.runs.curve import Rows
 
 FORMAT = 8
 _CRITIC = "critic."
+_REMOVED = ("amp", "compile")  # options of earlier versions, which fixed nothing
 _FILES = ("levels", "starts", "warm_start")  # their folder may have moved
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _MOST_CAUSE = 500  # characters
@@ -119,7 +120,7 @@ def restore_policy(checkpoint: Checkpoint) -> ActorCritic:
         CheckpointError: if the parameters do not match the observation shapes, or one is not finite.
     """
     with translated(checkpoint.path):
-        config = TrainConfig.of(**checkpoint.train_config)
+        config = restore_config(checkpoint)
         shapes = {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()}
         with torch.device("meta"):
             policy = make_policy(config, shapes)
@@ -135,7 +136,7 @@ def restore_config(checkpoint: Checkpoint) -> TrainConfig:
         CheckpointError: if an option is unknown to this version of the package, or its value is invalid.
     """
     with translated(checkpoint.path):
-        return TrainConfig.of(**checkpoint.train_config)
+        return TrainConfig.of(**{key: value for key, value in checkpoint.train_config.items() if key not in _REMOVED})
 
 
 def check_results(checkpoint: Checkpoint) -> None:

@@ -20,7 +20,7 @@ from nclone_env.train.levels.stream import read_levels
 from nclone_env.train.ranks import RankError
 from nclone_env.train.runs.checkpoint import Checkpoint, check_observations, save_checkpoint, translated
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.run import Counters, Run, Score
+from nclone_env.train.runs.run import Counters, Score, TrainingRun
 from nclone_env.train.runs.warm_start import reference_state, restore_reference
 
 _LEVEL_COLUMNS = (
@@ -28,7 +28,7 @@ _LEVEL_COLUMNS = (
 )  # fmt: skip
 
 
-def save_run(run: Run, replaces: bool = False) -> None:
+def save_run(run: TrainingRun, replaces: bool = False) -> None:
     """Write the latest checkpoint, the best one if this is it, and the learning curve, unless they are written.
 
     Each file is replaced as a whole, so that a process killed at any point leaves a checkpoint to resume from. It may
@@ -62,7 +62,7 @@ def score(checkpoint: Checkpoint) -> Score | None:
     return None if any(map(math.isnan, values)) else values
 
 
-def _checkpoint_of(run: Run, rows: Mapping[str, np.ndarray], states: Sequence[bytes]) -> Checkpoint:
+def _checkpoint_of(run: TrainingRun, rows: Mapping[str, np.ndarray], states: Sequence[bytes]) -> Checkpoint:
     """Return the state of a run between two updates, given what :func:`_gather_worlds` returned."""
     statistics, held_out = run.statistics, {}
     if run.held_out is not None:
@@ -107,7 +107,7 @@ def saved_levels(checkpoint: Checkpoint) -> dict[str, Any]:
     return state
 
 
-def restore_run(run: Run, checkpoint: Checkpoint) -> None:
+def restore_run(run: TrainingRun, checkpoint: Checkpoint) -> None:
     """Continue from a checkpoint; the environments have been reset.
 
     Raises:
@@ -130,13 +130,13 @@ def restore_run(run: Run, checkpoint: Checkpoint) -> None:
         run.kilobytes_per_environment = run.curve.rows[-1]["kilobytes_per_environment"]
 
 
-def _restore_episodes(run: Run, state: dict[str, Any]) -> None:
+def _restore_episodes(run: TrainingRun, state: dict[str, Any]) -> None:
     run.statistics.vector_steps = state["vector_steps"]
     _copy(run.statistics.counts, state["counts"])
     _copy(run.statistics.recent.view(np.uint8), state["recent"])
 
 
-def _restore_held_out(run: Run, state: dict[str, Any]) -> None:
+def _restore_held_out(run: TrainingRun, state: dict[str, Any]) -> None:
     expected = list(run.held_out.digests) if run.held_out is not None else []
     saved = state.get("digests", [])
     if saved != expected:
@@ -146,7 +146,7 @@ def _restore_held_out(run: Run, state: dict[str, Any]) -> None:
         _copy(run.held_out.results.view(np.uint8), state["results"])
 
 
-def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
+def _restore_environments(run: TrainingRun, checkpoint: Checkpoint) -> None:
     sizes, snapshots = checkpoint.environments["sizes"].tolist(), checkpoint.environments["snapshots"].numpy().tobytes()
     if len(sizes) != run.config.num_envs:
         raise ValueError(f"num_envs: expected {len(sizes)}, as when it was saved, got {run.config.num_envs}")
@@ -160,7 +160,7 @@ def _restore_environments(run: Run, checkpoint: Checkpoint) -> None:
         _copy(array[: run.storage.frame_stack], checkpoint.observations[name][:, share.start : share.stop])
 
 
-def _gather_worlds(run: Run) -> tuple[dict[str, np.ndarray], list[bytes]] | None:
+def _gather_worlds(run: TrainingRun) -> tuple[dict[str, np.ndarray], list[bytes]] | None:
     """Return what the environments of all ranks need to go on to rank 0, None to the others.
 
     That are the observations that the next rollout begins with, (k, N, *shape) by name, where episodes start, and which
@@ -184,7 +184,7 @@ def _gather_worlds(run: Run) -> tuple[dict[str, np.ndarray], list[bytes]] | None
     return joined, [state for part in all_states for state in part]
 
 
-def _first_rows(run: Run) -> Mapping[str, np.ndarray]:
+def _first_rows(run: TrainingRun) -> Mapping[str, np.ndarray]:
     """Return the arrays whose first rows a rollout begins with, by their names in checkpoints."""
     met = {} if run.stream is None else {"first met": run.stream.first_met}
     return {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts, **met}

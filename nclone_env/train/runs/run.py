@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env import Job, Workers
+from nclone_env.env import Chunks, Workers
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.level import LevelSource, load_levels
 from nclone_env.machine import available_cores
@@ -55,7 +55,7 @@ class Counters:
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """Everything a training run owns."""
 
     config: TrainConfig
@@ -75,7 +75,7 @@ class Run:
     folder: RunFolder
     curve: LearningCurve
     counters: Counters = field(default_factory=Counters)
-    job: Job = field(default_factory=Job)
+    chunks: Chunks = field(default_factory=Chunks)
     ranks: Ranks = ALONE
     hooks: Hooks = SILENT
     device: torch.device | None = None
@@ -158,7 +158,7 @@ def set_up(
     ranks: Ranks,
     generated: Mapping[str, Any],
     hooks: Hooks,
-) -> Run:
+) -> TrainingRun:
     """Build all components of a run that writes to a folder; nothing is written yet.
 
     Args as of ``begun_run``, and ``generated``: the generated levels of an interrupted run, see ``LevelStream.state``.
@@ -186,7 +186,7 @@ def set_up(
         storage = make_storage(config, len(share), envs, device)
         parts = learner_parts(config, policy, parameters, storage, workers, ranks, device)
         starts = run_starts(environment, config.starts, planner) if stream is None else stream.current.starts
-        run = Run(
+        run = TrainingRun(
             config=config,
             environment=environment,
             policy=policy,
@@ -252,9 +252,7 @@ def learner_parts(
     device: torch.device | None,
 ) -> LearnerParts:
     """Return what a learner is made of, with the network that it trains."""
-    network = make_network(
-        policy, parameters, storage, workers.count, most_rows(config, ranks, device), device, config.amp
-    )
+    network = make_network(policy, parameters, storage, workers.count, most_rows(config, ranks, device), device)
     return LearnerParts(config, policy, parameters, storage, network, workers, part_size(config), ranks, device)
 
 

@@ -20,7 +20,7 @@ from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.runs.curve import Row
 from nclone_env.train.runs.resume import save_run
-from nclone_env.train.runs.run import Run, assigns_levels
+from nclone_env.train.runs.run import TrainingRun, assigns_levels
 from nclone_env.train.runs.warm_start import evaluate_reference
 
 _RECENT_UPDATES = 100
@@ -29,7 +29,7 @@ _POLL_SECONDS = 0.2
 _MOST_NAMED, _MOST_EXAMINED = 3, 500  # parameters or levels in a message, and steps whose level is looked for
 
 
-def exchange_levels(run: Run) -> Row:
+def exchange_levels(run: TrainingRun) -> Row:
     """Swap in the next batch of generated levels when it is due; return its columns of the learning curve.
 
     Episodes under way end on their level. What was measured on the levels that leave is dropped.
@@ -58,19 +58,19 @@ def exchange_levels(run: Run) -> Row:
     return {"new_level_success": success, "wait_seconds": waited, "exchange_seconds": exchanged}
 
 
-def is_stopped(run: Run) -> bool:
+def is_stopped(run: TrainingRun) -> bool:
     """Return whether any rank is asked to stop; before, wait until it is or generated levels that are due are there."""
     return any(run.ranks.exchange(_is_stopped_here(run)))
 
 
-def _is_stopped_here(run: Run) -> bool:
+def _is_stopped_here(run: TrainingRun) -> bool:
     while not run.hooks.stop():
         if run.stream is None or run.stream.ready(run.counters.updates, _POLL_SECONDS):
             return False
     return True
 
 
-def collect_rollout(run: Run) -> None:
+def collect_rollout(run: TrainingRun) -> None:
     """Fill the storage with the next T steps of all environments."""
     step = run.counters.updates * run.config.num_steps
 
@@ -78,7 +78,7 @@ def collect_rollout(run: Run) -> None:
         for collector in run.collectors[first:last]:
             collector.play(seat, step)
 
-    run.workers.run(run.job, play, 0, len(run.collectors))
+    run.workers.run(run.chunks, play, 0, len(run.collectors))
     run.statistics.vector_steps += run.config.num_steps
     ended = list(_ended_episodes(run))
     run.counters.episodes += sum(map(len, ended))
@@ -90,7 +90,7 @@ def collect_rollout(run: Run) -> None:
     run.counters.updates += 1
 
 
-def _ended_episodes(run: Run) -> Iterator[np.ndarray]:
+def _ended_episodes(run: TrainingRun) -> Iterator[np.ndarray]:
     """Yield the ``FINISHED`` records of all ranks in the rollout just collected, in an order that all ranks share.
 
     Those of one process are the arrays of its groups. Those of several are one array, sorted by step and environment.
@@ -105,7 +105,7 @@ def _ended_episodes(run: Run) -> Iterator[np.ndarray]:
     yield all_records[np.lexsort(all_places.T[::-1])]
 
 
-def _on_current_levels(run: Run, ended: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _on_current_levels(run: TrainingRun, ended: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return ``FINISHED`` records without those on generated levels that have left; note those on new ones."""
     if run.stream is None:
         return list(ended)
@@ -115,12 +115,12 @@ def _on_current_levels(run: Run, ended: Sequence[np.ndarray]) -> list[np.ndarray
     return [episodes[episodes["level"] < run.stream.plan.in_use] for episodes in ended]
 
 
-def compute_returns(run: Run) -> None:
+def compute_returns(run: TrainingRun) -> None:
     """Compute the advantages and returns of the stored rollout."""
     write_returns(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
 
 
-def update_policy(run: Run) -> UpdateStatistics:
+def update_policy(run: TrainingRun) -> UpdateStatistics:
     """Update the policy on the stored rollout and prepare the storage for the next one.
 
     Raises:
@@ -139,18 +139,18 @@ def annealed(config: TrainConfig, coefficient: float, update: int) -> float:
     return coefficient * max(0.0, 1 - (update - 1) / config.num_updates) if config.ppo.anneal else coefficient
 
 
-def evaluate_held_out(run: Run) -> Row:
+def evaluate_held_out(run: TrainingRun) -> Row:
     """Return what is measured on the held-out levels after this update; empty if it is not due."""
     interval, updates = run.config.evaluation.interval, run.counters.updates
     if run.held_out is None or interval == 0 or (updates % interval and not run.finished):
         return {}
     started = time.perf_counter()
-    measured = run.held_out.play(run.workers, run.job, updates)
+    measured = run.held_out.play(run.workers, run.chunks, updates)
     return {**measured, "evaluation_seconds": time.perf_counter() - started}
 
 
 def log_update(
-    run: Run, statistics: UpdateStatistics, collecting: float, learning: float, others: Mapping[str, float]
+    run: TrainingRun, statistics: UpdateStatistics, collecting: float, learning: float, others: Mapping[str, float]
 ) -> None:
     """Append the row of this update to the learning curve.
 
@@ -177,7 +177,7 @@ def log_update(
     )
 
 
-def _slowest(run: Run, seconds: float) -> Row:
+def _slowest(run: TrainingRun, seconds: float) -> Row:
     """Return the 95th percentiles of the steps of the slowest group, and of the updates up to this one.
 
     Lists and arrays would have another size in each update; the allocators keep some of each size, which looks like a
@@ -199,7 +199,7 @@ def _rank(count: int) -> int:
     return math.ceil(0.95 * count) - 1
 
 
-def check_finite(run: Run, statistics: UpdateStatistics) -> None:
+def check_finite(run: TrainingRun, statistics: UpdateStatistics) -> None:
     """Check the results of an update, before the storage is prepared for the next rollout.
 
     A nan or an infinity in rewards or observations reaches the losses or the norm of the gradient, and one in the
@@ -219,7 +219,7 @@ def check_finite(run: Run, statistics: UpdateStatistics) -> None:
     )
 
 
-def _first_culprit(run: Run, statistics: UpdateStatistics) -> str:
+def _first_culprit(run: TrainingRun, statistics: UpdateStatistics) -> str:
     """Describe what is not finite: an array of the first rank that has one, else the statistics."""
     found = [culprit for culprit in run.ranks.exchange(_culprit(run)) if culprit is not None]
     if found:
@@ -228,7 +228,7 @@ def _first_culprit(run: Run, statistics: UpdateStatistics) -> str:
     return f"{', '.join(broken) or 'the step of the optimiser'} from a finite rollout{_parameters(run)}"
 
 
-def _culprit(run: Run) -> str | None:
+def _culprit(run: TrainingRun) -> str | None:
     """Describe the first array that is not finite, in the order in which they are computed; None if there is none."""
     for name, array in _arrays(run):
         places = np.argwhere(~np.isfinite(array))
@@ -238,7 +238,7 @@ def _culprit(run: Run) -> str | None:
     return None
 
 
-def _arrays(run: Run) -> Iterator[tuple[str, np.ndarray]]:
+def _arrays(run: TrainingRun) -> Iterator[tuple[str, np.ndarray]]:
     """Yield what a rollout stores, (T, N, ...) each, in the order in which it is computed."""
     arrays = run.storage.arrays
     for name, array in run.storage.observation_arrays.items():
@@ -252,7 +252,7 @@ def _arrays(run: Run) -> Iterator[tuple[str, np.ndarray]]:
     yield "return", arrays.returns
 
 
-def _place(run: Run, places: np.ndarray) -> str:
+def _place(run: TrainingRun, places: np.ndarray) -> str:
     """Describe the places (k, 2 or more) of entries: the first, and all levels."""
     step, index = places[0, :2]
     steps = np.unique(places[:, :2], axis=0)
@@ -263,7 +263,7 @@ def _place(run: Run, places: np.ndarray) -> str:
     return f"at step {step} of the rollout in environment {number}{others}{played}"
 
 
-def _level(run: Run, step: int, index: int) -> list[str]:
+def _level(run: TrainingRun, step: int, index: int) -> list[str]:
     """Return the name of the level that an environment plays at a step, if it is known."""
     group = next(group for group in run.collectors if group.columns.first <= index < group.columns.last)
     own, names = index - group.columns.first, group.envs.level_names
@@ -276,7 +276,7 @@ def _level(run: Run, step: int, index: int) -> list[str]:
     return [names[group.levels[own]]]
 
 
-def _parameters(run: Run) -> str:
+def _parameters(run: TrainingRun) -> str:
     views = run.parameters.views(run.parameters.vector)
     broken = [name for name, view in views.items() if not np.isfinite(view).all()]
     return f"; not finite by now: parameters {_listed(broken)}" if broken else ""

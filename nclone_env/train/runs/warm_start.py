@@ -11,7 +11,7 @@ from nclone_env.train.learn.cloning import Cloning, clone
 from nclone_env.train.learn.demonstrations import Demonstrated, demonstrate
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.runs.run import Run, most_rows
+from nclone_env.train.runs.run import TrainingRun, most_rows
 
 
 class WarmStart(NamedTuple):
@@ -23,7 +23,7 @@ class WarmStart(NamedTuple):
     """The clone."""
 
 
-def warm_start(run: Run) -> WarmStart:
+def warm_start(run: TrainingRun) -> WarmStart:
     """Clone the demonstrations of the configuration into the policy of a new run.
 
     The critic stays as it was initialised. Shared layers are those of the clone.
@@ -54,22 +54,22 @@ def reference_coefficient(config: TrainConfig, timesteps: int) -> float:
     return config.clone.kl_coef * max(0.0, 1 - (timesteps - config.batch_size) / config.clone.kl_steps)
 
 
-def evaluate_reference(run: Run) -> float:
+def evaluate_reference(run: TrainingRun) -> float:
     """Compute what the loss needs of the clone in the stored rollout; return its coefficient in this update."""
     coefficient = reference_coefficient(run.config, run.counters.timesteps)
     if coefficient > 0 and run.reference is not None:
-        run.reference.evaluate(run.workers, run.job)
+        run.reference.evaluate(run.workers, run.chunks)
     return coefficient
 
 
-def reference_state(run: Run) -> dict[str, Tensor]:
+def reference_state(run: TrainingRun) -> dict[str, Tensor]:
     """Return the parameters of the clone by name, for a checkpoint; none without a clone."""
     if run.reference is None:
         return {}
     return {name: parameter.clone() for name, parameter in run.reference.policy.state_dict().items()}
 
 
-def restore_reference(run: Run, state: dict[str, Tensor]) -> None:
+def restore_reference(run: TrainingRun, state: dict[str, Tensor]) -> None:
     """Keep the policy of a resumed run close to the clone of a checkpoint.
 
     Raises:
@@ -84,5 +84,5 @@ def restore_reference(run: Run, state: dict[str, Tensor]) -> None:
         run.reference = _reference(run, policy)
 
 
-def _reference(run: Run, policy: ActorCritic) -> Reference:
+def _reference(run: TrainingRun, policy: ActorCritic) -> Reference:
     return Reference(policy, run.storage, run.workers.count, most_rows(run.config, run.ranks, run.device), run.device)

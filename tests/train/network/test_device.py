@@ -44,10 +44,3 @@ def test_the_device_of_a_run(monkeypatch):
 def test_a_run_without_a_gpu_names_the_fix(tmp_path):
     with pytest.raises(ConfigError, match=r"device: expected a GPU for cuda, .*use --device cpu"):
         train(config(tmp_path, device="cuda"), make_envs=LineWorld)
-
-
-@pytest.mark.parametrize("name", ["amp", "compile"])
-def test_options_of_a_gpu_are_refused_on_the_processor(name):
-    with pytest.raises(ConfigError, match=f"{name}: expected False with device cpu, got True; use it with device cuda"):
-        TrainConfig.of(**{name: True})
-    assert getattr(TrainConfig.of(**{name: True}, device="auto"), name)
