@@ -201,9 +201,7 @@ def check_value(name: str, hint: Any, value: Any) -> None:
     Raises:
         ConfigError: naming the option, what was expected, and what came.
     """
-    expected = _expected(hint, value)
-    if expected:
-        raise ConfigError(f"{name}: expected {expected}, got {shortened(value)}")
+    _reject(name, _expected(hint, value), value)
 
 
 def check_choice(name: str, value: Any, known: Collection[str]) -> None:
@@ -223,7 +221,13 @@ def check_integer(name: str, value: Any, low: int, high: float = math.inf) -> No
     Raises:
         ConfigError: naming the argument, the bounds and the value.
     """
-    check_value(name, Annotated[int, Within(low, high)], value)
+    _reject(name, _expected_number(int, Within(low, high), value), value)
+
+
+def _reject(name: str, expected: str, value: Any) -> None:
+    """Raise a ConfigError if something is expected of a value."""
+    if expected:
+        raise ConfigError(f"{name}: expected {expected}, got {shortened(value)}")
 
 
 def _expected(hint: Any, value: Any) -> str:

@@ -16,21 +16,20 @@ from nclone_env.env.arrays.final import FinalRows, FrameStack
 from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
 from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP
+from nclone_env.env.compiled.starts import PackedStarts, StartState, pack_starts, set_shares, start_state
 from nclone_env.env.compiled.step_arrays import (
     StepArrays,
     exchange,
     level_thresholds,
-    make_starts,
     make_step_arrays,
     playable_levels,
-    set_shares,
 )
 from nclone_env.env.compiled.trials import MASK_AT_END, ActionMasks, ActionOutcomes
 from nclone_env.env.reachability import Reachability, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
 from nclone_env.errors import ConfigError, SnapshotError, shortened
-from nclone_env.level import Graphs, LevelSet, level_graphs
+from nclone_env.level import Graphs, LevelSet, content_digest, level_graphs
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode, array_node
 from nclone_env.obs import NO_LATTICE, NO_QUERIES, frame_specs, observation_specs
@@ -167,16 +166,21 @@ class Batch:
         kept = len(self.level_set.levels) - self._num_drawn
         self._replace_arrays(thresholds=level_thresholds(np.pad(weights, (0, kept))))
 
-    def set_starts(self, states: Iterable[bytes], share: Any) -> None:
-        """Begin future episodes in the worlds of snapshots, with the probabilities of :meth:`set_start_shares`.
+    def set_starts(self, states: Iterable[bytes] | PackedStarts, share: Any) -> None:
+        """Begin future episodes in start states or snapshots, with the probabilities of :meth:`set_start_shares`.
 
         Raises:
             SnapshotError: if one does not fit, its episode is over, or no frame is left; it names the item.
             ConfigError: if the states are no sequence; as :meth:`set_start_shares`; nothing is changed in any case.
         """
-        if not isinstance(states, Iterable):
+        if isinstance(states, PackedStarts):
+            self._check_starts(states)
+        elif isinstance(states, Iterable):
+            states = pack_starts(self.level_set, (self._start_of(*item) for item in enumerate(states)))
+        else:
             raise ConfigError(f"states: expected snapshots, got {shortened(states)}")
-        starts = make_starts(self.level_set, (self._start_of(*item) for item in enumerate(states)))
+        arrays = states.arrays
+        starts = arrays._replace(starts=arrays.starts.copy())  # shares are those of these environments
         set_shares(starts, share)
         self._replace_arrays(starts=starts)
 
@@ -193,10 +197,19 @@ class Batch:
         if self._spare_arrays is not None:
             self._spare_arrays = self._spare_arrays._replace(**arrays)
 
-    def _start_of(self, number: int, state: bytes) -> Rows:
-        """Return the rows of a snapshot as a start state."""
+    def _check_starts(self, states: PackedStarts) -> None:
+        """Reject start states that would not fit: those of other levels, and those without a frame left."""
+        if states.digest != content_digest(self.level_set.levels):
+            raise SnapshotError("states", "levels", "those of this environment, in this order", "others")
+        latest, limit = int(states.arrays.ninjas["frame"].max(initial=0)), self.config.max_frames
+        longest = int(states.arrays.starts["trail_count"].max(initial=0))
+        if latest >= limit or longest > self.worlds.trail.shape[1]:
+            raise SnapshotError("states", "ninjas.frame", f"less than max_frames, {limit}", str(latest))
+
+    def _start_of(self, number: int, state: bytes) -> StartState:
+        """Return a snapshot as a start state."""
         try:
-            return self.read_start(state)
+            return start_state(self.level_set.arrays, self.read_start(state), 0)
         except SnapshotError as error:
             raise SnapshotError(f"states[{number}]", error.where, error.expected, error.got) from error
 

@@ -10,6 +10,7 @@ from nclone_env.env.arguments import check_assignment, check_indices, check_weig
 from nclone_env.env.arrays.buffers import alone, make_buffers
 from nclone_env.env.arrays.outputs import COLUMNS, single_result
 from nclone_env.env.base import AFTER_RESET, NOT_CLOSED
+from nclone_env.env.compiled.starts import PackedStarts
 from nclone_env.env.vector_steps import VectorSteps
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
@@ -238,7 +239,7 @@ class NPlusPlusVectorEnv(VectorSteps):
         names = self._batch.drawn_names
         self._batch.episodes["own_level"] = check_assignment("levels", levels, names, self.num_envs)
 
-    def set_starts(self, states: Iterable[bytes] = (), share: Any = 1.0) -> None:
+    def set_starts(self, states: Iterable[bytes] | PackedStarts = (), share: Any = 1.0) -> None:
         """Begin a share of the future episodes in the worlds of snapshots instead of at the start of their level.
 
         An episode on a level with start states begins at one of them or at the start of the level. The draw depends
@@ -248,8 +249,8 @@ class NPlusPlusVectorEnv(VectorSteps):
         its number in the list that was set at the time, and -1 for any other start.
 
         Args:
-            states: K snapshots, from ``get_state`` of environments with the same levels, taken one after another; those
-                set before are dropped.
+            states: K snapshots, from ``get_state`` of environments with the same levels, taken one after another, or
+                those of ``train.start_states``; those set before are dropped.
             share: probability that an episode begins in one of the K states: one number, divided evenly among the
                 states of each level, or (K,) numbers.
 

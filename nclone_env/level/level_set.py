@@ -16,6 +16,7 @@ import numpy as np
 from nclone_env.game import CELLS, EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, KINDS
 from nclone_env.level import array_cache
 from nclone_env.level.array_cache import Arrays, Layout, cached_arrays
+from nclone_env.level.build import mirrored
 from nclone_env.level.compile import DOOR, ENTITY, SEGMENT, CompiledLevel, compile_level
 from nclone_env.level.level import Level
 from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at
@@ -125,6 +126,11 @@ class LevelSet:
     def paths(self) -> Paths:
         """Paths between tiles, which doors do not block; needs ``with_distances``."""
         return Paths(self.arrays.header, self.fields, NO_LANDMARKS)
+
+    @cached_property
+    def images(self) -> Mapping[str, str]:
+        """Digest of the mirror image of each level, by the digest of the level."""
+        return {level.raw.digest: mirrored(level).raw.digest for level in self.levels}
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env import DIED, WON, NPlusPlusVectorEnv
+from nclone_env.env import DIED, WON, NPlusPlusVectorEnv, PackedStarts
 from nclone_env.memory import MemoryNode
 from nclone_env.train.network.arrays import stacked_shape
 
@@ -45,8 +45,8 @@ class VectorEnvironment(Protocol):
     def assign_levels(self, levels: Any = None) -> None:
         """Assign levels to environments for all future episodes, (n,) indices."""
 
-    def set_starts(self, states: Iterable[bytes] = (), share: Any = 1.0) -> None:
-        """Begin a share of future episodes in snapshots."""
+    def set_starts(self, states: Iterable[bytes] | PackedStarts = (), share: Any = 1.0) -> None:
+        """Begin a share of future episodes in snapshots or start states."""
 
     def set_start_shares(self, share: Any) -> None:
         """Change the share of each of these."""

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.config import EnvironmentConfig, ObservationConfig
-from nclone_env.env import WON, NPlusPlusVectorEnv, playable_levels
-from nclone_env.errors import ConfigError, InputsError, check_integer
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env import PackedStarts, StartState, pack_starts, playable_levels, start_state
+from nclone_env.errors import ConfigError, InputsError, UnknownLevelError, check_integer, did_you_mean
 from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, INPUT_OF_ACTION, INPUT_SUICIDE
 from nclone_env.level import (
     ArrayStore,
@@ -27,12 +27,11 @@ from nclone_env.level import (
     LevelSet,
     RawLevel,
     known_solutions_of,
-    mirrored,
     mirrored_inputs,
 )
 from nclone_env.plan import Solution, smooth, solve
 from nclone_env.replay import Recording, load_any_recording
-from nclone_env.sim import check_inputs, simulate
+from nclone_env.sim import Session, check_inputs, simulate
 from nclone_env.train.hooks import SILENT, Hooks
 
 KNOWN = "known"
@@ -47,8 +46,6 @@ _PLANNER = solve.__module__
 _MEMORY = 150_000_000  # bytes of a search, at most
 STATES_PER_LEVEL = 16
 """Snapshots along the solution of a level in a training run."""
-_TOGETHER = 256
-"""Solutions that are played at a time, of about equal lengths."""
 
 
 @dataclass(frozen=True)
@@ -134,14 +131,14 @@ def find(
     if KNOWN in sources:
         known = known_solutions_of(levels.levels)
         found = {name: inputs for name, inputs in known.items() if len(inputs) <= max_frames} | found
-    found |= mirrored_solutions(levels.levels, found)
+    found |= mirrored_solutions(levels, found)
     if PLANNED in sources:
-        first = _without_images([level for level in levels.levels if level.name not in found])
+        first = _without_images([level for level in levels.levels if level.name not in found], levels.images)
         if first:
             found |= planner.solutions(first, max_frames)
-            found |= mirrored_solutions(levels.levels, found)
-        solved = [level for level in first if level.name in found]
-        again = {level.raw.digest for level in solved} | {mirrored(level).raw.digest for level in solved}
+            found |= mirrored_solutions(levels, found)
+        solved = [level.raw.digest for level in first if level.name in found]
+        again = {*solved, *(levels.images[digest] for digest in solved)}
         rest = [level for level in levels.levels if level.name not in found and level.raw.digest in again]
         if rest:  # images that the solution of their level does not solve
             found |= planner.solutions(rest, max_frames)
@@ -176,32 +173,39 @@ def recorded_solutions(levels: Sequence[Level], recordings: Iterable[Recording])
     return {level.name: found[level.raw.digest] for level in levels if level.raw.digest in found}
 
 
-def mirrored_solutions(levels: Sequence[Level], solutions: Mapping[str, Any]) -> dict[str, np.ndarray]:
+def mirrored_solutions(levels: LevelSet, solutions: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Return solutions of levels whose mirror images are solved: the same inputs with left and right exchanged.
 
     Each is simulated, as rounding and ties may spoil it. Inputs, (T,) uint8 by level name, end with the one that wins.
     """
-    solved = {level.raw.digest: solutions[level.name] for level in levels if level.name in solutions}
+    solved = {level.raw.digest: solutions[level.name] for level in levels.levels if level.name in solutions}
+    session = Session(levels, max_frames=max(map(len, solved.values()), default=1))
     found: dict[str, np.ndarray] = {}
-    for level in levels:
-        inputs = None if level.name in solutions else solved.get(mirrored(level).raw.digest)
-        exchanged = None if inputs is None else winning_inputs(level.raw, mirrored_inputs(check_inputs(inputs)))
-        if exchanged is not None:
-            found[level.name] = exchanged
+    for number, level in enumerate(levels.levels):
+        inputs = None if level.name in solutions else solved.get(levels.images[level.raw.digest])
+        if inputs is not None:
+            exchanged = mirrored_inputs(check_inputs(inputs))
+            session.start(number)
+            won = _until_win(exchanged, session.record(exchanged, entities=False).ninjas["state"])
+            found |= {} if won is None else {level.name: won}
     return found
 
 
 def winning_inputs(level: RawLevel, inputs: np.ndarray) -> np.ndarray | None:
     """Return inputs, (T,) uint8, up to the frame in which the ninja reaches the exit; None if it does not."""
-    wins = np.flatnonzero(simulate(level, inputs).state == CELEBRATING)
+    return _until_win(inputs, simulate(level, inputs).state)
+
+
+def _until_win(inputs: np.ndarray, states: np.ndarray) -> np.ndarray | None:
+    wins = np.flatnonzero(states == CELEBRATING)
     return inputs[: wins[0] + 1] if len(wins) else None
 
 
-def _without_images(levels: Sequence[Level]) -> list[Level]:
+def _without_images(levels: Sequence[Level], images: Mapping[str, str]) -> list[Level]:
     """Return levels without those that are mirror images of earlier ones."""
     kept: dict[str, Level] = {}
     for level in levels:
-        if mirrored(level).raw.digest not in kept:
+        if images[level.raw.digest] not in kept:
             kept[level.raw.digest] = level
     return list(kept.values())
 
@@ -239,16 +243,16 @@ def fixed_solutions(
 
 @dataclass(frozen=True, eq=False)
 class StartStates:
-    """K snapshots along solutions.
+    """K states along solutions.
 
     Attributes:
-        states: the snapshots, as ``set_starts`` of a vector environment takes them; those of a level from its start to
-            its exit, one level after another.
+        states: the states, as ``set_starts`` of a vector environment takes them; those of a level from its start to its
+            exit, one level after another.
         levels: (K,) int64, ascending; the level of each, an index of the environment's ``level_names``.
         frames: (K,) int64; the number of inputs before each.
     """
 
-    states: tuple[bytes, ...]
+    states: PackedStarts
     levels: np.ndarray
     frames: np.ndarray
 
@@ -256,7 +260,7 @@ class StartStates:
 def start_states(
     config: EnvironmentConfig, solutions: Mapping[str, Any], count: int, hooks: Hooks = SILENT
 ) -> StartStates:
-    """Return snapshots along solutions of the levels of an environment.
+    """Return states along solutions of the levels of an environment.
 
     Those of a level divide its solution evenly, without its start and its end.
 
@@ -273,74 +277,55 @@ def start_states(
         ConfigError: if inputs do not reach the exit within the time limit, or ``count`` is out of range.
     """
     check_integer("count", count, low=1, high=1 << 20)
-    observed = {"observations": ("game_state",), "observation": ObservationConfig(), "render_mode": None}
-    played = config.replace(**observed, action_space="discrete", frame_skip=1)
-    envs = NPlusPlusVectorEnv(played, min(max(len(solutions), 1), _TOGETHER), autoreset_mode="Disabled")
-    levels = dict(zip(envs.level_names, envs.levels))
-    numbers = {name: number for number, name in enumerate(envs.level_names)}
-    actions = {name: _actions_of(inputs, name)[: config.max_frames] for name, inputs in solutions.items()}
-    names = sorted(actions, key=lambda name: len(actions[name]))
-    found: dict[str, dict[int, bytes]] = {}
-    for first in range(0, len(names), envs.num_envs):
-        chosen = {name: actions[name] for name in names[first : first + envs.num_envs]}
-        snapshots, others = _snapshots_along(envs, chosen, count)
-        cut = {name: _until_the_exit(levels[name], actions[name], config.max_frames) for name in others}
-        found |= snapshots | (_snapshots_along(envs, cut, count)[0] if cut else {})
-        hooks.level("solutions played", len(found), len(names))
-    envs.close()
-    in_order = sorted(found, key=numbers.__getitem__)
-    places = [numbers[name] for name in in_order for _ in found[name]]
-    frames = [frame for name in in_order for frame in found[name]]
-    states = tuple(state for name in in_order for state in found[name].values())
-    return StartStates(states, np.array(places, np.int64), np.array(frames, np.int64))
+    levels, states, places, frames = playable_levels(config), list[StartState](), list[int](), list[int]()
+    session, numbers = Session(levels, max_frames=config.max_frames), {name: n for n, name in enumerate(levels.names)}
+    for name in solutions:
+        if name not in numbers:
+            got = f"{name!r}{did_you_mean(name, numbers)}"
+            raise UnknownLevelError(f"solutions: expected a name of a level of the environment, got {got}")
+    for done, name in enumerate(sorted(solutions, key=numbers.__getitem__), start=1):
+        inputs = _until_the_exit(session, numbers[name], _playable(solutions[name], name), config.max_frames)
+        for frame, state in _states_along(session, numbers[name], inputs, count):
+            states.append(state)
+            places.append(numbers[name])
+            frames.append(frame)
+        hooks.level("solutions played", done, len(solutions))
+    return StartStates(pack_starts(levels, states), np.array(places, np.int64), np.array(frames, np.int64))
 
 
-def _snapshots_along(
-    envs: NPlusPlusVectorEnv, actions: Mapping[str, np.ndarray], count: int
-) -> tuple[dict[str, dict[int, bytes]], list[str]]:
-    """Play a solution in each environment; return the snapshots of each level by the number of actions before it.
-
-    The second result has the levels that are not won by the last action, and by it alone.
-    """
-    rows = np.zeros((max(map(len, actions.values())), envs.num_envs), np.int64)
-    for index, own in enumerate(actions.values()):
-        rows[: len(own), index] = own
-    lengths = [len(own) for own in actions.values()]
-    places = [{round(part * length / (count + 1)) for part in range(1, count + 1)} - {0, length} for length in lengths]
-    states: dict[str, dict[int, bytes]] = {name: {} for name in actions}
-    envs.assign_levels([*actions, *[None] * (envs.num_envs - len(actions))])
-    _, info = envs.reset(seed=[0] * envs.num_envs)  # the seed is part of a snapshot
-    for frame, row in enumerate(rows, start=1):
-        *_, info = envs.step(row)
-        for index, (name, chosen) in enumerate(zip(actions, places)):
-            if frame in chosen:
-                states[name][frame] = envs.get_state(index)
-    ends = zip(actions, lengths, info["outcome"], info["episode_frames"])
-    return states, [name for name, length, outcome, frames in ends if outcome != WON or frames != length]
+def _states_along(session: Session, number: int, inputs: np.ndarray, count: int) -> Iterator[tuple[int, StartState]]:
+    """Yield states that divide the inputs on a level evenly, each with the number of inputs before it."""
+    session.start(number)
+    before = 0
+    for frame in sorted({round(part * len(inputs) / (count + 1)) for part in range(1, count + 1)} - {0, len(inputs)}):
+        session.play(inputs[before:frame])
+        yield frame, start_state(session.levels, session.worlds._asdict(), 0)
+        before = frame
 
 
-def _until_the_exit(level: Level, actions: np.ndarray, max_frames: int) -> np.ndarray:
-    """Return the actions up to the frame in which the ninja reaches the exit.
+def _until_the_exit(session: Session, number: int, inputs: np.ndarray, max_frames: int) -> np.ndarray:
+    """Return the inputs on a level up to the frame in which the ninja reaches the exit.
 
     Raises:
         ConfigError: if it does not within the time limit.
     """
-    states = simulate(level, np.array(INPUT_OF_ACTION, np.uint8)[actions[:max_frames]]).state
+    session.start(number)
+    states = session.record(inputs[:max_frames], entities=False).ninjas["state"]
     ends = np.flatnonzero(np.isin(states, (CELEBRATING, DEAD)))
     frames = int(ends[0]) + 1 if len(ends) else len(states)
     if len(ends) and states[ends[0]] == CELEBRATING:
-        return actions[:frames]
+        return inputs[:frames]
     unfinished = "timed_out" if frames == max_frames else "playing" if frames else "no input"
     raise ConfigError(
-        f"inputs: expected a solution that reaches the exit of {level.name!r}, got "
+        f"inputs: expected a solution that reaches the exit of {session.level_set.names[number]!r}, got "
         f"{'died' if len(ends) else unfinished} after {frames} frames; max_frames is {max_frames}"
     )
 
 
-def _actions_of(inputs: Any, level: str) -> np.ndarray:
-    """Return the action of each input byte, (T,) int64."""
+def _playable(inputs: Any, level: str) -> np.ndarray:
+    """Return the inputs of the actions of an environment for input bytes, (T,) uint8."""
     codes = check_inputs(inputs)
     if (codes & INPUT_SUICIDE).any():
         frame = int(np.flatnonzero(codes & INPUT_SUICIDE)[0])
         raise InputsError(f"inputs: expected bytes 0..7 for {level!r}, got {codes[frame]} (give up) in frame {frame}")
-    return np.array(ACTION_OF_INPUT, np.int64)[codes]
+    return np.array(INPUT_OF_ACTION, np.uint8)[np.array(ACTION_OF_INPUT)[codes]]

@@ -22,6 +22,7 @@ from nclone_env.level import (
     listed_names,
     load_levels,
     mirrored,
+    pack,
     readable,
     resolve,
 )
@@ -167,7 +168,7 @@ class Plan:
     def _proofs(self, made: Sequence[Made]) -> dict[str, np.ndarray]:
         """Return solutions by level name, those of mirror images too where ties do not spoil them."""
         proofs = {each.level.name: each.inputs for each in made}
-        return proofs | mirrored_solutions(self._images([each.level for each in made]), proofs)
+        return proofs | mirrored_solutions(pack(self._images([each.level for each in made])), proofs)
 
 
 def held_out_collection(config: TrainConfig) -> Collection:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env import Chunks, Workers
+from nclone_env.env import Chunks, Workers, playable_levels
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.level import LevelSource, load_levels
 from nclone_env.machine import available_cores
@@ -228,9 +228,12 @@ def _choose_levels(
     if config.generates:
         stream, measured = open_stream(config, levels, held_out, planner, ranks, generated)
         return environment.replace(levels=stream.levels, mirrored=False), (*held_out, *measured), stream
-    named = load_levels((*levels, *held_out)) if held_out else levels  # together: no two have the same name
-    count = len(levels)
-    return environment.replace(levels=tuple(named[:count])), tuple(named[count:]), None
+    if not held_out and not config.starts:
+        return environment.replace(levels=levels), (), None  # loaded by the environments alone, which may be a user's
+    named = load_levels((*levels, *held_out))  # once, and together: no two have the same name
+    count = len(named) - len(held_out)
+    playable = playable_levels(environment.replace(levels=tuple(named[:count])))
+    return environment.replace(levels=tuple(playable.levels), mirrored=False), tuple(named[count:]), None
 
 
 def make_storage(

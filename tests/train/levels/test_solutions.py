@@ -10,7 +10,7 @@ from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import EnvironmentConfig, ObservationConfig
 from nclone_env.env.compiled.records import PLAYING, WON
 from nclone_env.env.compiled.step_arrays import playable_levels
-from nclone_env.errors import ConfigError, InputsError, UnknownLevelError
+from nclone_env.errors import ConfigError, InputsError, SnapshotError, UnknownLevelError
 from nclone_env.game import CELEBRATING, INPUT_RIGHT
 from nclone_env.level.build import build_level, hall_tiles, mirrored
 from nclone_env.level.catalog import levels_folder
@@ -25,6 +25,7 @@ from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels.curriculum import BackwardStarts
 from nclone_env.train.levels.solutions import (
     Planner,
+    StartStates,
     find,
     mirrored_solutions,
     recorded_solutions,
@@ -193,7 +194,7 @@ def test_recordings_are_measured_by_the_frame_that_wins():
 def test_solutions_serve_mirror_images_too():
     levels = load_levels(LEVELS)
     images = [mirrored(level) for level in levels]
-    found = mirrored_solutions([*levels, *images], SOLUTIONS)
+    found = mirrored_solutions(pack([*levels, *images]), SOLUTIONS)
     assert sorted(found) == [image.name for image in images]
     both = start_states(CONFIG.replace(mirrored=True), {**SOLUTIONS, **found}, 2)
     assert both.levels.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
@@ -201,10 +202,10 @@ def test_solutions_serve_mirror_images_too():
         plain = np.frombuffer(SOLUTIONS[image.name.removesuffix(" mirrored")], np.uint8)
         assert simulate(image, found[image.name]).state[-1] == CELEBRATING
         assert CELEBRATING not in simulate(image, plain).state, "the negative control: they have to be exchanged"
-    back = mirrored_solutions([*levels, *images], found)
+    back = mirrored_solutions(pack([*levels, *images]), found)
     assert {name: inputs.tobytes() for name, inputs in back.items()} == SOLUTIONS
     lost = {LEVELS[0]: bytes([INPUT_RIGHT]) * 50}
-    assert mirrored_solutions([*levels, *images], lost) == {}, "only what wins"
+    assert mirrored_solutions(pack([*levels, *images]), lost) == {}, "only what wins"
 
 
 def test_levels_of_equal_file_names_have_their_own_solutions(tmp_path):
@@ -241,10 +242,22 @@ def outcome_of(env: NPlusPlusEnv, state: bytes, inputs: bytes) -> tuple[str, int
     return info["outcome"], played
 
 
+def snapshots(config: EnvironmentConfig, starts: StartStates) -> tuple[bytes, ...]:
+    """Return a snapshot of an environment that began in each of the start states."""
+    env, taken = NPlusPlusVectorEnv(config, 1), []
+    for number, level in enumerate(starts.levels):
+        env.set_starts(starts.states, 1.0 * (np.arange(len(starts.levels)) == number))
+        env.assign_levels([level])
+        assert env.reset(seed=0)[1]["start"] == [number]
+        taken.append(env.get_state(0))
+    return tuple(taken)
+
+
 def along(level: str, inputs: Any, count: int, **fields: Any) -> dict[int, bytes]:
     """Return the snapshots along a solution of one level by frame."""
-    starts = start_states(CONFIG.replace(**fields), {level: inputs}, count)
-    return dict(zip(starts.frames.tolist(), starts.states, strict=True))
+    config = CONFIG.replace(**fields)
+    starts = start_states(config, {level: inputs}, count)
+    return dict(zip(starts.frames.tolist(), snapshots(config, starts), strict=True))
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -271,16 +284,17 @@ def test_short_solutions_and_long_recordings():
     assert along(level, both, 5) == longer
 
 
-def test_snapshots_do_not_depend_on_the_solutions_that_are_played_together(monkeypatch):
+def test_snapshots_do_not_depend_on_the_solutions_that_are_played_together():
     levels = tuple(known_solutions())[:5]
     solutions = {name: known_solutions()[name] for name in levels}
     config, played = CONFIG.replace(levels=levels, max_frames=2000), []
     hooks = Hooks(on_level=lambda what, done, count: played.append((what, done, count)))
-    together = start_states(config, solutions, 3)
-    monkeypatch.setattr("nclone_env.train.levels.solutions._TOGETHER", 2)
-    assert start_states(config, solutions, 3, hooks).states == together.states
-    assert played == [("solutions played", done, 5) for done in (2, 4, 5)]
-    assert len(set(together.states)) == 15
+    together = start_states(config, solutions, 3, hooks)
+    alone = [start_states(config, {name: solutions[name]}, 3) for name in levels]
+    ninjas = np.concatenate([each.states.arrays.ninjas["x"] for each in alone])
+    assert ninjas.tolist() == together.states.arrays.ninjas["x"].tolist()
+    assert played == [("solutions played", done, 5) for done in range(1, 6)]
+    assert len(set(snapshots(config, together))) == len(together.states) == 15
 
 
 def test_episodes_of_a_vector_environment_end_as_the_solution_does():
@@ -292,7 +306,7 @@ def test_episodes_of_a_vector_environment_end_as_the_solution_does():
     envs.assign_levels(starts.levels)
     shares = np.zeros(8)
     finished = np.full(8, PLAYING)
-    control = single()
+    control, states = single(), snapshots(CONFIG, starts)
     for number in range(8):
         shares[:] = np.arange(8) == number
         envs.set_starts(starts.states, shares)
@@ -300,9 +314,9 @@ def test_episodes_of_a_vector_environment_end_as_the_solution_does():
         _, info = envs.reset(seed=0)
         assert set(info["start"][starts.levels == own].tolist()) == {number}
         env = NPlusPlusEnv(CONFIG)
-        env.reset(options={"state": starts.states[number]})
+        env.reset(options={"state": states[number]})
         inputs = SOLUTIONS[LEVELS[own]][starts.frames[number] :]
-        assert outcome_of(control, starts.states[number], inputs)[0] == "won"
+        assert outcome_of(control, states[number], inputs)[0] == "won"
         over = False
         for code in inputs[::4]:
             step = env.step(ACTION_OF_INPUT[code])
@@ -318,10 +332,35 @@ def test_episodes_of_a_vector_environment_end_as_the_solution_does():
 
 
 def test_start_states_are_deterministic():
-    one, two = start_states(CONFIG, SOLUTIONS, 3), start_states(CONFIG, dict(reversed(SOLUTIONS.items())), 3)
-    assert one.states == two.states
-    assert one.states != start_states(CONFIG, SOLUTIONS, 4).states[:6]
-    assert len(set(one.states)) == 6
+    orders = SOLUTIONS, dict(reversed(SOLUTIONS.items()))
+    one, two = (snapshots(CONFIG, start_states(CONFIG, solutions, 3)) for solutions in orders)
+    assert one == two
+    assert one != snapshots(CONFIG, start_states(CONFIG, SOLUTIONS, 4))[:6]
+    assert len(set(one)) == 6
+
+
+def test_start_states_of_other_levels_are_refused():
+    """Also by environments that end earlier; nothing is changed."""
+    starts = start_states(CONFIG, SOLUTIONS, 3)
+    last = int(starts.frames.max())
+    for other, message in (
+        (CONFIG.replace(levels=LEVELS[::-1]), "states: levels: expected those of this environment, in this order"),
+        (CONFIG.replace(max_frames=last), f"states: ninjas.frame: expected less than max_frames, {last}, got {last}"),
+    ):
+        envs = NPlusPlusVectorEnv(other, 2)
+        with pytest.raises(SnapshotError, match=message):
+            envs.set_starts(starts.states)
+        assert envs.reset(seed=0)[1]["start"].tolist() == [-1, -1]
+    NPlusPlusVectorEnv(CONFIG.replace(max_frames=last + 1), 2).set_starts(starts.states)
+
+
+def test_environments_share_start_states_but_not_shares():
+    starts = start_states(CONFIG, SOLUTIONS, 3)
+    one, two = (NPlusPlusVectorEnv(CONFIG, 4) for _ in range(2))
+    one.set_starts(starts.states, 1.0)
+    two.set_starts(starts.states, 0.0)
+    assert (one.reset(seed=0)[1]["start"] >= 0).all()
+    assert (two.reset(seed=0)[1]["start"] == -1).all()
 
 
 def test_other_settings_of_the_environment_do_not_matter():

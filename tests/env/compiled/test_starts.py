@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
 from nclone_env.env.compiled.records import WON
-from nclone_env.env.compiled.step_arrays import START
+from nclone_env.env.compiled.starts import START
 from nclone_env.level.build import build_room, everything, moving
 from nclone_env.sim.state import MOVER, NINJA_RECORD
 
