@@ -19,7 +19,7 @@ from nclone_env.gallery.tracks import MOST_FRAMES
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.load import load_level
-from nclone_env.render.colour import LOOKS
+from nclone_env.render.colour import PALETTES
 from nclone_env.render.picture import level_picture, reduced, used_area_of, zoom_of
 from nclone_env.replay.recording import Recording
 
@@ -404,7 +404,7 @@ def test_the_small_picture_and_the_walls_show_the_same_area(folder):
     plain = reduced(level_picture(level, facts.zoom, crop=True), facts.size(0.5))
     path = (small != plain).any(axis=2)
     assert 0.002 < path.mean() < 0.1, "the path of the best run"
-    assert (small == LOOKS["light"].paints["background"]).all(axis=2).mean() > 0.35
+    assert (small == PALETTES["light"].paints["background"]).all(axis=2).mean() > 0.35
     large = cv2.imread(f"{page}.webp")[:, :, ::-1]
     assert large.shape == (*facts.size()[::-1], 3)
     assert data_of(page.with_suffix(".html"))["area"] == {"left": left, "top": top, "width": width, "height": height}

@@ -8,7 +8,7 @@ import pytest
 
 from nclone_env.level.catalog import basic_sets
 from nclone_env.level.load import load_level
-from nclone_env.render.colour import LOOKS
+from nclone_env.render.colour import PALETTES
 from nclone_env.render.text import bar_height, fitting
 from nclone_env.replay.recording import WatchedRun
 from nclone_env.replay.view import view_size
@@ -94,7 +94,7 @@ def test_views_of_other_levels_cover_the_grid(count, seed):
         place.of(covered)[:] += 1
         assert place.of(covered).shape == (place.height, place.width)
     assert covered.max() == 1
-    open_area = (picture == LOOKS["light"].paints["background"]).all(axis=2).mean()
+    open_area = (picture == PALETTES["light"].paints["background"]).all(axis=2).mean()
     assert open_area >= 0.35
 
 
@@ -103,7 +103,7 @@ def test_a_tall_level_and_a_flat_one_cover_the_grid():
         levels = [load_level(name) for name in names]
         grid = arranged([[level] for level in levels])
         picture = next(grid_pictures([iter([WatchedRun(level, [])]) for level in levels], grid))
-        assert (picture == LOOKS["light"].paints["background"]).all(axis=2).mean() >= 0.4
+        assert (picture == PALETTES["light"].paints["background"]).all(axis=2).mean() >= 0.4
         assert {place.width for place in grid.places} == {grid.size[0]}
 
 
@@ -141,7 +141,7 @@ def test_a_view_of_several_levels_shows_each_as_large_as_fits():
 def test_the_open_area_covers_a_third_of_every_picture(name, theme):
     level = load_level(name)
     picture = next(run_pictures(WatchedRun(level, []), theme=theme))
-    open_area = (picture == LOOKS[theme].paints["background"]).all(axis=2).mean()
+    open_area = (picture == PALETTES[theme].paints["background"]).all(axis=2).mean()
     assert open_area >= 0.35
     grid = arranged([[level]])
     shown = next(grid_pictures([iter([WatchedRun(level, [])])], grid, theme=theme))

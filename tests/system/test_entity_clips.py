@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from nclone_env.game import DEAD
-from nclone_env.render.colour import LOOKS
+from nclone_env.render.colour import PALETTES
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities import blocks, turrets
@@ -205,7 +205,7 @@ def test_a_spinner_is_drawn_up_to_the_wall_it_points_at():
         if frame == 150:
             picture = world_picture(levels, worlds, 0)
     assert (picture[299:301, 541:815] == PAINTS["beam"].colour).all()
-    assert (picture[299:301, 816:818] == LOOKS["light"].edge).all()
+    assert (picture[299:301, 816:818] == PALETTES["light"].edge).all()
     assert (picture[299:301, 818:837] == PAINTS["solid"].colour).all()
 
 

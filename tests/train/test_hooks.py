@@ -54,11 +54,11 @@ def stopping_after(count):
 def test_planned_levels_are_counted(tmp_path, searched):
     calls = []
     train(config(tmp_path, num_threads=1), Hooks(on_level=lambda *call: calls.append(call)))
-    played = ("solutions played", 3, 3)
-    assert calls == [*(("solutions planned", done, 3) for done in (1, 2, 3)), played]
+    planned, played = ([(f"solutions {what}", done, 3) for done in (1, 2, 3)] for what in ("planned", "played"))
+    assert calls == planned + played
     assert searched == list(LEVELS)
     train(config(tmp_path), Hooks(on_level=lambda *call: calls.append(call)))
-    assert calls[4:] == [played], "the solutions are kept"
+    assert calls[6:] == played, "the solutions are kept"
 
 
 def test_a_stopped_preparation_goes_on_where_it_was(tmp_path, searched):
@@ -71,7 +71,7 @@ def test_a_stopped_preparation_goes_on_where_it_was(tmp_path, searched):
     calls.clear()
     done = train(settings, Hooks(on_level=lambda *call: calls.append(call)))
     assert searched == [LEVELS[2]], "the first two are kept"
-    assert calls == [("solutions planned", 3, 3), ("solutions played", 3, 3)]
+    assert calls == [("solutions planned", 3, 3), *(("solutions played", done, 3) for done in (1, 2, 3))]
     assert done.counters.updates == 4, "the negative control: a run that nothing stops"
 
 
