@@ -72,18 +72,18 @@ def _run_command(args: list[str]) -> int:
     from nclone_env.cli.commands import COMMANDS, parser
     from nclone_env.cli.output import release_claims
 
-    _check_names(args, COMMANDS)
-    _check_shell(args)
-    name = args[0] if args else PROGRAM
-    check_address_space(name, _ADDRESSES_OF_TORCH if name in _WITH_TORCH else _ADDRESSES)
     given = with_default_target(args)
+    command = _command(given, COMMANDS)
+    _check_shell(args)
+    name = command[0] if command else PROGRAM
+    check_address_space(name, _ADDRESSES_OF_TORCH if name in _WITH_TORCH else _ADDRESSES)
     description = "N++ for reinforcement learning. --version prints the version, COMMAND --help the options."
 
     def run(words: list[str]) -> Any:
         return parser(words).cli(prog=PROGRAM, args=words, description=description, registry=ARGUMENTS)
 
     try:
-        with in_one_line(run, given, COMMANDS):
+        with in_one_line(run, command):
             done = run(given)
         return done() if callable(done) else int(done)  # a command may leave its work to be done outside the parser
     finally:
@@ -95,17 +95,17 @@ def _shown(error: NcloneError) -> str:
     return "\n".join(map(plain, str(error).split("\n")))
 
 
-def _check_names(args: Sequence[str], commands: Mapping[str, Any]) -> None:
-    """Reject an unknown subcommand, also one of a group.
+def _command(args: Sequence[str], commands: Mapping[str, Any]) -> list[str]:
+    """Return the names of the command that arguments begin with: its own, and before it that of its group.
 
     Raises:
-        ConfigError: if there is no such subcommand; it names the most similar one.
+        ConfigError: if there is no such command; it names the most similar one.
     """
     if not args or args[0].startswith("-"):
-        return
+        return []
     check_choice("command", args[0], commands)
-    if isinstance(commands[args[0]], Mapping):
-        _check_names(args[1:], commands[args[0]])
+    inner = commands[args[0]]
+    return [args[0], *(_command(args[1:], inner) if isinstance(inner, Mapping) else ())]
 
 
 def _check_shell(args: Sequence[str]) -> None:

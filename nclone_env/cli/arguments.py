@@ -115,20 +115,18 @@ def read_whole_number(word: str) -> int:
 
 
 @contextmanager
-def in_one_line(run: Callable[[list[str]], Any], args: Sequence[str], commands: Mapping[str, Any]) -> Iterator[None]:
+def in_one_line(run: Callable[[list[str]], Any], command: Sequence[str]) -> Iterator[None]:
     """Turn what the parser refuses into a :class:`ConfigError`.
 
     Args:
         run: runs the program with other arguments: ``--help`` of the command.
-        args: arguments of the program.
-        commands: the commands by name, those of a group as a mapping.
+        command: names of the command, after that of the program.
     """
     try:
         from tyro import _errors as events  # their hook is new, and no part of the interface yet
     except ImportError:
         yield
         return
-    command = _command(args, commands)
 
     def refuse(event: Any) -> None:
         said = _said(event, lambda: _options(run, command))
@@ -138,20 +136,6 @@ def in_one_line(run: Callable[[list[str]], Any], args: Sequence[str], commands: 
 
     with events.on_parse_error(refuse):
         yield
-
-
-def _command(args: Sequence[str], commands: Mapping[str, Any]) -> list[str]:
-    """Return the names of the command that arguments begin with."""
-    found: list[str] = []
-    for arg in args:
-        if arg not in commands:
-            break
-        found.append(arg)
-        inner = commands[arg]
-        if not isinstance(inner, Mapping):
-            break
-        commands = inner
-    return found
 
 
 def _said(event: Any, options: Callable[[], set[str]]) -> str:

@@ -243,14 +243,10 @@ def _neighbours(ranges: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _committed(pagemap: int, ranges: np.ndarray) -> int:
+    """Return the bytes of ranges, (n, 2) int64 [first, past the last address], in committed pages."""
     first, last = int(ranges[:, 0].min()) // _PAGE, (int(ranges[:, 1].max()) - 1) // _PAGE
     entries = np.frombuffer(os.pread(pagemap, (last - first + 1) * _ENTRY, first * _ENTRY), dtype=np.uint64)
     bits = ((entries >> np.uint64(_PRESENT)) & (entries >> np.uint64(_OWN)) | (entries >> np.uint64(_SWAPPED))) & 1
-    committed = bits.astype(np.int64)
-    before = np.concatenate(([0], np.cumsum(committed))) * _PAGE  # committed bytes before each page
-    inner = ranges - first * _PAGE
-    starts, ends = inner[:, 0], inner[:, 1]
-    head, tail = starts // _PAGE, (ends - 1) // _PAGE
-    whole = before[tail + 1] - before[head]
-    cut = (starts - head * _PAGE) * committed[head] + ((tail + 1) * _PAGE - ends) * committed[tail]
-    return int((whole - cut).sum())
+    bounds = np.arange(first, last + 2) * _PAGE
+    before = np.append(0, np.cumsum(bits.astype(np.int64))) * _PAGE  # committed bytes below each bound
+    return int(np.diff(np.interp(ranges, bounds, before)).sum())
