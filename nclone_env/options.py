@@ -57,15 +57,14 @@ def option(
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def group(make: Callable[[], Any], *, named: bool = False, fixed: str = "") -> Any:
+def group(make: Callable[[], Any], *, named: bool = False) -> Any:
     """Return a field that holds a group of options.
 
     Args:
         make: makes the group if none is given.
         named: whether the name of the group stands before those of its options, as in ``reward.death``.
-        fixed: as in :func:`option`, for a named group.
     """
-    return dataclasses.field(default_factory=make, metadata={"named": named, "fixed": fixed})
+    return dataclasses.field(default_factory=make, metadata={"named": named})
 
 
 def check(options: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nclone_env.memory.measurements import FLOORS, TIME_UNIT, Measurements
+from nclone_env.memory.measurements import TIME_UNIT, Measurements
 
 Verdict = Literal["flat", "growing", "undecided"]
 
@@ -176,7 +176,7 @@ def combined_verdict(growths: Sequence[Growth]) -> Verdict:
 
 def growths_of(measured: Measurements) -> tuple[Growth, ...]:
     """Return the growth of every quantity that was measured."""
-    found, floors = series(measured), _floors(measured)
+    found, floors = series(measured), {**measured.floors}
     if "owners" in found:
         floors["owners"] = int(_OWNED_SHARE * found["owners"][-1][1])
     shortest = _SHORTEST if measured.unit == TIME_UNIT else 0.0
@@ -186,12 +186,6 @@ def growths_of(measured: Measurements) -> tuple[Growth, ...]:
         judged = [point for point in points if point[0] <= last] if last - first >= shortest else []
         growths.append(growth(name, judged, first, floors[name]))
     return tuple(growths)
-
-
-def _floors(measured: Measurements) -> dict[str, int]:
-    """Return the bytes by which each quantity but that of owners may vary without anything growing."""
-    process = FLOORS["process"] if measured.judged is None else ARENA  # beside code of the user
-    return {**FLOORS, "traced": measured.traced_floor, "native": measured.native_floor, "process": process}
 
 
 def judged_steps(measured: Measurements, quantity: str = "process") -> tuple[float, float]:
@@ -226,8 +220,7 @@ def series(measured: Measurements) -> dict[str, Points]:
     found = {"traced": traced, **known} if traced else known
     if measured.unit != TIME_UNIT or not found:
         return found
-    floors = _floors(measured)
-    end = min(_end(points, floors.get(name, ARENA)) for name, points in _whole(measured, found).items())
+    end = min(_end(points, measured.floors.get(name, ARENA)) for name, points in _whole(measured, found).items())
     return {name: [point for point in points if point[0] <= end] for name, points in found.items()}
 
 

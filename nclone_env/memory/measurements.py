@@ -6,7 +6,8 @@ All sizes are in bytes and all times in seconds of wall clock; steps are counted
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 INTERPRETER, LIBRARIES, COMPILED_CODE = "interpreter", "libraries", "compiled code"
@@ -260,10 +261,8 @@ class Measurements:
     env_steps: int
     """Environment steps of a step; 0: they are not counted."""
     snapshots: tuple[Snapshot, ...]
-    traced_floor: int = FLOORS["traced"]
-    """Bytes by which traced memory may vary without anything growing."""
-    native_floor: int = FLOORS["native"]
-    """The same for native memory."""
+    floors: Mapping[str, int] = field(default_factory=lambda: FLOORS)
+    """Bytes by which each quantity but that of owners may vary without anything growing."""
     stages: tuple[Stage, ...] = ()
     """In chronological order."""
     owners: tuple[OwnedNode, ...] = ()

@@ -30,6 +30,7 @@ from nclone_env.errors import check_integer, optional_module
 from nclone_env.memory.measurements import (
     COMPILED_CODE,
     FIRST_STEPS,
+    FLOORS,
     LIBRARIES,
     MADE,
     STEPS,
@@ -127,7 +128,7 @@ def plain_pass(target: Target, settings: ProfileSettings) -> Measurements:
         facts=target.facts(),
         env_steps=target.env_steps(settings.num_envs),
         snapshots=log.snapshots(),
-        traced_floor=target.traced_floor,
+        floors={**FLOORS, "traced": target.traced_floor},
         stages=tuple(stages),
         owners=owners,
         step_seconds=tuple(seconds.tolist()),

@@ -21,7 +21,7 @@ from nclone_env.memory.measurements import Place
 from nclone_env.memory.traced import is_own, place_of
 
 SAMPLES = 3  # survivors of a line that are followed
-LOOK = 4096  # objects between two looks at the clock
+_LOOK = 4096  # objects between two looks at the clock
 FOLDER = str(Path(__file__).parent) + os.sep
 UNTRACKED = (dict, tuple)  # those of numbers and texts; a tuple made for each object would be traced
 NO_HOLDERS = {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type}
@@ -73,13 +73,17 @@ def _likely(traced: list[Any], things: list[Any]) -> Iterator[list[Any]]:
     """Yield parts of the largest containers among all things, the traced ones, and what all things refer to."""
     containers = [thing for thing in things if type(thing) in _CONTAINERS and len(thing) >= _ENOUGH]
     yield [part for container in nlargest(_LARGEST, containers, len) for part in _sampled(container)]
-    for first in range(0, len(traced), LOOK):
-        yield traced[first : first + LOOK]
-    for first in range(0, len(things), LOOK):  # of numbers, texts and arrays, which the collector does not show
-        parts = _hidden(gc.get_referents(*things[first : first + LOOK]))
+    yield from _looks(traced)
+    for some in _looks(things):  # of numbers, texts and arrays, which the collector does not show
+        parts = _hidden(gc.get_referents(*some))
         for _ in range(SAMPLES):
             yield parts
             parts = gc.get_referents(*(part for part in parts if type(part) in UNTRACKED))
+
+
+def _looks(things: list[Any]) -> Iterator[list[Any]]:
+    """Yield things in parts of which each takes little time; between two of them one may look at the clock."""
+    return (things[first : first + _LOOK] for first in range(0, len(things), _LOOK))
 
 
 def _hidden(parts: list[Any]) -> list[Any]:
@@ -147,9 +151,7 @@ def grown_object(places: Collection[Place], size: int, deadline: float) -> Any:
     for thing in (*near, *inner)[:_NEAR]:
         if _has_memory_of(thing, places):
             return thing
-    everything = objects()
-    for first in range(0, len(everything), LOOK):
-        some = everything[first : first + LOOK]
+    for some in _looks(objects()):
         large = (part for part in (*some, *_hidden(gc.get_referents(*some))) if type(part) in _BUFFERS)
         for thing in large:
             if sys.getsizeof(thing) >= size and _has_memory_of(thing, places):
@@ -168,9 +170,7 @@ def _has_memory_of(thing: Any, places: Collection[Place]) -> bool:
 
 def untracked_holder(things: Sequence[Any], deadline: float) -> list[Any]:
     """Return a dictionary or tuple that the collector does not track and that has one of some objects, if any."""
-    everything = objects()
-    for first in range(0, len(everything), LOOK):
-        some = everything[first : first + LOOK]
+    for some in _looks(objects()):
         parts = [*some, *gc.get_referents(*some)]
         for _ in range(SAMPLES):
             holders = [part for part in _hidden(parts) if type(part) in UNTRACKED]

@@ -16,10 +16,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
-from nclone_env.memory.growth import MIN_SNAPSHOTS, growing_alone, growths_of
+from nclone_env.memory.growth import ARENA, MIN_SNAPSHOTS, growing_alone, growths_of
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.loading import Loading
 from nclone_env.memory.measurements import (
+    FLOORS,
     FREE_LISTS,
     NATIVE,
     TIME_UNIT,
@@ -64,10 +65,9 @@ _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER, _SEARCH_COST = 1.0, 5  # seconds, and whenever searches have taken less than a fifth of the time
 _SEARCH_AGAIN = 1.25  # times the seconds before a search
 _LEAST_SEARCH, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.25, 1.0, 3.0
-_TRACED_FLOOR = 6 * 1024
-"""Bytes by which traced memory may vary: the user's lines are added up, once Python's free lists are emptied."""
-_NATIVE_FLOOR = 128 * 1024
-"""Bytes by which native memory may vary: the profiler works beside the code, and each thread has caches."""
+_FLOORS = {**FLOORS, "traced": 6 * 1024, "native": 128 * 1024, "process": ARENA}
+"""Bytes by which memory may vary beside the code. Traced: the user's lines are added up, once Python's free lists are
+emptied. Native: the profiler works at the same time, and each thread has caches."""
 _NOTHING = MemoryNode("nothing reported")
 
 
@@ -330,8 +330,7 @@ class Watch:
             snapshots=snapshots,
             stages=tuple(self._stages),
             traced=self._traced.records() if self._wants_trace else (),
-            traced_floor=_TRACED_FLOOR if self._garbage.all_full else FREE_LISTS,
-            native_floor=_NATIVE_FLOOR,
+            floors=_FLOORS if self._garbage.all_full else {**_FLOORS, "traced": FREE_LISTS},
             line_steps=self._traced.line_steps(),
             lines=self._traced.lines() if with_lines else (),
             untraced=(

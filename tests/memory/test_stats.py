@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from nclone_env.memory.measurements import NATIVE, SourceLine, Traced, UntracedLine
+from nclone_env.memory import watch
+from nclone_env.memory.measurements import FLOORS, NATIVE, SourceLine, Traced, UntracedLine
 from nclone_env.memory.stats import compute_stats, grown_lines, largest_lines, per_environment
 
 from .by_hand import measurements
@@ -95,17 +96,17 @@ def test_growth_names_lines_that_are_too_noisy_to_tell():
 
 
 @pytest.mark.parametrize(
-    ("judged", "slope", "verdict"),
+    ("floors", "slope", "verdict"),
     [
-        (None, 500, "growing"),
-        ((0, 1000), 500, "flat"),
-        ((0, 1000), 5_000, "growing"),
+        (FLOORS, 500, "growing"),
+        (watch._FLOORS, 500, "flat"),
+        (watch._FLOORS, 5_000, "growing"),
     ],
 )
-def test_resident_memory_may_vary_by_an_arena_beside_code_of_the_user(judged, slope, verdict):
+def test_resident_memory_may_vary_by_an_arena_beside_code_of_the_user(floors, slope, verdict):
     made = measurements()
     snapshots = tuple(dataclasses.replace(item, data_bytes=slope * int(item.step)) for item in made.snapshots)
-    changed = dataclasses.replace(made, snapshots=snapshots, judged=judged)
+    changed = dataclasses.replace(made, snapshots=snapshots, floors=floors, judged=(0, 1000))
     assert compute_stats(changed).verdict == verdict
 
 
