@@ -265,7 +265,7 @@ def _read(memory: mmap.mmap | bytes, key: bytes, layout: Layout) -> Arrays | Non
     whole, arrays = np.frombuffer(memory, np.uint8), Arrays()
     try:
         size, got = _HEADER.unpack_from(memory, _CHECKSUM.size)
-        if got != key or _CHECKSUM.unpack_from(memory)[0] != zlib.crc32(whole[_CHECKSUM.size :]):
+        if got != key or _CHECKSUM.unpack_from(memory)[0] != zlib.crc32(whole[_CHECKSUM.size :].data):
             return None
         end = _DATA + size
         shapes = json.loads(whole[_DATA:end].tobytes())
