@@ -65,7 +65,7 @@ class Tracks:
         self.sprites = int(header["door_count"] + len(kinds) + np.count_nonzero(kinds == ROCKET_TURRET) + 1)
         self.shooters = int(np.isin(kinds, _SHOOTING).sum())
         session = Session(levels, max_frames=len(inputs))
-        self.start = self._rows(levels, _start(session))[0]
+        self.start = self._rows(levels, Frames(*session.worlds[:3]))[0]
         found = list(self._changes(session, inputs))
         frames, values, steps = (np.concatenate(parts) for parts in zip(*found)) if found else (np.zeros(0, int),) * 3
         order = np.argsort(values, kind="stable")
@@ -111,11 +111,6 @@ class Tracks:
 def compile_kernels() -> None:
     """Compile the kernels of galleries, or load them."""
     Tracks(pack([load_level("first-steps/01-walk")]), np.zeros(1, np.uint8))
-
-
-def _start(session: Session) -> Frames:
-    """Return the start of a session as one frame."""
-    return Frames(*(array.copy() for array in session.worlds[:3]))
 
 
 def _text(when: np.ndarray, steps: np.ndarray) -> str:

@@ -172,12 +172,11 @@ def trim(
             witnesses.append((group, blocked[group]))
             continue
         without = without_group(level, group)
-        check = _Check(task, without, group[0][0] in LANDMARKS, inputs)
-        witness = check.witness(seed + number)
-        inputs = check.best
+        new_guide = group[0][0] in LANDMARKS
+        witness, inputs, task_without = _look_for_witness(task, without, new_guide, inputs, seed + number)
         if witness is None:
             removed += group
-            level, task = without, check.task_without
+            level, task = without, task_without
         else:
             witnesses.append((group, witness))
     return Trimmed(level, task, inputs, tuple(removed), tuple(witnesses))
@@ -235,48 +234,45 @@ def _without(records: list[tuple[int, ...]], group: RecordGroup) -> Iterator[tup
             yield record
 
 
-class _Check:
-    """The search for a run that shows that some records matter.
+def _look_for_witness(
+    task: Task, without: Level, new_guide: bool, best: np.ndarray, seed: int
+) -> tuple[np.ndarray | None, np.ndarray, Task]:
+    """Search for a run that shows that some records of a level matter.
 
-    ``without`` is the level without them, for which ``new_guide`` says whether it needs a guide of its own; ``inputs``
-    are the best solution known.
+    Args:
+        task: the level, prepared.
+        without: the level without them.
+        new_guide: whether that needs a guide of its own.
+        best: the best solution known.
+
+    Returns:
+        The inputs of such a run, None if none was found; the best solution known then; the level without the records,
+        prepared, which counts only if there is no such run.
     """
+    levels = pack([without])
+    if not same_course(play_out(task.level_set, best), play_out(levels, best)):
+        return best, best, task
+    task_without = make_task(without) if new_guide else with_levels(task, levels)
+    for found in _shorter_solutions(task_without, new_guide, best, seed):
+        if not wins_at_end(play_out(task.level_set, found)):
+            return found, best, task_without
+        best = found
+    return None, best, task_without
 
-    def __init__(self, task: Task, without: Level, new_guide: bool, inputs: np.ndarray):
-        self.best = inputs
-        self._task, self._without, self._new_guide = task, without, new_guide
-        self._levels = pack([without])
 
-    @property
-    def task_without(self) -> Task:
-        """The level without the records, prepared."""
-        if self._new_guide:
-            return make_task(self._without)
-        return with_levels(self._task, self._levels)
-
-    def witness(self, seed: int) -> np.ndarray | None:
-        """Return the inputs of a run that shows that the records matter; None if none was found."""
-        if not same_course(play_out(self._task.level_set, self.best), play_out(self._levels, self.best)):
-            return self.best
-        task = self.task_without
-        if self._new_guide:
-            found = shorter_solution(task, self.best, _DOOR_FRAMES, seed)
-            if len(found) < len(self.best) and self._is_new(found):
-                return found
-        search = Edits(task, self.best, seed)
-        for _ in range(_TURNS):
-            before = len(search.best)
-            search.advance(_TURN)
-            if len(search.best) < before and self._is_new(search.best):
-                return search.best
-        return None
-
-    def _is_new(self, inputs: np.ndarray) -> bool:
-        """Return whether a solution without the records fails with them; else it is the best one."""
-        if not wins_at_end(play_out(self._task.level_set, inputs)):
-            return True
-        self.best = inputs
-        return False
+def _shorter_solutions(task: Task, new_guide: bool, best: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+    """Yield ever shorter solutions; a search by archives comes first if the guide of the task is a new one."""
+    if new_guide:
+        found = shorter_solution(task, best, _DOOR_FRAMES, seed)
+        if len(found) < len(best):
+            yield found
+            best = found
+    search = Edits(task, best, seed)
+    for _ in range(_TURNS):
+        before = len(search.best)
+        search.advance(_TURN)
+        if len(search.best) < before:
+            yield search.best
 
 
 @dataclass(frozen=True, eq=False)

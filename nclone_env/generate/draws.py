@@ -4,14 +4,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import TypeVar
 
-import numpy as np
-
-from nclone_env.jit import kernel
 from nclone_env.sim import random_bits
 
 T = TypeVar("T")
-
-_BLOCK = 256
 
 
 def seed_of(*parts: str | int) -> int:
@@ -20,28 +15,17 @@ def seed_of(*parts: str | int) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
 
 
-@kernel
-def _fill(seed, first, numbers):
-    """Write the random numbers ``first``, ``first + 1``, ... of a seed into an (N,) uint64 array."""
-    for place in range(numbers.shape[0]):
-        numbers[place] = random_bits(seed, first + place)
-
-
 class Draws:
     """A sequence of random choices by a seed, 0 to 2**63 - 1."""
 
     def __init__(self, seed: int):
-        self._seed, self._first = seed, 0
-        self._numbers: list[int] = []
+        self._seed, self._number = seed, 0
 
     def below(self, count: int) -> int:
         """Return a number from 0 to ``count - 1``."""
-        if not self._numbers:
-            block = np.empty(_BLOCK, dtype=np.uint64)
-            _fill(self._seed, self._first, block)
-            self._first += _BLOCK
-            self._numbers = block[::-1].tolist()
-        return self._numbers.pop() % count
+        number: int = random_bits(self._seed, self._number)
+        self._number += 1
+        return number % count
 
     def between(self, least: int, most: int) -> int:
         """Return a number from ``least`` to ``most``, both included; ``least`` if that is the larger one."""

@@ -6,12 +6,9 @@ the arrays are recomputed.
 ====== ===== ==============================================================================================
 offset size  content (numbers are little-endian)
 ====== ===== ==============================================================================================
-0      8     89 4E 41 52 52 0D 0A 1A
-8      4     format version, 1
-12     4     CRC-32 of everything from offset 64 on
-16     8     length of the file
-24     4     size N of the description
-28     4     zero
+0      4     CRC-32 of everything behind it
+4      4     size N of the description
+8      24    zero
 32     32    key: SHA-256 of format version, digest of the package's sources, name of the arrays, digest of the levels
 64     N     description: JSON, the shape of each array by name
 ...          the arrays, each at the next multiple of 64
@@ -46,19 +43,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nclone_env._files import remove_temporaries_once, temporary_beside
+from nclone_env._files import UNREADABLE, remove_temporaries_once, temporary_beside
 from nclone_env.errors import ConfigError
 from nclone_env.jit import cache_root, distrust, make_private, module_digest
 
 if TYPE_CHECKING:  # some builds of Python have none, and few processes need it
     import sqlite3
 
-MAGIC = b"\x89NARR\r\n\x1a"
-VERSION = 1
+VERSION = 2
 SUFFIX = ".arrays"
 LIMIT_VARIABLE = "NCLONE_ENV_LEVEL_CACHE_MB"
 _DEFAULT_LIMIT_MB = 2000
-_HEADER = struct.Struct("<8sIIQII32s")
+_CHECKSUM = struct.Struct("<I")
+_HEADER = struct.Struct("<I24x32s")  # what follows the checksum
+_DATA = _CHECKSUM.size + _HEADER.size
 _ALIGNMENT = 64
 DATABASE = "small.sqlite"
 _MAX_ROWS = 200_000
@@ -250,8 +248,8 @@ def _open(path: Path, key: bytes, layout: Layout) -> Arrays | None:
         memory = b""
     except OSError:  # missing or unreadable
         return None
-    shapes = _verified(memory, key, layout)
-    if shapes is None:
+    arrays = _read(memory, key, layout)
+    if arrays is None:
         counts.damaged += 1
         if isinstance(memory, mmap.mmap):
             memory.close()  # Windows removes no file that is mapped
@@ -259,68 +257,40 @@ def _open(path: Path, key: bytes, layout: Layout) -> Arrays | None:
         return None
     with contextlib.suppress(OSError):  # a folder that can only be read
         os.utime(path)
-    return _views(memory, shapes, layout)
+    return arrays
 
 
-def _verified(memory: mmap.mmap | bytes, key: bytes, layout: Layout) -> dict[str, list[int]] | None:
-    """Return the shapes of the arrays in a file; None if the file is not valid."""
-    if len(memory) < _HEADER.size:
-        return None
-    magic, version, checksum, length, size, _, got = _HEADER.unpack_from(memory)
-    if (magic, version, length, got) != (MAGIC, VERSION, len(memory), key):
-        return None
-    with memoryview(memory) as everything, everything[_HEADER.size :] as rest:
-        if zlib.crc32(rest) != checksum:
-            return None
-    shapes = _shapes(memory[_HEADER.size : _HEADER.size + size], layout)
-    if shapes is None:
-        return None
-    *_, (_, _, end) = _places(size, shapes, layout)
-    return shapes if end == length else None
-
-
-def _shapes(description: bytes, layout: Layout) -> dict[str, list[int]] | None:
-    """Return the shapes that a description states; None if it is none of these arrays."""
+def _read(memory: mmap.mmap | bytes, key: bytes, layout: Layout) -> Arrays | None:
+    """Return the arrays of a file, which they keep mapped; None if the file is not valid."""
+    whole, arrays = np.frombuffer(memory, np.uint8), Arrays()
     try:
-        shapes = json.loads(description)
-    except (ValueError, RecursionError):
+        size, got = _HEADER.unpack_from(memory, _CHECKSUM.size)
+        if got != key or _CHECKSUM.unpack_from(memory)[0] != zlib.crc32(whole[_CHECKSUM.size :].data):
+            return None
+        end = _DATA + size
+        shapes = json.loads(whole[_DATA:end].tobytes())
+        for name, dtype in layout.items():
+            start = _aligned(end)
+            end = start + math.prod(shapes[name]) * dtype.itemsize
+            arrays[name] = whole[start:end].view(dtype).reshape(shapes[name])
+    except UNREADABLE:
         return None
-    if not isinstance(shapes, dict) or list(shapes) != list(layout):
-        return None
-    is_valid = all(
-        isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape) for shape in shapes.values()
-    )
-    return shapes if is_valid else None
-
-
-def _places(description: int, shapes: Mapping[str, list[int]], layout: Layout) -> Iterator[tuple[str, int, int]]:
-    """Yield name, start and end of each array of a file, given the size of its description."""
-    end = _HEADER.size + description
-    for name, dtype in layout.items():
-        start = _aligned(end)
-        end = start + math.prod(shapes[name]) * dtype.itemsize
-        yield name, start, end
-
-
-def _views(memory: mmap.mmap | bytes, shapes: Mapping[str, list[int]], layout: Layout) -> Arrays:
-    """Return the arrays of a verified file; they keep it mapped."""
-    everything, places = np.frombuffer(memory, np.uint8), _places(_HEADER.unpack_from(memory)[4], shapes, layout)
-    return {name: everything[start:end].view(layout[name]).reshape(shapes[name]) for name, start, end in places}
+    return arrays
 
 
 def _publish(path: Path, key: bytes, arrays: Arrays, limit: int) -> bool:
     """Write a file unless another process has; return whether it exists."""
     description = json.dumps({name: array.shape for name, array in arrays.items()}).encode()
-    checksum, length = 0, _HEADER.size
-    for chunk in _chunks(description, arrays):
+    header = _HEADER.pack(len(description), key)
+    checksum, length = 0, _CHECKSUM.size
+    for chunk in _chunks(header, description, arrays):
         checksum, length = zlib.crc32(chunk, checksum), length + len(chunk)
     if length > limit:
         return False
-    header = _HEADER.pack(MAGIC, VERSION, checksum, length, len(description), 0, key)
     try:
         with temporary_beside(path) as temporary:
             with temporary.open("wb") as file:
-                file.writelines((header, *_chunks(description, arrays)))
+                file.writelines((_CHECKSUM.pack(checksum), *_chunks(header, description, arrays)))
             _link(temporary, path)
     except OSError:  # no such folder, no permission, no space
         return False
@@ -328,10 +298,11 @@ def _publish(path: Path, key: bytes, arrays: Arrays, limit: int) -> bool:
     return True
 
 
-def _chunks(description: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:
-    """Yield the bytes after the header."""
+def _chunks(header: bytes, description: bytes, arrays: Arrays) -> Iterator[bytes | memoryview]:
+    """Yield the bytes after the checksum."""
+    yield header
     yield description
-    place = _HEADER.size + len(description)
+    place = _DATA + len(description)
     for array in arrays.values():
         yield bytes(_aligned(place) - place)
         yield array.reshape(-1).view(np.uint8).data

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from nclone_env.game import CELLS, EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, KINDS
+from nclone_env.game import EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, KINDS
 from nclone_env.level import array_cache
 from nclone_env.level.array_cache import Arrays, Layout, cached_arrays
 from nclone_env.level.build import mirrored
@@ -251,12 +251,10 @@ def _headers(levels: Sequence[Level], compiled: Sequence[CompiledLevel], runs: S
 
 
 def _offset_starts(starts: Sequence[np.ndarray]) -> np.ndarray:
-    packed = np.empty((len(starts), CELLS + 1), dtype=np.int32)
-    total = 0
-    for row, start in zip(packed, starts, strict=True):
-        row[:] = start + total
-        total += int(start[-1])
-    return packed
+    """Return (L, 1101) int32: the starts of each level, moved behind what the levels before it have."""
+    rows = np.stack(starts)
+    totals = rows[:, -1:]
+    return rows + (np.cumsum(totals, axis=0, dtype=np.int32) - totals)
 
 
 def _joined(parts: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:

@@ -180,24 +180,19 @@ class Stamp(NamedTuple):
 def colour_stamp(shown: Appearance, magnification: int, theme: Theme = "light") -> Stamp:
     """Return the stamp of an appearance, in pixels of a whole number per pixel of the world."""
     alpha, ink = raster.stamp(figure_of(shown), PALETTES[theme].paints, magnification)
-    rim = _rim(shown, magnification) * (1 - alpha)
-    ink += rim[..., None] * np.array(_rim_colour(shown, theme), np.float32)
-    alpha += rim
+    add_rim(_rim(shown, magnification), shown, alpha, ink, theme)
     rows, columns = (np.flatnonzero(alpha.any(axis=axis)) for axis in (1, 0))
     box = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
     half = len(alpha) // 2
     return Stamp(1 - alpha[box][..., None], ink[box] + 0.5, int(columns[0]) - half, int(rows[0]) - half)
 
 
-def with_rim(shown: Appearance, alpha: np.ndarray, ink: np.ndarray, magnification: int) -> None:
-    """Add the rim to a stamp, of ``raster.stamp``, in place: for magnifications from 4, where it is smooth enough."""
-    rim = _widened(shown, alpha, magnification) * (1 - alpha)
-    ink += rim[..., None] * np.array(_rim_colour(shown, "light"), np.float32)
+def add_rim(covered: np.ndarray, shown: Appearance, alpha: np.ndarray, ink: np.ndarray, theme: Theme = "light") -> None:
+    """Add a rim, given how much the figure with it covers of each pixel, to a stamp of ``raster.stamp`` in place."""
+    palette, rim = PALETTES[theme], covered * (1 - alpha)
+    colour = palette.ninja_rim if shown.type == NINJA else palette.rim
+    ink += rim[..., None] * np.array(colour, np.float32)
     alpha += rim
-
-
-def _rim_colour(shown: Appearance, theme: Theme) -> Colour:
-    return PALETTES[theme].ninja_rim if shown.type == NINJA else PALETTES[theme].rim
 
 
 def _rim(shown: Appearance, magnification: int) -> np.ndarray:
@@ -205,11 +200,11 @@ def _rim(shown: Appearance, magnification: int) -> np.ndarray:
     finer = magnification * _FINER
     alpha, _ = raster.stamp(figure_of(shown), PALETTES["light"].paints, finer)
     side = CELL * magnification
-    return cv2.resize(_widened(shown, alpha, finer), (side, side), interpolation=cv2.INTER_AREA)
+    return cv2.resize(widened(shown, alpha, finer), (side, side), interpolation=cv2.INTER_AREA)
 
 
-def _widened(shown: Appearance, alpha: np.ndarray, magnification: int) -> np.ndarray:
-    """Return the coverage (n, n) of a figure widened by its rim, times the opacity of the rim."""
+def widened(shown: Appearance, alpha: np.ndarray, magnification: int) -> np.ndarray:
+    """Return the coverage (n, n) of a figure widened by its rim, times the opacity of the rim; smooth from 4 on."""
     is_ninja = shown.type == NINJA
     width, opacity = (_NINJA_RIM_WIDTH, _NINJA_RIM_OPACITY) if is_ninja else (_RIM_WIDTH, _RIM_OPACITY)
     return opacity * cv2.dilate(alpha, _disc(width * magnification))

@@ -20,7 +20,7 @@ from nclone_env.game import COLUMNS, IMMOBILE, KINDS, MAP_UNIT, NINJA, ROWS, WOR
 from nclone_env.level import Level, RawLevel, played_records
 from nclone_env.render import raster
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT
-from nclone_env.render.colour import PALETTES, Stamp, Theme, colour_stamp, figure_of, walls, with_rim
+from nclone_env.render.colour import PALETTES, Stamp, Theme, add_rim, colour_stamp, figure_of, walls, widened
 from nclone_env.render.compose import BEAM_COLOURS, draw_beams, list_sprites
 from nclone_env.render.looks import Appearance, appearance
 from nclone_env.render.raster import all_glyphs, numbered
@@ -152,8 +152,6 @@ def level_picture(
         (height, width, 3) uint8, RGB: (600, 1056, 3) by default, ``BAR_HEIGHT`` rows more with a title.
     """
     raw = level if isinstance(level, RawLevel) else level.raw
-    tiles = np.ones((ROWS, COLUMNS), dtype=np.uint8)
-    tiles[1:-1, 1:-1] = raw.tiles
     items: list[Item] = []
     for kind, x, y, orientation, _ in sorted(played_records(raw.records)[1:].tolist(), key=_drawing_order):
         if kind != NINJA:  # further ninjas are for levels with two players
@@ -161,7 +159,9 @@ def level_picture(
             items.append((x * MAP_UNIT, y * MAP_UNIT, shown))
     for _, x, y, _, _ in raw.records[:1].tolist():
         items.append((x * MAP_UNIT, y * MAP_UNIT, appearance(NINJA, FACES_RIGHT, IMMOBILE)))
-    canvas = PictureCanvas(tiles, scale, used_area_of(raw) if crop else WORLD, theme)
+    canvas = PictureCanvas(
+        np.pad(raw.tiles, 1, constant_values=_FULL_TILE), scale, used_area_of(raw) if crop else WORLD, theme
+    )
     canvas.draw(items)
     picture = canvas.picture()
     return np.vstack([title_bar(raw.title, raw.author, picture.shape[1]), picture]) if title else picture
@@ -169,9 +169,7 @@ def level_picture(
 
 def used_area_of(raw: RawLevel) -> Area:
     """Return the part of the world that a level uses."""
-    tiles = np.ones((ROWS, COLUMNS), dtype=np.uint8)
-    tiles[1:-1, 1:-1] = raw.tiles
-    return used_area(tiles, raw.records[:, 1:3] * MAP_UNIT)
+    return used_area(np.pad(raw.tiles, 1, constant_values=_FULL_TILE), raw.records[:, 1:3] * MAP_UNIT)
 
 
 def _drawing_order(record: list[int]) -> tuple[bool, int]:
@@ -277,11 +275,10 @@ def sprite_sheet(magnification: int = 1) -> np.ndarray:
         (rows * n, SHEET_COLUMNS * n, 4) uint8, RGBA with n = 26 * magnification; colours are not multiplied by alpha.
         Read-only: later calls return the same array.
     """
-    coverage = raster.remembered_coverage()
     sprites = []
     for shown in numbered()[0]:
-        alpha, ink = raster.stamp(figure_of(shown), PALETTES["light"].paints, magnification, coverage)
-        with_rim(shown, alpha, ink, magnification)
+        alpha, ink = raster.stamp(figure_of(shown), PALETTES["light"].paints, magnification)
+        add_rim(widened(shown, alpha, magnification), shown, alpha, ink)
         sprites.append(_sprite(alpha, ink))
     side, rows, inner = SPRITE * magnification, -(-len(sprites) // SHEET_COLUMNS), slice(magnification, -magnification)
     cells = np.zeros((rows * SHEET_COLUMNS, side, side, 4), np.uint8)

@@ -28,8 +28,6 @@ _LAYOUT: Layout = {
     "planes": np.dtype(np.float32),
 }
 
-Coverage = Callable[[Sequence[np.ndarray], int], np.ndarray]
-"""Takes outlines and magnification as :func:`coverage`."""
 GREYS: Mapping[str, tuple[int, ...]] = {name: (paint.grey,) for name, paint in PAINTS.items()}
 COLOURS: Mapping[str, tuple[int, ...]] = {name: paint.colour for name, paint in PAINTS.items()}
 
@@ -79,21 +77,8 @@ def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarr
     return result / np.float32(_SAMPLES**2)
 
 
-def remembered_coverage() -> Coverage:
-    """Return a function like :func:`coverage` that computes each shape once: appearances share most layers."""
-    known: dict[tuple[int, tuple[bytes, ...]], np.ndarray] = {}
-
-    def remembered(outlines: Sequence[np.ndarray], magnification: int) -> np.ndarray:
-        key = magnification, tuple(outline.tobytes() for outline in outlines)
-        if key not in known:
-            known[key] = coverage(outlines, magnification)
-        return known[key]
-
-    return remembered
-
-
 def stamp(
-    layers: Sequence[Layer], inks: Mapping[str, tuple[int, ...]], magnification: int = 1, coverage: Coverage = coverage
+    layers: Sequence[Layer], inks: Mapping[str, tuple[int, ...]], magnification: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return one cell-sized stamp, centred, composed of layers.
 
@@ -101,7 +86,6 @@ def stamp(
         layers: lowest first; outlines are relative to the centre.
         inks: paint name to its C channels, ``GREYS`` or ``COLOURS``.
         magnification: pixels of the result per pixel of the world, a whole number.
-        coverage: gives the same results as :func:`coverage`.
 
     Returns:
         alpha (n, n) float32, 0..1, and ink (n, n, C) float32, 0..255, already multiplied by alpha: over a
@@ -131,8 +115,7 @@ def cached_glyphs() -> Arrays:
 
 def _drawn() -> dict[str, np.ndarray]:
     shown, numbers, door_numbers = numbered()
-    covers = remembered_coverage()
-    pictures = [stamp(layers_of(item), GREYS, coverage=covers) for item in shown]
+    pictures = [stamp(layers_of(item), GREYS) for item in shown]
     planes = np.array([(255 * alpha, ink[..., 0]) for alpha, ink in pictures])
     return {"tiles": _tiles(), "appearances": numbers, "door_appearances": door_numbers, "planes": planes}
 

@@ -73,11 +73,6 @@ class View:
         """State of the ninja, 0..9."""
         return int(self._session.ninja["state"])
 
-    def start(self) -> None:
-        """Return to the start of the level."""
-        self._session.start()
-        self.frames = self._code = 0
-
     def tick(self, code: int) -> None:
         """Play one frame with an input byte."""
         self.frames += not self.over

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import NamedTuple
 
@@ -236,37 +236,29 @@ def watch(pictures: Iterable[np.ndarray], window: Window) -> int:
 
     The keys of ``WATCH_HELP`` pause them.
     """
-    shown, keys = 0, _WatchKeys()
+    shown, paused, shows_help = 0, False, False
     with closing(window):
         for picture in pictures:
-            is_open = window.show(keys.over(picture))
+            is_open, goes_on = window.show(_with_note(picture, paused, shows_help)), False
             shown += is_open
-            while is_open and not keys.go_on(window.pressed):
-                is_open = window.show(keys.over(picture))
+            while is_open and not goes_on:
+                paused ^= not WATCH_PAUSE.isdisjoint(window.pressed)
+                shows_help ^= HELP_KEY in window.pressed
+                goes_on = not shows_help and (not paused or STEP in window.pressed)
+                if not goes_on:
+                    is_open = window.show(_with_note(picture, paused, shows_help))
             if not is_open:
                 break
     return shown
 
 
-class _WatchKeys:
-    """What the keys have set while pictures are watched."""
-
-    def __init__(self) -> None:
-        self._paused = self._shows_help = False
-
-    def go_on(self, pressed: Collection[str]) -> bool:
-        """Do what the keys pressed since the last picture ask for; return whether the next picture is shown."""
-        self._paused ^= not WATCH_PAUSE.isdisjoint(pressed)
-        self._shows_help ^= HELP_KEY in pressed
-        return not self._shows_help and (not self._paused or STEP in pressed)
-
-    def over(self, picture: np.ndarray) -> np.ndarray:
-        """Return a picture with the keys, or that it stands still, written over it."""
-        if not (self._paused or self._shows_help):
-            return picture
-        picture = picture.copy()
-        if self._shows_help:
-            draw_table(picture, WATCH_HELP)
-        else:
-            draw_message(picture[: -bar_height(picture.shape[1])], "paused    space: go on    H: all keys")
+def _with_note(picture: np.ndarray, paused: bool, shows_help: bool) -> np.ndarray:
+    """Return a picture with the keys, or that it stands still, written over it."""
+    if not (paused or shows_help):
         return picture
+    picture = picture.copy()
+    if shows_help:
+        draw_table(picture, WATCH_HELP)
+    else:
+        draw_message(picture[: -bar_height(picture.shape[1])], "paused    space: go on    H: all keys")
+    return picture

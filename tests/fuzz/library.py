@@ -22,7 +22,7 @@ from .accidents import damaged
 from .archives import json_of, with_other_values
 from .target import SOURCE, Target
 
-_HEADER = struct.Struct("<8sIIQII32s")
+_HEADER = struct.Struct("<II24x32s")
 
 
 class _MadeError(FormatError):
@@ -67,21 +67,22 @@ def file(rng: random.Random) -> bytes:
         rest = rest[:place] + rng.randbytes(4) + rest[place + 4 :]
     forged = sealed(data, text, rest)
     if rng.random() < 0.1:
-        place, number = rng.choice((8, 24)), rng.choice((0, 1, 2, 63, 2**31, 2**32 - 1))
+        place, number = rng.choice((0, 4, 8)), rng.choice((0, 1, 2, 63, 2**31, 2**32 - 1))
         return forged[:place] + struct.pack("<I", number) + forged[place + 4 :]
     return forged
 
 
 def sealed(data: bytes, text: bytes, rest: bytes | None = None) -> bytes:
     """Return a file with another description, and other arrays; sizes and checksum are right."""
-    fields, rest = list(_HEADER.unpack_from(data)), _parts(data)[1] if rest is None else rest
-    fields[2:5] = zlib.crc32(text + rest), _HEADER.size + len(text) + len(rest), len(text)
-    return _HEADER.pack(*fields) + text + rest
+    rest = _parts(data)[1] if rest is None else rest
+    header = _HEADER.pack(0, len(text), _HEADER.unpack_from(data)[2])
+    checked = header[4:] + text + rest
+    return struct.pack("<I", zlib.crc32(checked)) + checked
 
 
 def _parts(data: bytes) -> tuple[bytes, bytes]:
     """Return the description of a file, and what follows it."""
-    end = _HEADER.size + _HEADER.unpack_from(data)[4]
+    end = _HEADER.size + _HEADER.unpack_from(data)[1]
     return data[_HEADER.size : end], data[end:]
 
 

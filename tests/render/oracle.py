@@ -9,7 +9,7 @@ import numpy as np
 
 from nclone_env.game import KINDS
 from nclone_env.render.looks import appearance, layers_of
-from nclone_env.render.raster import GREYS, all_glyphs, remembered_coverage, stamp
+from nclone_env.render.raster import GREYS, all_glyphs, stamp
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
 
@@ -19,7 +19,6 @@ from .scenes import make_levels, pictures_of
 SOLID = PAINTS["solid"].grey
 MOVING = [kind.number for kind in KINDS if kind.has_mover]
 SWITCH_OF = {6: 7, 8: 9}
-COVERAGE = remembered_coverage()
 
 
 @lru_cache(maxsize=1)
@@ -40,7 +39,7 @@ def kind_number(entity_type, orientation, state):
 
 @cache
 def number_of(shown):
-    grey = stamp(layers_of(shown), GREYS, coverage=COVERAGE)
+    grey = stamp(layers_of(shown), GREYS)
     pixels = np.floor(np.stack([255 * grey[0], grey[1][..., 0]]) + 0.5).astype(np.uint8)
     return int(np.flatnonzero((full_size().stamps[:, 0] == pixels).all((1, 2, 3)))[0])
 

@@ -60,13 +60,10 @@ def _is_clear(solid, row, column, reach, clearance):
     return True
 
 
-def node_lengths(x: float, y: float, half_width: float = 0.0, half_height: float = 0.0) -> np.ndarray:
-    """Return (101, 177) float64: the distance of each node from a point, or from a rectangle around it, pixels."""
-    return _lengths(_EVERYWHERE, x, y, half_width, half_height)
-
-
-def _lengths(nodes: _Nodes, x: float, y: float, half_width: float, half_height: float) -> np.ndarray:
-    """Return what :func:`node_lengths` does for some rows and columns."""
+def node_lengths(
+    x: float, y: float, half_width: float = 0.0, half_height: float = 0.0, nodes: _Nodes = _EVERYWHERE
+) -> np.ndarray:
+    """Return float64: the distance of each node, or of some, from a point, or from a rectangle around it, pixels."""
     down, across = _offsets(nodes, x, y)
     dx = np.maximum(np.abs(across) - half_width, 0.0)
     dy = np.maximum(np.abs(down) - half_height, 0.0)
@@ -94,7 +91,7 @@ def nodes_at_door(door: np.void, reach: float = _DOOR_REACH) -> np.ndarray:
     half_x, half_y = (0.0, HALF_DOOR) if door["vertical"] else (HALF_DOOR, 0.0)
     x, y, blocked = float(door["x"]), float(door["y"]), np.zeros(LATTICE, dtype=np.bool_)
     nodes = _nodes_near(x, y, half_x + reach, half_y + reach)
-    blocked[nodes] = _lengths(nodes, x, y, half_x, half_y) < reach
+    blocked[nodes] = node_lengths(x, y, half_x, half_y, nodes) < reach
     return blocked
 
 
@@ -107,7 +104,7 @@ def mine_costs(mines: np.ndarray, reach: float) -> np.ndarray:
     for mine in mines:
         x, y = float(mine["x"]), float(mine["y"])
         nodes = _nodes_near(x, y, reach, reach)
-        costs[nodes][_lengths(nodes, x, y, 0.0, 0.0) < reach] = _MINE_FACTOR
+        costs[nodes][node_lengths(x, y, nodes=nodes) < reach] = _MINE_FACTOR
     return costs
 
 
