@@ -151,11 +151,8 @@ def test_moments_of_parts_are_those_of_the_whole():
     values = np.random.default_rng(0).normal(3, 2, 100)
     pieces = [values[:1], values[1:40], values[40:]]
     parts = np.array([[(len(piece), piece.mean(), piece.std())] for piece in pieces] + [[(0, 0.0, 0.0)]])
-    combined = np.zeros((1, 2))
-    combine_moments(parts, combined)
-    assert combined[0] == pytest.approx([values.mean(), values.std()], rel=1e-12)
-    combine_moments(parts[1:2], combined)
-    assert combined[0].tolist() == [pieces[1].mean(), pieces[1].std()], "to the bit"
+    assert combine_moments(parts)[0] == pytest.approx([values.mean(), values.std()], rel=1e-12)
+    assert combine_moments(parts[1:2])[0].tolist() == [pieces[1].mean(), pieces[1].std()], "to the bit"
 
 
 def test_one_process_tells_itself():

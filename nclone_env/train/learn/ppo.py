@@ -40,7 +40,6 @@ class PPO:
         self._order = np.zeros(config.batch_size, np.int64)
         self._own_counts = np.zeros(config.ppo.num_minibatches, np.int64)
         self._moment_parts = np.zeros((ranks.count, config.ppo.num_minibatches, 3))
-        self._moments = np.zeros((config.ppo.num_minibatches, 2))
         self._part_size, self._most_steps = part_size, min(config.minibatch_size, config.num_steps * len(self._envs))
         most_parts = self._part_count = count_parts(self._most_steps, part_size)
         self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
@@ -60,9 +59,8 @@ class PPO:
             keep_own(
                 self._order, config.minibatch_size, config.num_envs, self._envs.start, self._envs.stop, self._own_counts
             )
-            self._measure_advantages()
-            for minibatch in range(config.ppo.num_minibatches):
-                self._descend(minibatch, learning_rate)
+            for minibatch, (mean, deviation) in enumerate(self._advantage_moments().tolist()):
+                self._descend(minibatch, mean, deviation, learning_rate)
         self._ranks.add_up(self._totals[:6])
         steps, descents = (
             config.batch_size * config.ppo.update_epochs,
@@ -76,8 +74,6 @@ class PPO:
         keep_own(self._order, len(self._order), self._config.num_envs, 0, self._config.num_envs, self._own_counts)
         self._rows = np.arange(self._most_steps)
         moments(self._advantages, self._rows)
-        self._moment_parts.fill(1)
-        combine_moments(self._moment_parts, self._moments)
         self._part_count = len(self._gradients)
         for seat in range(self._workers.count):
             self._differentiate(seat, 0, self._part_count if seat == 0 else 1)
@@ -91,25 +87,24 @@ class PPO:
         parts = array_group("parts of a minibatch", arrays, shared=False)  # as many as the steps need
         return MemoryNode("update", children=(self.optimiser.memory(), gradient, parts))
 
-    def _measure_advantages(self) -> None:
-        """Compute mean and standard deviation of the advantages of each minibatch over all ranks."""
+    def _advantage_moments(self) -> np.ndarray:
+        """Return mean and standard deviation of the advantages of each minibatch over all ranks, (m, 2) float64."""
         self._moment_parts.fill(0)
         for minibatch, part in enumerate(self._moment_parts[self._ranks.number]):
             rows = self._own_rows(minibatch)
             if len(rows):
                 part[0], (part[1], part[2]) = len(rows), moments(self._advantages, rows)
         self._ranks.add_up(self._moment_parts)
-        combine_moments(self._moment_parts, self._moments)
+        return combine_moments(self._moment_parts)
 
     def _own_rows(self, minibatch: int) -> np.ndarray:
         """Return the steps of this rank in a minibatch, (n,) int64."""
         first = minibatch * self._config.minibatch_size
         return self._order[first : first + int(self._own_counts[minibatch])]
 
-    def _descend(self, minibatch: int, learning_rate: float) -> None:
-        """Take one gradient step on a minibatch."""
+    def _descend(self, minibatch: int, mean: float, deviation: float, learning_rate: float) -> None:
+        """Take one gradient step on a minibatch, given mean and standard deviation of its advantages."""
         config = self._config
-        mean, deviation = self._moments[minibatch].tolist()
         self._scaling = self._scaling._replace(mean=np.float32(mean), scale=np.float32(1 / (deviation + 1e-8)))
         self._rows = self._own_rows(minibatch)
         count = self._part_count = count_parts(len(self._rows), self._part_size)
@@ -138,21 +133,16 @@ def count_parts(steps: int, part_size: int) -> int:
     return -(-steps // part_size)
 
 
-@kernel
-def combine_moments(parts, combined):
-    """Write mean and standard deviation, (m, 2) float64, of m sets of numbers; a single part is copied to the bit.
+def combine_moments(parts: np.ndarray) -> np.ndarray:
+    """Return mean and standard deviation, (m, 2) float64, of m sets of numbers; a single part is copied to the bit.
 
     ``parts``, (k, m, 3), are number of entries, mean and standard deviation of the parts of each set in k ranks.
     """
-    for j in range(parts.shape[1]):
-        total = mean = variance = 0.0
-        for k in range(parts.shape[0]):
-            total += parts[k, j, 0]
-        for k in range(parts.shape[0]):
-            mean += parts[k, j, 0] / total * parts[k, j, 1]
-        for k in range(parts.shape[0]):
-            variance += parts[k, j, 0] / total * (parts[k, j, 2] ** 2 + (parts[k, j, 1] - mean) ** 2)
-        combined[j, 0], combined[j, 1] = mean, np.sqrt(variance)
+    counts, means, deviations = np.moveaxis(parts, 2, 0)
+    shares = counts / counts.sum(axis=0)
+    mean = (shares * means).sum(axis=0)
+    variance = (shares * (deviations**2 + (means - mean) ** 2)).sum(axis=0)
+    return np.column_stack((mean, np.sqrt(variance)))
 
 
 @kernel
