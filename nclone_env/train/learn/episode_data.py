@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,10 +16,7 @@ CHECKED = 2048
 """Steps whose actions and masks are checked together."""
 MASK = "action_mask"
 OPTIONAL = ("rewards", "values", "log_probs")
-FIELDS = {"actions": np.int64, **dict.fromkeys(OPTIONAL, np.float32)}
-"""Fields of a step, as they are stored."""
-_MISSING = {"rewards": np.float32(0), "values": np.float32(0), "log_probs": np.float32(np.nan)}
-"""What is stored where an episode lacks one of them."""
+FIELDS = ("actions", *OPTIONAL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,19 +48,28 @@ class Columns:
     """The arrays of several episodes by field: lists with an entry for each episode, which refer to the arrays.
 
     Attributes:
-        observations: by name; (T, *shape).
-        fields: by the names of ``FIELDS``; (T,), or None where an episode has no such field.
+        observations: by name; (T, *shape) or, with a final row that ``cut`` leaves out, (T + 1, *shape).
+        fields: the names of ``FIELDS``; (T,), or None where an episode has no such field.
         terminated: whether each ended in a terminal state.
         bootstrap_values: the values of what follows.
-        lengths: T of each.
+        lengths: T of each; empty until the arrays are checked.
+
+    None is listed where an episode lacks an observation.
     """
 
     def __init__(self, episodes: Sequence[EpisodeData], names: Iterable[str]):
-        self.lengths = [len(episode.actions) for episode in episodes]
-        self.observations = {name: self._rows([episode.observations[name] for episode in episodes]) for name in names}
+        rows = [episode.observations for episode in episodes]
+        self.observations: dict[str, list[Any]] = {name: _entries(rows, name) for name in names}
         self.fields: dict[str, list[Any]] = {name: [getattr(one, name) for one in episodes] for name in FIELDS}
         self.terminated = [episode.terminated for episode in episodes]
         self.bootstrap_values = [episode.bootstrap_value for episode in episodes]
+        self.lengths: list[int] = []
+
+    def cut(self) -> None:
+        """Leave out the final rows of observations."""
+        for column in self.observations.values():
+            if [*map(len, column)] != self.lengths:
+                column[:] = [array[:count] for array, count in zip(column, self.lengths, strict=True)]
 
     def add_copies(self, other: Columns) -> None:
         """Append copies of the arrays of others."""
@@ -72,24 +80,10 @@ class Columns:
         self.bootstrap_values += other.bootstrap_values
         self.lengths += other.lengths
 
-    def fill_missing(self) -> None:
-        """Put what is stored for them in the place of fields that are missing."""
-        longest = max(self.lengths, default=0)
-        for name, value in _MISSING.items():
-            blank = np.broadcast_to(value, longest)  # takes no memory
-            pairs = zip(self.fields[name], self.lengths, strict=True)
-            self.fields[name] = [blank[:count] if array is None else array for array, count in pairs]
-
     def release(self, count: int) -> None:
         """Forget the arrays of the first ``count`` episodes."""
         for column in (*self.observations.values(), *self.fields.values()):
             column[:count] = [None] * count
-
-    def _rows(self, column: list[Any]) -> list[Any]:
-        """Return observations without the final ones."""
-        if [*map(len, column)] == self.lengths:
-            return column
-        return [array[:count] for array, count in zip(column, self.lengths, strict=True)]
 
 
 class Block(NamedTuple):
@@ -133,7 +127,8 @@ def first_steps(lengths: list[int]) -> np.ndarray:
 class TrajectoryChecks:
     """Checks names, shapes, dtypes, actions and masks of trajectories.
 
-    Actions and masks of many episodes are checked together, in copies in arrays that are allocated here.
+    All episodes of a list are checked together, field by field, as most are right and short; they are looked at one by
+    one only if that finds something. Actions and masks are copied to arrays that are allocated here.
     """
 
     def __init__(self, specs: Mapping[str, tuple[tuple[int, ...], np.dtype]], num_actions: int):
@@ -154,48 +149,73 @@ class TrajectoryChecks:
             TrajectoryError: about the first episode that has a fault.
         """
         if isinstance(episodes, Sequence):
-            columns = self._checked(0, episodes)
-        else:
-            columns = Columns((), self._specs)
-            for number, episode in enumerate(episodes):
-                columns.add_copies(self._checked(number, (episode,)))
-        columns.fill_missing()
-        return columns
+            return self._checked(0, [*episodes])
+        whole = Columns((), self._specs)
+        for number, episode in enumerate(episodes):
+            whole.add_copies(self._checked(number, (episode,)))
+        return whole
 
     def _checked(self, number: int, episodes: Sequence[EpisodeData]) -> Columns:
-        """Check episodes, of which the first has a number; return their arrays by field."""
-        wrong: TrajectoryError | None = None
-        for index, episode in enumerate(episodes):
-            if wrong := self._wrong_array(number + index, episode):
-                episodes = episodes[:index]  # one of them can have a wrong action
-                break
+        """Check episodes, of which the first has a number."""
         columns = Columns(episodes, self._specs)
-        if fault := self._fault(number, columns) or wrong:
+        named = len(episodes) > 1 and {len(episode.observations) for episode in episodes} == {len(self._specs)}
+        if named and self._plain(columns):
+            columns.lengths = [*map(len, columns.fields["actions"])]
+        else:
+            self._check_one_by_one(number, episodes, columns)
+        columns.cut()
+        if fault := self._fault(number, columns):
             raise fault
         return columns
 
-    def _wrong_array(self, number: int, episode: EpisodeData) -> TrajectoryError | None:
-        """Return the error of an array with a wrong name, shape or dtype, if an episode has one."""
+    def _plain(self, columns: Columns) -> bool:
+        """Return whether the shapes and dtypes of all arrays are plainly right."""
+        actions = columns.fields["actions"]
+        if not _are_arrays(actions, (), "iu"):
+            return False
+        counts = [*map(len, actions)]
+        for name in OPTIONAL:
+            given = columns.fields[name]
+            if {*map(type, given)} == {NoneType}:
+                continue
+            if not (_are_arrays(given, (), "f") and [*map(len, given)] == counts):
+                return False
+        for name, (shape, dtype) in self._specs.items():
+            rows = columns.observations[name]
+            if not (_are_arrays(rows, shape, dtype.kind, dtype) and _enough(rows, counts)):
+                return False
+        return True
+
+    def _check_one_by_one(self, number: int, episodes: Sequence[EpisodeData], columns: Columns) -> None:
+        """Check names, shapes and dtypes of each episode; append its number of steps to those of the columns."""
+        for index, episode in enumerate(episodes):
+            try:
+                columns.lengths.append(self._length(number + index, episode))
+            except TrajectoryError as error:
+                raise self._fault(number, columns) or error from None  # an earlier one can have a wrong action
+
+    def _length(self, number: int, episode: EpisodeData) -> int:
+        """Check names, shapes and dtypes of an episode; return its number of steps."""
         actions, observations = episode.actions, episode.observations
         if not (isinstance(actions, np.ndarray) and actions.ndim == 1 and actions.dtype.kind in "iu"):
-            return _wrong_field(number, "actions", "an integer array of shape (T,)", actions)
-        shape = actions.shape
+            raise _wrong_field(number, "actions", "an integer array of shape (T,)", actions)
+        count = len(actions)
         for name in OPTIONAL:
             array = getattr(episode, name)
             if array is not None and not (
-                isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.shape == shape
+                isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.shape == (count,)
             ):
-                return _wrong_field(number, name, f"floats of shape {shape}", array)
-        if observations.keys() != self._specs.keys():
+                raise _wrong_field(number, name, f"floats of shape ({count},)", array)
+        if set(observations) != set(self._specs):
             got, expected = str(sorted(observations)), f"the names {sorted(self._specs)}"
-            return _error(number, "observations", expected, got, "record exactly these observations")
+            raise _error(number, "observations", expected, got, "record exactly these observations")
         for name, (shape, dtype) in self._specs.items():
-            if not _is_observation(observations[name], len(actions), shape, dtype):
-                shapes = (len(actions), *shape), (len(actions) + 1, *shape)
+            array, shapes = observations[name], ((count, *shape), (count + 1, *shape))
+            if not isinstance(array, np.ndarray) or array.shape not in shapes or array.dtype != dtype:
                 wanted = f"{dtype} of shape {shapes[0]} or, with the final observation, {shapes[1]}"
-                got, fix = _described(observations[name]), "record it with the environment of the policy"
-                return _error(number, f"observations[{name!r}]", wanted, got, fix)
-        return None
+                fix = "record it with the environment of the policy"
+                raise _error(number, f"observations[{name!r}]", wanted, _described(array), fix)
+        return count
 
     def _fault(self, number: int, columns: Columns) -> TrajectoryError | None:
         """Return the error of the first episode with an action that is out of range or masked, if there is one."""
@@ -231,11 +251,28 @@ class TrajectoryChecks:
         return _error(number, "actions", "actions that the mask allows", got, "store the mask the action was chosen by")
 
 
-def _is_observation(array: Any, count: int, shape: tuple[int, ...], dtype: np.dtype) -> bool:
-    """Return whether something is an array of observations of so many steps, with or without the final one."""
-    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape[1:] != shape or not array.ndim:
+def _entries(rows: list[Mapping[str, Any]], name: str) -> list[Any]:
+    """Return the entries of a name, None where there is none."""
+    try:
+        return [*map(itemgetter(name), rows)]
+    except KeyError:
+        return [given.get(name) for given in rows]
+
+
+def _are_arrays(values: list[Any], shape: tuple[int, ...], kinds: str, dtype: np.dtype | None = None) -> bool:
+    """Return whether all values are arrays (any, *shape) of kinds of dtypes or one dtype, and none of a subclass."""
+    if {*map(type, values)} != {np.ndarray}:
         return False
-    return 0 <= len(array) - count <= 1
+    dtypes = {array.dtype for array in values}
+    if dtypes != {dtype} if dtype else not all(found.kind in kinds for found in dtypes):
+        return False
+    return {array.shape[1:] for array in values} == {shape} if shape else {array.ndim for array in values} == {1}
+
+
+def _enough(rows: list[np.ndarray], counts: list[int]) -> bool:
+    """Return whether each array has a row for each step, and at most one more."""
+    found = [*map(len, rows)]
+    return found == counts or all(0 <= have - count <= 1 for have, count in zip(found, counts, strict=True))
 
 
 def _wrong_field(number: int, name: str, expected: str, array: Any) -> TrajectoryError:

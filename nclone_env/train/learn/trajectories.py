@@ -5,6 +5,7 @@ for an intake with more steps than fit. Episodes are checked before anything is 
 """
 
 from collections.abc import Iterable, Mapping
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from nclone_env.memory import MemoryNode
 from nclone_env.train.learn.episode_data import (
-    FIELDS,
+    OPTIONAL,
     Block,
     Columns,
     EpisodeData,
@@ -26,7 +27,9 @@ from nclone_env.train.network.arrays import LearningFields, stacked_shape
 
 _WINDOW = 4096
 """Steps that are written together: on another device those of one transfer, gathered on the host."""
-_FIELDS = {**FIELDS, "advantages": np.float32, "returns": np.float32}
+_FIELDS = {"actions": np.int64, **dict.fromkeys((*OPTIONAL, "advantages", "returns"), np.float32)}
+_MISSING = {"log_probs": np.nan}
+"""What is stored where an optional field is missing; 0 in the others."""
 
 
 class Intake(NamedTuple):
@@ -184,7 +187,7 @@ class TrajectoryBuffer:
         """Write the steps of a block: each field of all its episodes in one call."""
         on_host, steps = self.device.type == "cpu", slice(block.begin, block.end)
         for name, column in columns.fields.items():
-            np.concatenate(block.rows(column), out=self._host[name][steps])
+            _write_field(block, column, columns.lengths, _MISSING.get(name, 0), self._host[name][steps])
         # Small rows first: the checks have just read them, and large ones drive them out of the cache.
         for name, window in sorted(self._windows.items(), key=lambda item: item[1].nbytes):
             target = window[steps] if on_host else window[: block.end - block.begin]
@@ -209,3 +212,25 @@ class TrajectoryBuffer:
         if self.device.type != "cpu":
             for name, array in host.items():
                 self._steps[name][: self.num_steps] = torch.from_numpy(array)
+
+
+def _write_field(block: Block, column: list[Any], lengths: list[int], blank: float, out: np.ndarray) -> None:
+    """Write a field of a block of steps.
+
+    Args:
+        column: (T,) of each episode, None where it is missing; replaced where only some are missing.
+        lengths: T of each.
+        blank: what stands for a missing entry.
+        out: (b,), written.
+    """
+    own = slice(block.first, block.last)
+    types = {*map(type, column[own])}
+    if types == {NoneType}:
+        out[:] = blank
+        return
+    if NoneType in types:
+        column[own] = [
+            np.broadcast_to(out.dtype.type(blank), (count,)) if array is None else array
+            for array, count in zip(column[own], lengths[own], strict=True)
+        ]
+    np.concatenate(block.rows(column), out=out)
