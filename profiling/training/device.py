@@ -1,17 +1,20 @@
 """Training with the policy on a device: environment steps/s of each phase, and how often the host waits for the device.
 
-All copies between host and device pass through ``nclone_env.train.network.device.Transfers``, which counts them: every
-copy back to the host is one synchronisation. On a GPU PyTorch's own count stands beside it; it would also notice
-synchronisations that are not meant to be. On ``cpu`` the same code runs on the processor, so the counts are those of a
-GPU, but the times are not.
+All copies between host and device pass through ``send`` and ``fetch`` of ``nclone_env.train.network.device``, which are
+counted here: every copy back to the host is one synchronisation. On a GPU PyTorch's own count stands beside it; it
+would also notice synchronisations that are not meant to be. On ``cpu`` the same code runs on the processor, so the
+counts are those of a GPU, but the times are not.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -39,6 +42,24 @@ def synchronisations(on_gpu: bool) -> Iterator[Callable[[], int]]:
                 torch.cuda.set_sync_debug_mode("default")
 
 
+@contextmanager
+def transfers() -> Iterator[Callable[[], tuple[int, int]]]:
+    """Count the copies to the host and to the device."""
+    from nclone_env.train.learn import device_update
+    from nclone_env.train.network import torch_network
+
+    made: dict[str, list[None]] = {"fetch": [], "send": []}  # lists, as several threads count
+
+    def counted(name: str, real: Callable[..., None], *arguments: Any) -> None:
+        made[name].append(None)
+        real(*arguments)
+
+    with ExitStack() as patched:
+        for module, name in itertools.product((device_update, torch_network), made):
+            patched.enter_context(patch.object(module, name, partial(counted, name, getattr(module, name))))
+        yield lambda: (len(made["fetch"]), len(made["send"]))
+
+
 def measure(
     levels: tuple[str, ...], observations: tuple[str, ...], device: str, updates: int, **fields: object
 ) -> tuple[tuple[str, ...], np.ndarray, int]:
@@ -59,13 +80,13 @@ def measure(
         patch.object(module, "learning_device", lambda *arguments: chosen),
         prepared_run(levels, **options) as run,
         synchronisations(on_gpu) as noticed,
+        transfers() as made,
     ):
-        transfers = run.network.transfers
         for update in range(-WARM_UPDATES, updates):
             for phase, call in enumerate(phases.values()):
-                before = np.array([time.perf_counter(), transfers.fetched, transfers.sent, noticed()])
+                before = np.array([time.perf_counter(), *made(), noticed()])
                 call(run)
-                after = np.array([time.perf_counter(), transfers.fetched, transfers.sent, noticed()])
+                after = np.array([time.perf_counter(), *made(), noticed()])
                 if update >= 0:
                     table[phase, update] = after - before
         return tuple(phases), table, run.config.batch_size

@@ -9,7 +9,7 @@ import torch
 
 from nclone_env.errors import ConfigError
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.learn.ppo import combine_moments, keep_own, shuffle
+from nclone_env.train.learn.ppo import combine_moments, own_steps, shuffle
 from nclone_env.train.loop import train
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.checkpoint import load_checkpoint
@@ -137,11 +137,9 @@ def test_the_minibatches_of_the_ranks_are_those_of_one_process():
     shuffle(whole, 5, 1, 2)
     found = [[] for _ in range(minibatches)]
     for rank in range(3):
-        order, counts, share = whole.copy(), np.zeros(minibatches, np.int64), Ranks(rank, 3).share(num_envs)
-        size = len(order) // minibatches
-        keep_own(order, size, num_envs, share.start, share.stop, counts)
-        for minibatch, count in enumerate(counts):
-            steps, own = np.divmod(order[size * minibatch : size * minibatch + count], len(share))
+        share = Ranks(rank, 3).share(num_envs)
+        for minibatch, rows in enumerate(own_steps(whole.reshape(minibatches, -1), num_envs, share)):
+            steps, own = np.divmod(rows, len(share))
             found[minibatch] += (steps * num_envs + own + share.start).tolist()
     for minibatch, steps in enumerate(np.split(whole, minibatches)):
         assert sorted(found[minibatch]) == sorted(steps)
@@ -151,11 +149,8 @@ def test_moments_of_parts_are_those_of_the_whole():
     values = np.random.default_rng(0).normal(3, 2, 100)
     pieces = [values[:1], values[1:40], values[40:]]
     parts = np.array([[(len(piece), piece.mean(), piece.std())] for piece in pieces] + [[(0, 0.0, 0.0)]])
-    combined = np.zeros((1, 2))
-    combine_moments(parts, combined)
-    assert combined[0] == pytest.approx([values.mean(), values.std()], rel=1e-12)
-    combine_moments(parts[1:2], combined)
-    assert combined[0].tolist() == [pieces[1].mean(), pieces[1].std()], "to the bit"
+    assert combine_moments(parts)[0] == pytest.approx([values.mean(), values.std()], rel=1e-12)
+    assert combine_moments(parts[1:2])[0].tolist() == [pieces[1].mean(), pieces[1].std()], "to the bit"
 
 
 def test_one_process_tells_itself():

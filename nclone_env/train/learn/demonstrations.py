@@ -173,13 +173,6 @@ def _allowed_winner(env: NPlusPlusVectorEnv, mask: np.ndarray, action: int) -> i
     return action
 
 
-class _Step(NamedTuple):
-    """The worlds kept after a step, best first: the world each came from, and the action that led to it."""
-
-    parents: np.ndarray
-    actions: np.ndarray
-
-
 def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: int = BEAM) -> np.ndarray | None:
     """Return actions, each held for ``frame_skip`` frames, that follow a winning recording and win.
 
@@ -198,7 +191,7 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
     whole_steps = np.pad(inputs, (0, -len(inputs) % frame_skip), mode="edge")
     recorded = Session(session.level_set, max_frames=len(whole_steps)).record(whole_steps)
     usual = most_frequent_actions(inputs, frame_skip)
-    parents, others, steps = np.zeros(1, np.int64), np.zeros(1), list[_Step]()
+    parents, others, paths = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 0), np.int64)  # best first
     early: np.ndarray | None = None
     for step in range(-(-len(inputs) // frame_skip) + _LATER):
         session.gather(np.repeat(np.resize(parents, beam), NUM_ACTIONS))
@@ -212,8 +205,7 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
         distances += _OTHER_ACTION_WEIGHT * unusual
         won = np.flatnonzero(states == CELEBRATING)
         if len(won):
-            best = won[[distances[won].argmin()]]
-            path = _path([*steps, _Step(best // NUM_ACTIONS, best % NUM_ACTIONS)])
+            path = _continued(paths, won[[distances[won].argmin()]])[0]
             if step + 1 >= len(usual):
                 return path
             early = path if early is None else early  # something else than the recording: only if nothing follows it
@@ -221,9 +213,14 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
         chosen = _best(session, distances, beam)
         if not len(chosen):
             return early
-        steps.append(_Step(chosen // NUM_ACTIONS, chosen % NUM_ACTIONS))
-        parents, others = chosen, unusual[chosen]
+        parents, others, paths = chosen, unusual[chosen], _continued(paths, chosen)
     return early
+
+
+def _continued(paths: np.ndarray, worlds: np.ndarray) -> np.ndarray:
+    """Return the actions, (k, steps + 1), that led to worlds (k,) of a step, given those before it, (beam, steps)."""
+    parents, actions = np.divmod(worlds, NUM_ACTIONS)
+    return np.column_stack((paths[parents], actions))
 
 
 def most_frequent_actions(inputs: np.ndarray, frame_skip: int) -> np.ndarray:
@@ -251,12 +248,3 @@ def _best(session: Session, distances: np.ndarray, beam: int) -> np.ndarray:
         if len(found) == beam:
             break
     return np.array(list(found.values()), np.int64)
-
-
-def _path(steps: list[_Step]) -> np.ndarray:
-    """Return the actions that lead to the first world of the last step."""
-    actions, world = [], 0
-    for step in reversed(steps):
-        actions.append(int(step.actions[world]))
-        world = int(step.parents[world])
-    return np.array(actions[::-1], np.int64)

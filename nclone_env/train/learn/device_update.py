@@ -19,7 +19,7 @@ from nclone_env.train.learn.adam import Adam, descend
 from nclone_env.train.learn.learner import LearnerParts, UpdateStatistics
 from nclone_env.train.learn.ppo import shuffle
 from nclone_env.train.network.arrays import LearningFields, LossScaling
-from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
+from nclone_env.train.network.device import fetch, host_zeros, is_pinned, send
 from nclone_env.train.network.torch_network import TorchNetwork, flat_gradient, module_loss
 
 
@@ -36,10 +36,8 @@ class DevicePPO:
         device, size = network.vector.device, len(parameters.vector)
         self.optimiser = Adam(size)
         self.state, self.restore = self.optimiser.state, self.optimiser.restore
-        assert network.transfers is not None
         self._network, self._parameters, self._config = network, parameters, config
-        self._transfers = network.transfers
-        self._rollout = DeviceRollout(storage, network.transfers)
+        self._rollout = DeviceRollout(storage, device)
         self._mean, self._square = torch.zeros(size, device=device), torch.zeros(size, device=device)
         self._totals = torch.zeros(7, dtype=torch.float64, device=device)
         descents = config.ppo.update_epochs * config.ppo.num_minibatches
@@ -69,7 +67,7 @@ class DevicePPO:
         for has_reference in (False, True) if self._config.keeps_clone else (False,):
             self._send(0, 0.0, 0.0, float(has_reference))
             self._descend(0, has_reference)
-            self._transfers.fetch(self._totals.float(), self._results[-7:])
+            fetch(self._totals.float(), self._results[-7:])
 
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser, order and results, and of everything on the device."""
@@ -87,16 +85,16 @@ class DevicePPO:
 
     def _send(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> None:
         """Begin to copy everything that an update reads to the device."""
-        config, optimiser, transfers = self._config, self.optimiser, self._transfers
+        config, optimiser = self._config, self.optimiser
         for epoch, order in enumerate(self._order):
             shuffle(order, config.seed, number, epoch)
         for index, row in enumerate(self._numbers):
             row[:] = *optimiser.rates(learning_rate, optimiser.count + index + 1), entropy_coef, reference_coef
         self._network.load()
-        transfers.send(optimiser.mean, self._mean)
-        transfers.send(optimiser.square, self._square)
-        transfers.send(self._order.reshape(len(self._numbers), -1), self._device_order)
-        transfers.send(self._numbers, self._device_numbers)
+        send(optimiser.mean, self._mean)
+        send(optimiser.square, self._square)
+        send(self._order.reshape(len(self._numbers), -1), self._device_order)
+        send(self._numbers, self._device_numbers)
         self._rollout.load(reference_coef > 0)
 
     def _descend(self, index: int, has_reference: bool) -> None:
@@ -124,7 +122,7 @@ class DevicePPO:
     def _fetch(self) -> None:
         """Copy the new state and the statistics to host memory: the only wait of an update."""
         state = torch.cat((self._network.vector, self._mean, self._square, self._totals.float()))
-        self._transfers.fetch(state, self._results)
+        fetch(state, self._results)
         size = len(self._mean)
         self._parameters.vector[:] = self._results[:size]
         self.optimiser.mean[:] = self._results[size : 2 * size]
@@ -139,11 +137,11 @@ class DeviceRollout:
         reference: (T * N, a) float32, probabilities of a reference policy, or (0, a).
     """
 
-    def __init__(self, storage: RolloutStorage, transfers: Transfers):
-        self._storage, self._transfers = storage, transfers
+    def __init__(self, storage: RolloutStorage, device: torch.device):
+        self._storage = storage
 
         def like(array: np.ndarray) -> Tensor:
-            return torch.zeros(array.shape, dtype=torch.from_numpy(array).dtype, device=transfers.device)
+            return torch.zeros(array.shape, dtype=torch.from_numpy(array).dtype, device=device)
 
         self._observations = {name: like(array) for name, array in storage.flat_observations.items()}
         self._episode_starts = like(storage.episode_starts)
@@ -158,7 +156,7 @@ class DeviceRollout:
 
     def load(self, has_reference: bool) -> None:
         """Begin to copy the rollout: one transfer for each array."""
-        storage, send = self._storage, self._transfers.send
+        storage = self._storage
         for name, target in self._observations.items():
             send(storage.flat_observations[name], target)
         for source, target in zip(storage.learning_fields, self.fields, strict=True):

@@ -1,5 +1,7 @@
 """Proximal policy optimisation (Schulman et al., 2017): the update on a rollout."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from nclone_env.env import Chunks
@@ -38,11 +40,8 @@ class PPO:
         self._ranks, self._envs = ranks, ranks.share(config.num_envs)
         self._advantages = storage.learning_fields.advantages
         self._order = np.zeros(config.batch_size, np.int64)
-        self._own_counts = np.zeros(config.ppo.num_minibatches, np.int64)
-        self._moment_parts = np.zeros((ranks.count, config.ppo.num_minibatches, 3))
-        self._moments = np.zeros((config.ppo.num_minibatches, 2))
         self._part_size, self._most_steps = part_size, min(config.minibatch_size, config.num_steps * len(self._envs))
-        most_parts = self._part_count = count_parts(self._most_steps, part_size)
+        most_parts = count_parts(self._most_steps, part_size)
         self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
         self._sums = np.zeros((most_parts, 6))
         self._totals = np.zeros(7)
@@ -55,32 +54,22 @@ class PPO:
         numbers = 0, 0, 1 / config.minibatch_size, ppo.clip_coef, ppo.value_coef, entropy_coef, reference_coef
         self._scaling = LossScaling(*map(np.float32, numbers))
         self._totals[:] = 0
-        for epoch in range(config.ppo.update_epochs):
+        for epoch in range(ppo.update_epochs):
             shuffle(self._order, config.seed, number, epoch)
-            keep_own(
-                self._order, config.minibatch_size, config.num_envs, self._envs.start, self._envs.stop, self._own_counts
-            )
-            self._measure_advantages()
-            for minibatch in range(config.ppo.num_minibatches):
-                self._descend(minibatch, learning_rate)
+            minibatches = own_steps(self._order.reshape(ppo.num_minibatches, -1), config.num_envs, self._envs)
+            for rows, (mean, deviation) in zip(minibatches, self._advantage_moments(minibatches), strict=True):
+                self._descend(rows, mean, deviation, learning_rate)
         self._ranks.add_up(self._totals[:6])
-        steps, descents = (
-            config.batch_size * config.ppo.update_epochs,
-            config.ppo.num_minibatches * config.ppo.update_epochs,
-        )
+        steps, descents = config.batch_size * ppo.update_epochs, ppo.num_minibatches * ppo.update_epochs
         return UpdateStatistics._make([*(self._totals[:6] / steps).tolist(), float(self._totals[6] / descents)])
 
     def warm_up(self) -> None:
         """Compute the gradients of a minibatch with every thread's scratch, and throw them away."""
         shuffle(self._order, self._config.seed, 0, 0)
-        keep_own(self._order, len(self._order), self._config.num_envs, 0, self._config.num_envs, self._own_counts)
         self._rows = np.arange(self._most_steps)
         moments(self._advantages, self._rows)
-        self._moment_parts.fill(1)
-        combine_moments(self._moment_parts, self._moments)
-        self._part_count = len(self._gradients)
         for seat in range(self._workers.count):
-            self._differentiate(seat, 0, self._part_count if seat == 0 else 1)
+            self._differentiate(seat, 0, len(self._gradients) if seat == 0 else 1)
         sum_gradients(self._gradients)
         self.optimiser.warm_up()
 
@@ -91,28 +80,21 @@ class PPO:
         parts = array_group("parts of a minibatch", arrays, shared=False)  # as many as the steps need
         return MemoryNode("update", children=(self.optimiser.memory(), gradient, parts))
 
-    def _measure_advantages(self) -> None:
-        """Compute mean and standard deviation of the advantages of each minibatch over all ranks."""
-        self._moment_parts.fill(0)
-        for minibatch, part in enumerate(self._moment_parts[self._ranks.number]):
-            rows = self._own_rows(minibatch)
+    def _advantage_moments(self, minibatches: Sequence[np.ndarray]) -> list[list[float]]:
+        """Return mean and standard deviation of the advantages of each minibatch over all ranks."""
+        parts = np.zeros((self._ranks.count, len(minibatches), 3))
+        for part, rows in zip(parts[self._ranks.number], minibatches, strict=True):
             if len(rows):
-                part[0], (part[1], part[2]) = len(rows), moments(self._advantages, rows)
-        self._ranks.add_up(self._moment_parts)
-        combine_moments(self._moment_parts, self._moments)
+                part[:] = len(rows), *moments(self._advantages, rows)
+        self._ranks.add_up(parts)
+        return combine_moments(parts).tolist()
 
-    def _own_rows(self, minibatch: int) -> np.ndarray:
-        """Return the steps of this rank in a minibatch, (n,) int64."""
-        first = minibatch * self._config.minibatch_size
-        return self._order[first : first + int(self._own_counts[minibatch])]
-
-    def _descend(self, minibatch: int, learning_rate: float) -> None:
-        """Take one gradient step on a minibatch."""
+    def _descend(self, rows: np.ndarray, mean: float, deviation: float, learning_rate: float) -> None:
+        """Take one gradient step on a minibatch, given the steps of this rank, and moments of the advantages of all."""
         config = self._config
-        mean, deviation = self._moments[minibatch].tolist()
         self._scaling = self._scaling._replace(mean=np.float32(mean), scale=np.float32(1 / (deviation + 1e-8)))
-        self._rows = self._own_rows(minibatch)
-        count = self._part_count = count_parts(len(self._rows), self._part_size)
+        self._rows = rows
+        count = count_parts(len(rows), self._part_size)
         if count < len(self._gradients):  # with several ranks, when few of the steps are of this one
             self._gradients[count:] = 0
             self._sums[count:] = 0
@@ -127,7 +109,7 @@ class PPO:
 
     def _differentiate(self, seat: int, first: int, last: int) -> None:
         """Compute the gradients of the parts ``first`` to ``last - 1`` of the minibatch."""
-        size, count = len(self._rows), self._part_count
+        size, count = len(self._rows), count_parts(len(self._rows), self._part_size)
         for part in range(first, last):
             rows = self._rows[size * part // count : size * (part + 1) // count]
             self._network.gradient(seat, rows, self._scaling, self._gradients[part], self._sums[part])
@@ -138,21 +120,17 @@ def count_parts(steps: int, part_size: int) -> int:
     return -(-steps // part_size)
 
 
-@kernel
-def combine_moments(parts, combined):
-    """Write mean and standard deviation, (m, 2) float64, of m sets of numbers; a single part is copied to the bit.
+def combine_moments(parts: np.ndarray) -> np.ndarray:
+    """Return mean and standard deviation, (m, 2) float64, of m sets of numbers; a single part is copied to the bit.
 
     ``parts``, (k, m, 3), are number of entries, mean and standard deviation of the parts of each set in k ranks.
     """
-    for j in range(parts.shape[1]):
-        total = mean = variance = 0.0
-        for k in range(parts.shape[0]):
-            total += parts[k, j, 0]
-        for k in range(parts.shape[0]):
-            mean += parts[k, j, 0] / total * parts[k, j, 1]
-        for k in range(parts.shape[0]):
-            variance += parts[k, j, 0] / total * (parts[k, j, 2] ** 2 + (parts[k, j, 1] - mean) ** 2)
-        combined[j, 0], combined[j, 1] = mean, np.sqrt(variance)
+    counts, means, deviations = np.moveaxis(parts, 2, 0)
+    shares = counts / counts.sum(axis=0)
+    with np.errstate(all="ignore"):  # the run looks for what is not finite after the update
+        mean = (shares * means).sum(axis=0)
+        variance = (shares * (deviations**2 + (means - mean) ** 2)).sum(axis=0)
+    return np.column_stack((mean, np.sqrt(variance)))
 
 
 @kernel
@@ -168,29 +146,20 @@ def shuffle(order, seed, update, epoch):
         order[i], order[j] = order[j], order[i]
 
 
-@kernel
-def keep_own(order, size, num_envs, first, last, counts):
-    """Move the steps of environments ``first`` to ``last - 1`` to the beginning of each minibatch, in their order.
+def own_steps(minibatches: np.ndarray, num_envs: int, envs: range) -> Sequence[np.ndarray]:
+    """Return the steps of the environments of a rank in each minibatch, in their order.
 
     Args:
-        order: (b,) int64, numbers t * N + i of the steps of all N environments; those that are kept become
-            t * n + i - first, with n = last - first; undefined after them.
+        minibatches: (m, b) int64, numbers t * N + i of the steps of all N environments.
         num_envs: N.
-        counts: (b / size,) int64, written: steps of each minibatch that are kept.
+        envs: those of the rank. Their steps are numbered t * n + i - first, with n of them from ``first`` on.
     """
-    alone = last - first == num_envs
-    for minibatch in range(len(order) // size):
-        start = minibatch * size
-        end = start
-        if alone:
-            end += size
-        else:
-            for place in range(start, start + size):
-                step, index = divmod(order[place], num_envs)
-                if first <= index < last:
-                    order[end] = step * (last - first) + index - first
-                    end += 1
-        counts[minibatch] = end - start
+    if len(envs) == num_envs:
+        return [*minibatches]
+    times, places = np.divmod(minibatches, num_envs)
+    places -= envs.start
+    own = (places >= 0) & (places < len(envs))
+    return [(t * len(envs) + i)[chosen] for t, i, chosen in zip(times, places, own, strict=True)]
 
 
 @kernel

@@ -28,7 +28,6 @@ class Reference:
         self.policy, self._storage = copy.deepcopy(policy), storage
         self._parameters = FlatParameters(self.policy)
         self._network = make_network(self.policy, self._parameters, storage, seats, part_size, device)
-        self._masked = "action_mask" in policy.observation_shapes
         self._stacked = storage.frame_stack > 1
         self._buffers = [storage.observation_buffers(part_size) if self._stacked else {} for _ in range(seats)]
 
@@ -49,15 +48,12 @@ class Reference:
 
     def _evaluate_parts(self, seat: int, first: int, last: int) -> None:
         """Evaluate the parts ``first`` to ``last - 1`` of the rollout."""
-        target, shift = self._storage.reference, (self._storage.frame_stack - 1) * self._storage.num_envs
-        size = self._part_size
+        target, size = self._storage.reference, self._part_size
         for begin in range(first * size, min(last * size, len(target)), size):
             end = min(begin + size, len(target))
-            logits, _ = self._network.outputs(seat, self._observations(seat, begin, end))
-            masks = NO_MASKS
-            if self._masked:
-                masks = self._storage.flat_observations["action_mask"][begin + shift : end + shift]
-            write_probabilities(logits, masks, target[begin:end])
+            seen = self._observations(seat, begin, end)
+            logits, _ = self._network.outputs(seat, seen)
+            write_probabilities(logits, seen.get("action_mask", NO_MASKS), target[begin:end])
 
     def _observations(self, seat: int, begin: int, end: int) -> dict[str, np.ndarray]:
         """Return the observations of the steps ``begin`` to ``end - 1``, or stacks of them."""

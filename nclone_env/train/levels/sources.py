@@ -142,25 +142,19 @@ class Plan:
 
     def batch(self, first: int, previous: Sequence[Made]) -> LevelBatch:
         """Make the batch that begins at a number of the collection; errors as :meth:`Collection.take`."""
-        return self.derived(self.collection.take(first, self.count), previous)
+        return self.following(self.collection.take(first, self.count), previous)
 
-    def derived(self, made: tuple[Made, ...], previous: Sequence[Made]) -> LevelBatch:
+    def following(self, made: tuple[Made, ...], previous: Sequence[Made]) -> LevelBatch:
         """Return levels as a batch that follows another one.
 
         What environments derive from the levels of the run is left in the level library, where the exchange finds it.
         """
-        NPlusPlusEnv(self._with_levels(made, previous)).close()
-        return self.with_starts(made, previous)
-
-    def with_starts(self, made: tuple[Made, ...], previous: Sequence[Made]) -> LevelBatch:
-        """Return levels as a batch that follows another one."""
+        environment = self.environment.replace(levels=self.levels(made, previous), mirrored=False)
+        NPlusPlusEnv(environment).close()
         if not self.along_solutions:
             return LevelBatch(made, None)
         solutions = {**self.solutions, **(self._proofs(made) if self.with_proofs else {})}
-        return LevelBatch(made, start_states(self._with_levels(made, previous), solutions, STATES_PER_LEVEL))
-
-    def _with_levels(self, current: Sequence[Made], previous: Sequence[Made]) -> EnvironmentConfig:
-        return self.environment.replace(levels=self.levels(current, previous), mirrored=False)
+        return LevelBatch(made, start_states(environment, solutions, STATES_PER_LEVEL))
 
     def _images(self, levels: Sequence[Level]) -> list[Level]:
         return [*levels, *(mirrored(level) for level in levels if self.mirrored)]

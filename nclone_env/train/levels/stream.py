@@ -184,8 +184,11 @@ def open_stream(
         background = undone.enter_context(closing(Background()))
         maker = _FirstLevels(ranks, background, planner.hooks)
         measured = maker.take(held_out_collection(config), held_out_count(config), "held-out levels generated")
-        made, previous = read_levels(state) if state else ((), ())
-        current = plan.with_starts(made, previous) if state else maker.batch(plan)
+        if state:
+            made, previous = read_levels(state)
+        else:
+            made, previous = maker.take(plan.collection, plan.count, "levels generated"), ()
+        current = maker.compute(plan.following, made, previous)
         begun = int(state["begun"]) if state else 0
         envs, interval = len(ranks.share(config.num_envs)), config.generated.interval
         stream = LevelStream(plan, interval, config.num_updates, ranks, background, envs, begun, current, previous)
@@ -206,16 +209,12 @@ class _FirstLevels:
         made: tuple[Made, ...] = ()
         while len(made) < count:
             first = made[-1].number + 1 if made else 0
-            made += self._compute(collection.take, first, min(_PIECE, count - len(made)))
+            made += self.compute(collection.take, first, min(_PIECE, count - len(made)))
             self.hooks.level(what, len(made), count)
         return made
 
-    def batch(self, plan: Plan) -> LevelBatch:
-        """Return the first batch of a plan."""
-        made = self.take(plan.collection, plan.count, "levels generated")
-        return self._compute(plan.derived, made, ())
-
-    def _compute(self, function: Callable[..., Value], *args: Any) -> Value:
+    def compute(self, function: Callable[..., Value], *args: Any) -> Value:
+        """Return what the process computes, in every rank."""
         if self.ranks.first:
             self.background.submit(function, *args)
         return self.ranks.from_first(self.background.result)

@@ -1,7 +1,5 @@
 """Where a run computes its policy, and the transfers between host and device."""
 
-from threading import Lock
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -51,31 +49,15 @@ def host_zeros(shape: tuple[int, ...], dtype: np.dtype | type, pinned: bool) -> 
     return torch.from_numpy(array).pin_memory().numpy() if pinned and array.size else array
 
 
-class Transfers:
-    """All copies between host and device pass through here and are counted.
+def send(source: np.ndarray, target: Tensor) -> None:
+    """Begin to copy an array to a tensor on a device.
 
-    A copy to the device returns at once if the host memory is pinned; it is not to be overwritten before the next copy
-    to the host, which waits for everything that the device was given before. Nothing else in training waits for the
-    device, so ``fetched`` is the number of synchronisations.
-
-    Attributes:
-        device: the device.
-        sent: copies to it.
-        fetched: copies to the host.
+    This returns at once if the host memory is pinned; it is not to be overwritten before the next :func:`fetch`, which
+    waits for everything that the device was given before. Nothing else in training waits for the device.
     """
+    target.copy_(torch.from_numpy(source), non_blocking=True)
 
-    def __init__(self, device: torch.device):
-        self.device, self.sent, self.fetched = device, 0, 0
-        self._lock = Lock()
 
-    def send(self, source: np.ndarray, target: Tensor) -> None:
-        """Begin to copy an array to a tensor on the device."""
-        target.copy_(torch.from_numpy(source), non_blocking=True)
-        with self._lock:
-            self.sent += 1
-
-    def fetch(self, source: Tensor, target: np.ndarray) -> None:
-        """Copy a tensor on the device to an array, and wait for it."""
-        torch.from_numpy(target).copy_(source)
-        with self._lock:
-            self.fetched += 1
+def fetch(source: Tensor, target: np.ndarray) -> None:
+    """Copy a tensor on a device to an array, and wait for it."""
+    torch.from_numpy(target).copy_(source)

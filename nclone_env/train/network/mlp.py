@@ -8,7 +8,6 @@ do not wait for each other's interpreter lock. What it does not cover is compute
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,6 +77,7 @@ class MLP:
         }
         self._identity = np.arange(most_rows)
         self._seats = [self._make_seat(policy, most_rows) for _ in range(seats)]
+        self._outputs, self._gradient = map(_specialised_at_first, (kernels.outputs, kernels.gradient))
 
     def load(self) -> None:
         """Do nothing: the parameters are read where they are."""
@@ -95,7 +95,7 @@ class MLP:
                 inputs[:, column : column + self._widths[name]] = observations[name].reshape(count, -1)
         for name, layers in self._pictures.items():
             layers.encode(seat, observations[name], rows, inputs)
-        self._compiled_outputs(rows, _sets(observations), self._layout, inputs, scratch)
+        self._outputs(rows, _sets(observations), self._layout, inputs, scratch)
         return scratch.logits[:count], scratch.values[:count, 0]
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
@@ -111,7 +111,7 @@ class MLP:
         for name, layers in self._pictures.items():
             layers.encode(seat, observations[name], seen, inputs)
         steps = self._steps(observations)
-        self._compiled_gradient(rows, seen, sets, steps, scaling, self._layout, scratch, out, sums)
+        self._gradient(rows, seen, sets, steps, scaling, self._layout, scratch, out, sums)
         for name, layers in self._pictures.items():
             layers.add_gradients(seat, observations[name], seen, inputs, scratch.delta_inputs, out)
 
@@ -126,20 +126,6 @@ class MLP:
             children.append(arrays_node(f"seat {number}", arrays, shared=True))
         return MemoryNode("network scratch", self._identity.nbytes, shared=True, children=tuple(children))
 
-    @cached_property
-    def _compiled_outputs(self) -> Callable[..., Any]:
-        scratch, _, _, _, sets = self._seats[0]
-        return specialised(kernels.outputs, self._identity, sets, self._layout, scratch.inputs, scratch)
-
-    @cached_property
-    def _compiled_gradient(self) -> Callable[..., Any]:
-        scratch, _, observations, _, sets = self._seats[0]
-        steps, scaling = self._steps(observations), LossScaling(*np.zeros(7, np.float32))
-        network = sets, steps, scaling, self._layout, scratch
-        return specialised(
-            kernels.gradient, self._identity, self._identity, *network, np.zeros(0, np.float32), np.zeros(6)
-        )
-
     def _make_seat(self, policy: ActorCritic, most_rows: int) -> Seat:
         scratch = _make_scratch(policy, most_rows)
         stacks = self._storage.observation_buffers(most_rows) if self._storage.frame_stack > 1 else {}
@@ -153,6 +139,18 @@ class MLP:
         """Return what the loss reads of the stored steps, whose observations are these."""
         storage = self._storage
         return Steps(storage.learning_fields, observations.get("action_mask", NO_MASKS), storage.reference)
+
+
+def _specialised_at_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that is specialised for the arguments of its first call; those of others have the same types."""
+    made: list[Callable[..., Any]] = []
+
+    def call(*arguments: Any) -> None:
+        if not made:
+            made.append(specialised(kernel, *arguments))
+        made[0](*arguments)
+
+    return call
 
 
 def _layout(policy: ActorCritic, parameters: FlatParameters, columns: Mapping[str, int]) -> NetworkLayout:
@@ -238,6 +236,7 @@ class PictureLayers:
         self._frames = encoder.frames
         self._layout = PictureLayout(encoder.corners(), encoder.line, layers, parameters.vector, column)
         self.scratch = [_picture_scratch(encoder, most_rows) for _ in range(seats)]
+        self._encode, self._add_gradients = map(_specialised_at_first, (encode_pictures, add_picture_gradients))
 
     def encode(self, seat: int, pictures: np.ndarray, rows: np.ndarray, inputs: np.ndarray) -> None:
         """Write the features of n rows of pictures, (s, ..., height, width, 1) uint8, to their columns of inputs."""
@@ -258,21 +257,6 @@ class PictureLayers:
         """
         flat = self._flat(pictures)
         self._add_gradients(flat, rows, self._layout, self.scratch[seat], inputs, deltas, gradients)
-
-    @cached_property
-    def _encode(self) -> Callable[..., Any]:
-        return specialised(encode_pictures, *self._examples)
-
-    @cached_property
-    def _add_gradients(self) -> Callable[..., Any]:
-        *_, inputs = self._examples
-        return specialised(add_picture_gradients, *self._examples, inputs, np.zeros(0, np.float32))
-
-    @property
-    def _examples(self) -> tuple[Any, ...]:
-        """Arguments of ``encode_pictures``."""
-        pictures, inputs = np.zeros((0, 0, 0), np.uint8), np.zeros((0, 0), np.float32)
-        return pictures, np.zeros(0, np.int64), self._layout, self.scratch[0], inputs
 
     def _flat(self, pictures: np.ndarray) -> np.ndarray:
         """Return pictures as (s, k, pixels)."""

@@ -20,7 +20,7 @@ from nclone_env.errors import ActionError
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.network.arrays import LearningFields, LossScaling
-from nclone_env.train.network.device import Transfers, host_zeros, is_pinned
+from nclone_env.train.network.device import fetch, host_zeros, is_pinned, send
 from nclone_env.train.network.mlp_kernels import REFERENCE_KL
 from nclone_env.train.network.policy import ActorCritic, FlatParameters
 
@@ -59,7 +59,7 @@ class TorchNetwork:
     Attributes:
         vector: (p,) float32, the parameters that the network computes with.
         module: the policy on them.
-        transfers: all copies from and to the device.
+        device: as given.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class TorchNetwork:
         self._parameters, self._storage = parameters, storage
         self._inputs = tuple(name for name in policy.observation_shapes if name != "action_mask")
         self.vector, self.module = torch.from_numpy(parameters.vector), policy
-        self.transfers = None if device is None else Transfers(device)
+        self.device = device
         self._results: list[np.ndarray] = []
         if device is None:
             self._buffers = [storage.observation_buffers(most_rows) for _ in range(seats)]
@@ -93,23 +93,23 @@ class TorchNetwork:
 
     def load(self) -> None:
         """Take over the parameters in host memory, which were changed there."""
-        if self.transfers is not None:
-            self.transfers.send(self._parameters.vector, self.vector)
+        if self.device is not None:
+            send(self._parameters.vector, self.vector)
 
     def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,) for n observations; the seat's next call may overwrite them."""
-        if self.transfers is None:
+        if self.device is None:
             with torch.inference_mode():
                 logits, values = self.module({name: torch.from_numpy(observations[name]) for name in self._inputs})
             return logits.numpy(), values.numpy()
         seen = {name: rows[: len(observations[name])] for name, rows in self._buffers[seat].items()}
         for name, target in seen.items():
-            self.transfers.send(observations[name], target)
+            send(observations[name], target)
         with torch.inference_mode():
             logits, values = self.module(seen)
             packed = torch.cat((logits.flatten(), values))
         results = self._results[seat][: len(packed)]
-        self.transfers.fetch(packed, results)
+        fetch(packed, results)
         return results[: logits.numel()].reshape(-1, NUM_ACTIONS), results[logits.numel() :]
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
@@ -134,7 +134,7 @@ class TorchNetwork:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of observations and results; in host memory activations come on top during an update."""
-        if self.transfers is None:
+        if self.device is None:
             buffers = (
                 array_group(f"seat {seat}", {name: tensor.numpy() for name, tensor in buffers.items()}, shared=True)
                 for seat, buffers in enumerate(self._buffers)

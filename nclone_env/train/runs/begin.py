@@ -21,6 +21,7 @@ from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.checkpoint import Checkpoint, check_resumable, initialise_policy, load_checkpoint, translated
+from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import config_in, launchers, lock_folder_for_all, name_job
 from nclone_env.train.runs.policy_files import policy_file
 from nclone_env.train.runs.resume import restore_run, save_run, saved_levels, score
@@ -126,7 +127,7 @@ def _take_over_folder(run: TrainingRun, source: Path | None, job: Collection[str
         run.saved = run.counters.updates
     if run.ranks.first and continued and folder.best.exists():
         with suppress(CheckpointError), translated(folder.best):  # a damaged one is replaced by the next
-            run.best = score(load_checkpoint(folder.best))
+            run.best = score(Rows.of(load_checkpoint(folder.best).curve))
     save_run(run, replaces=not continued)
     if run.ranks.first:
         name_job(folder, job)

@@ -71,31 +71,22 @@ class Rows(Sequence[Row]):
             "given": torch.from_numpy(self._given[part].copy()),
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Replace all rows by those of :meth:`state`.
+    @classmethod
+    def of(cls, state: Mapping[str, Any], expected: int = 1) -> Rows:
+        """Return the rows of :meth:`state`, with room for as many as are expected in all.
 
         Raises:
             KeyError, ValueError: if it is damaged.
         """
         columns, values, given = state["columns"], state["values"].numpy(), state["given"].numpy()
         _check(columns, values, given)
-        while len(self._values) < len(values):
-            self._grow()
-        self._columns = {name: int if whole else float for name, whole in columns.items()}
-        self._count = len(values)
-        self._given[:] = False
-        self._values[: len(values), : len(columns)] = values
-        self._given[: len(values), : len(columns)] = given
-
-    @classmethod
-    def of(cls, state: Mapping[str, Any]) -> Rows:
-        """Return the rows of :meth:`state`.
-
-        Raises:
-            KeyError, ValueError: if it is damaged.
-        """
-        rows = cls(max(len(state["values"]), 1))
-        rows.restore(state)
+        rows = cls(max(expected, len(values)))
+        while len(rows._values) < len(values):
+            rows._grow()
+        rows._columns = {name: int if whole else float for name, whole in columns.items()}
+        rows._count = len(values)
+        rows._values[: len(values), : len(columns)] = values
+        rows._given[: len(values), : len(columns)] = given
         return rows
 
     def columns(self) -> list[str]:

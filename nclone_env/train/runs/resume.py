@@ -42,7 +42,7 @@ def save_run(run: TrainingRun, replaces: bool = False) -> None:
         if replaces:
             run.folder.replace_run(lambda path: save_checkpoint(path, checkpoint))
         run.curve.flush()
-        reached = score(checkpoint)
+        reached = score(run.curve.rows)
         if reached is not None and (run.best is None or reached > run.best):
             save_checkpoint(run.folder.best, checkpoint)
             run.best = reached
@@ -52,9 +52,8 @@ def save_run(run: TrainingRun, replaces: bool = False) -> None:
     run.saved = run.counters.updates
 
 
-def score(checkpoint: Checkpoint) -> Score | None:
-    """Return the score of a checkpoint, None if too few episodes have ended."""
-    rows = Rows.of(checkpoint.curve)
+def score(rows: Rows) -> Score | None:
+    """Return the score of a run with such a learning curve, None if too few episodes have ended."""
     if not rows:
         return None
     row = rows[-1]
@@ -125,7 +124,7 @@ def restore_run(run: TrainingRun, checkpoint: Checkpoint) -> None:
             {name: {key: tensor.numpy() for key, tensor in part.items()} for name, part in checkpoint.selection.items()}
         )
         restore_reference(run, checkpoint.reference)
-        run.curve.rows.restore(checkpoint.curve)
+        run.curve.rows = Rows.of(checkpoint.curve, run.config.num_updates)
     if run.curve.rows:  # levels that were exchanged since then may need more
         run.kilobytes_per_environment = run.curve.rows[-1]["kilobytes_per_environment"]
 

@@ -5,6 +5,8 @@ number fails. Where there is a GPU, it is tested as well.
 """
 
 import functools
+import itertools
+from collections import Counter
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -23,7 +25,7 @@ from nclone_env.train.learn.device_update import DevicePPO
 from nclone_env.train.learn.learner import LearnerParts
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.loop import train
-from nclone_env.train.network.device import Transfers
+from nclone_env.train.network import torch_network
 from nclone_env.train.network.policy import ActorCritic, FlatParameters
 from nclone_env.train.network.torch_network import TorchNetwork
 from nclone_env.train.ranks import ALONE
@@ -37,6 +39,7 @@ from ..runs import config, contents, until
 from ..stub import LineWorld
 
 CPU = torch.device("cpu")
+TRANSFERRING = (device_update, torch_network)
 HAS_GPU = torch.cuda.is_available()
 DEVICES = pytest.mark.parametrize(
     "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not HAS_GPU, reason="needs a GPU"))]
@@ -166,7 +169,8 @@ def test_outputs_and_updates_equal_those_in_host_memory(case, device):
 @EACH
 def test_an_update_waits_once(case, monkeypatch):
     """On ``meta`` there are no numbers, so an operation that has to wait for one fails."""
-    monkeypatch.setattr(Transfers, "fetch", lambda self, source, target: fetched.append(tuple(source.shape)))
+    for module in TRANSFERRING:
+        monkeypatch.setattr(module, "fetch", lambda source, target: fetched.append(tuple(source.shape)))
     policy, parameters, storage = prepared(case)
     fetched = []
     network, ppo = on_device(policy, parameters, storage, device="meta")
@@ -179,7 +183,8 @@ def test_an_update_waits_once(case, monkeypatch):
 
 def test_waiting_and_other_devices_are_noticed(monkeypatch):
     """Negative controls of the test above: a number that is read, and an operation with a tensor of the processor."""
-    monkeypatch.setattr(Transfers, "fetch", lambda self, source, target: None)
+    for module in TRANSFERRING:
+        monkeypatch.setattr(module, "fetch", lambda source, target: None)
     loss = device_update.module_loss
     for spoil in (lambda loss: loss * loss.item(), lambda loss: loss * torch.ones(3).sum().expand(2)):
         _, ppo = on_device(*prepared("vector"), device="meta")
@@ -195,23 +200,36 @@ def test_waiting_and_other_devices_are_noticed(monkeypatch):
 def test_transfers_are_counted(tmp_path, monkeypatch, threads):
     """One transfer back for each vector step of a group, one for its last values, one for the update."""
     with running(tmp_path, monkeypatch, num_threads=threads, num_envs=80, max_frames=10**4) as run:
-        transfers, groups = run.network.transfers, len(run.collectors)
+        made, groups = noted_transfers(monkeypatch), len(run.collectors)
         collect_rollout(run)
         compute_returns(run)
-        counts = transfers.fetched, transfers.sent
+        counts = Counter(made)
+        made.clear()
         update_policy(run)
     assert groups > 1
-    assert counts == ((run.config.num_steps + 1) * groups, (run.config.num_steps + 1) * groups)
+    assert counts == dict.fromkeys(("send", "fetch"), (run.config.num_steps + 1) * groups)
     # parameters, two moments, order, numbers; one observation; actions, log probabilities, advantages, returns
-    assert (transfers.fetched - counts[0], transfers.sent - counts[1]) == (1, 10)
+    assert Counter(made) == {"fetch": 1, "send": 10}
+
+
+def noted_transfers(monkeypatch):
+    """Return a list to which the name of each copy from or to the device is appended."""
+    made = []
+
+    def noted(name, real, *arguments):
+        made.append(name)
+        real(*arguments)
+
+    for module, name in itertools.product(TRANSFERRING, ("send", "fetch")):
+        monkeypatch.setattr(module, name, functools.partial(noted, name, getattr(module, name)))
+    return made
 
 
 @contextmanager
 def running(tmp_path, monkeypatch, device=CPU, make_envs=LineWorld, **fields):
-    """Provide a prepared run on a device with all transfers counted from now on."""
+    """Provide a prepared run on a device."""
     monkeypatch.setattr(run_module, "learning_device", lambda *arguments: device)
     with begun_run(config(tmp_path, **fields), make_envs=make_envs) as run:
-        run.network.transfers.fetched = run.network.transfers.sent = 0
         yield run
 
 

@@ -46,14 +46,15 @@ def test_more_rows_than_announced_are_kept():
 
 @pytest.mark.parametrize("expected", [1, 8])
 def test_rows_are_restored(expected):
-    made = filled([{"timesteps": 1, "other": 1.5}] * 4, expected)
-    made.restore(filled(ROWS).state())
+    made = Rows.of(filled(ROWS).state(), expected)
     assert made[:] == Rows.of(filled(ROWS).state())[:] == ROWS
     assert made.columns() == ["timesteps", "loss", "held_out"]
     made.append({"timesteps": 40, "other": 2.5})
     assert made[2:] == [ROWS[2], {"timesteps": 40, "other": 2.5}]
-    made.restore(Rows(1).state())
-    assert made[:] == made.columns() == []
+    empty = Rows.of(Rows(1).state())
+    assert empty[:] == empty.columns() == []
+    empty.append(ROWS[0])
+    assert empty[:] == ROWS[:1]
 
 
 def test_damaged_rows_are_refused():
@@ -70,8 +71,8 @@ def test_damaged_rows_are_refused():
         {"columns": dict(zip(("step", "loss", "held_out"), columns.values(), strict=True))},
     ):
         with pytest.raises(ValueError, match="curve: expected"):
-            Rows(1).restore(state | damage)
-    Rows(1).restore(state)
+            Rows.of(state | damage)
+    Rows.of(state)
 
 
 def held_by_rows():
