@@ -1,6 +1,7 @@
 """Preparation of training runs with ``--starts planned`` on packs: processor time per level, and a second start.
 
-Nothing is kept before. In the second start, solutions are read and played; compiling is not counted.
+Nothing is kept before. In the second start, levels and solutions are read, and these are played; compiling is not
+counted.
 """
 
 import os
@@ -15,8 +16,17 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.step_arrays import playable_levels
 from nclone_env.level import array_cache
 from nclone_env.plan import compile_kernels
-from nclone_env.train.levels.solutions import PLANNED, Planner, run_starts
+from nclone_env.train.levels.solutions import PLANNED, Planner, StartStates, run_starts
 from profiling.measure import describe
+
+
+def start(pack: str, threads: int, max_frames: int) -> tuple[int, StartStates]:
+    """Prepare a run on a pack; return the number of its levels, and the states that its episodes begin in."""
+    environment = EnvironmentConfig(levels=(pack,), max_frames=max_frames)
+    levels = playable_levels(environment).levels
+    starts = run_starts(environment.replace(levels=levels), (PLANNED,), Planner(threads))
+    assert starts is not None
+    return len(levels), starts
 
 
 def main(packs: Positional[tuple[str, ...]], threads: int = 2, max_frames: int = 1800) -> None:
@@ -32,14 +42,12 @@ def main(packs: Positional[tuple[str, ...]], threads: int = 2, max_frames: int =
     run_starts(EnvironmentConfig(levels=("first-steps",)), ("known",), Planner())
     print("levels  with states  CPU s a level  wall s  second start, wall s")
     for name in packs:
-        environment = EnvironmentConfig(levels=(name,), max_frames=max_frames)
-        count = len(playable_levels(environment).levels)
         with TemporaryDirectory() as folder:
             array_cache.folder = lambda place=Path(folder): place
             began, cpu = time.perf_counter(), time.process_time()
-            starts = run_starts(environment, (PLANNED,), Planner(threads))
+            count, starts = start(name, threads, max_frames)
             between, cpu = time.perf_counter(), time.process_time() - cpu
-            run_starts(environment, (PLANNED,), Planner(threads))
+            start(name, threads, max_frames)
             again = time.perf_counter() - between
         solved = len(set(starts.levels.tolist()))
         print(f"{count:>6,}  {solved:>11,}  {cpu / count:>13.2f}  {between - began:>6.1f}  {again:>20.1f}", flush=True)
