@@ -87,10 +87,10 @@ MAX_SIZE = 1 << 20
 
 _TYPE_NAMES = {int: "a whole number", str: "a string"}
 _LONGEST_KEY, _LONGEST_VALUE = 64, 20_000
-_STRINGS = (  # possessive: no position is tried twice
-    r'"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}',
-    r"'''(?:[^']|'(?!''))*+'{3,5}",
-    r'"(?:[^"\\\n]|\\.)*+"',
+_STRINGS = (  # no position is tried twice; Python 3.11.2 fails with possessive groups
+    r'"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*"{3,5}',
+    r"'''[^']*+(?:'(?!'')[^']*+)*'{3,5}",
+    r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*"',
     r"'[^'\n]*+'",
 )
 _BLANK = r"[ \t]*+(?:#[^\n]*+)?\r?+(?:\n|\Z)"
