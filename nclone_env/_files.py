@@ -147,7 +147,7 @@ def temporary_beside(path: Path, folder: bool = False) -> Iterator[Path]:
     remove_temporaries_once(path.parent.absolute())
     temporary = path.with_name(f"{_PREFIX}{secrets.token_hex(4)}.{path.name[-_KEPT:]}")
     with naming(path):
-        descriptor = _create(temporary, folder)
+        descriptor = _create_folder(temporary) if folder else _create_file(temporary)
     try:
         yield temporary
     finally:
@@ -197,24 +197,36 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _create(path: Path, folder: bool) -> int:
-    """Create a file or folder and return a descriptor that holds its lock.
-
-    Before it is locked another process may take it for abandoned and remove it: then it is created again.
-    """
+def _create_file(path: Path) -> int:
+    """Create a file and return a descriptor that holds its lock."""
     while True:
-        if folder:
-            path.mkdir()
-        else:
-            path.touch(exist_ok=False)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         if not _REMOVES_OPEN:
-            return os.open(os.devnull, os.O_RDONLY)
-        with suppress(FileNotFoundError):
-            descriptor = os.open(path, os.O_RDONLY if folder else os.O_RDWR)
-            lock_descriptor(descriptor)
-            if path.exists():
-                return descriptor
             os.close(descriptor)
+            return os.open(os.devnull, os.O_RDONLY)
+        lock_descriptor(descriptor)
+        if path.exists():
+            return descriptor
+        os.close(descriptor)  # another process took it for abandoned before it was locked
+
+
+def _create_folder(path: Path) -> int:
+    """Create a folder and return a descriptor that holds its lock."""
+    while True:
+        path.mkdir()
+        if not _OPENS_FOLDERS:
+            return os.open(os.devnull, os.O_RDONLY)
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            continue  # as above
+        except OSError:
+            path.rmdir()
+            raise
+        lock_descriptor(descriptor)
+        if path.exists():
+            return descriptor
+        os.close(descriptor)
 
 
 def synchronise(path: Path) -> None:
