@@ -143,6 +143,13 @@ def test_unknown_field_of_a_later_version(saved):
         restore_config(later)
 
 
+def test_options_of_earlier_versions_are_left_out(saved):
+    _, checkpoint = saved
+    earlier = dataclasses.replace(checkpoint, train_config={**checkpoint.train_config, "amp": True, "compile": False})
+    assert restore_config(earlier) == restore_config(checkpoint)
+    assert restore_policy(earlier).observation_shapes == restore_policy(checkpoint).observation_shapes
+
+
 def test_parameters_that_do_not_fit(saved):
     _, checkpoint = saved
     other = dataclasses.replace(checkpoint, observation_shapes={"game_state": [31]})
