@@ -1,5 +1,6 @@
 """The built-in levels: sets of text files that ship with the package."""
 
+import re
 from pathlib import Path
 
 from nclone_env.level.formats.reader import TEXT_SUFFIX
@@ -16,11 +17,17 @@ def levels_folder() -> Path:
 
 
 def level_sets() -> dict[str, tuple[str, ...]]:
-    """Return the level names of each built-in set, ``set/level``; sets and levels in alphabetical order."""
+    """Return the level names of each built-in set, ``set/level``; in alphabetical order, numbers in names by value."""
     folder = levels_folder()
-    folders = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-    stems = {path.name: sorted(file.stem for file in path.glob(f"*{TEXT_SUFFIX}")) for path in folders}
-    return {name: tuple(f"{name}/{stem}" for stem in found) for name, found in stems.items() if found}
+    folders = [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+    stems = {path.name: [file.stem for file in path.glob(f"*{TEXT_SUFFIX}")] for path in folders}
+    found = {name: sorted(stems[name], key=by_number) for name in sorted(stems, key=by_number)}
+    return {name: tuple(f"{name}/{stem}" for stem in stems) for name, stems in found.items() if stems}
+
+
+def by_number(name: str) -> list[tuple[str, int]]:
+    """Return a key by which ``motifs-10`` follows ``motifs-9``."""
+    return [(text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", name)]
 
 
 def basic_sets() -> dict[str, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from tyro.conf import Positional
 
 from nclone_env._files import write_file
 from nclone_env.game import CELEBRATING, INPUT_OF_ACTION
-from nclone_env.level.catalog import basic_sets, levels_folder
+from nclone_env.level.catalog import basic_sets, by_number, levels_folder
 from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions
 from nclone_env.sim.trajectory import simulate
 from nclone_env.train import load_policy
@@ -55,7 +55,7 @@ def main(checkpoints: Positional[tuple[Path, ...]]) -> None:
     solutions = known_solutions()
     for path in checkpoints:
         improve(solutions, path)
-    lines = [f'"{name}" = "{format_inputs(solutions[name])}"\n' for name in sorted(solutions)]
+    lines = [f'"{name}" = "{format_inputs(solutions[name])}"\n' for name in sorted(solutions, key=by_number)]
     write_file(levels_folder() / SOLUTIONS_FILE, (HEADER + "".join(lines)).encode())
 
 

@@ -19,10 +19,19 @@ def builtin(tmp_path, monkeypatch):
 
 
 def test_sets_and_files_are_sorted(builtin):
-    assert level_sets() == {
-        "jumps": ("jumps/gap",),
-        "walks": ("walks/a", "walks/b"),
-    }
+    assert list(level_sets().items()) == [
+        ("jumps", ("jumps/gap",)),
+        ("walks", ("walks/a", "walks/b")),
+    ]
+
+
+def test_numbers_in_names_are_sorted_by_value(builtin):
+    for name in ("walks-10/a", "walks-9/10", "walks-9/9", "walks-9/9-b", "walks-9/10-a", "trees/a"):
+        path = builtin / f"{name}.toml"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    assert list(level_sets()) == ["jumps", "trees", "walks", "walks-9", "walks-10"]
+    assert level_sets()["walks-9"] == ("walks-9/9", "walks-9/9-b", "walks-9/10", "walks-9/10-a")
 
 
 def test_installed_package_brings_its_levels(builtin, tmp_path):
