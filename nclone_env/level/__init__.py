@@ -64,6 +64,7 @@ if TYPE_CHECKING:  # for other rooms
         write_reach_fields,
     )
     from nclone_env.level.routes.graph import NO_NODE, Graphs, level_graphs
+    from nclone_env.level.routes.gravity import NO_FALL, rise_of
     from nclone_env.level.routes.guide import Guide, make_guide, paths_with_doors
     from nclone_env.level.routes.lattice import FAR, length_at
     from nclone_env.level.solutions import known_solutions_of

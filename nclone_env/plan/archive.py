@@ -284,7 +284,6 @@ def cell_number(archive, key, frame):
 def keep(archive, guide, parts, rules, node, frame):
     """Keep the world just played if its cell is new or was reached later before; return whether it was kept."""
     search, worlds, scratch = archive.search[0], archive.worlds, archive.cells.shape[0]
-    length = path_remaining(guide, worlds, scratch)
     if not in_time(search, guide, worlds, scratch, frame):
         return False
     key = key_of(search, worlds, scratch, parts, rules, frame)
@@ -293,9 +292,8 @@ def keep(archive, guide, parts, rules, node, frame):
         return False
     cell = archive.cells[number]
     copy_world(worlds, scratch, worlds, number)
-    cell["frame"], cell["node"], cell["visits"], cell["way"] = frame, node, 0, length
-    cell["step"] = steps_taken(guide, worlds, scratch)
-    cell["place"] = place_of(worlds, scratch, cell["step"])
+    cell["frame"], cell["node"], cell["visits"] = frame, node, 0
+    rate_cell(cell, guide, worlds, scratch)
     return True
 
 
@@ -318,6 +316,20 @@ def key_of(search, worlds, index, parts, rules, frame):
 def cell_of(worlds, index, parts, rules, moment):
     """Return the key of the cell of a world in a part of the time, 0 if cells do not change."""
     return mix(cell_key(worlds, index, parts, rules.size, rules.speed), np.uint64(moment))
+
+
+@kernel
+def rate_cells(archive, guide):
+    """Rate all cells by another guide."""
+    for number in range(archive.search[0]["cells"]):
+        rate_cell(archive.cells[number], guide, archive.worlds, number)
+
+
+@kernel
+def rate_cell(cell, guide, worlds, index):
+    """Write the remaining path of a world, its place and the landmarks taken into its cell."""
+    cell["way"], cell["step"] = path_remaining(guide, worlds, index), steps_taken(guide, worlds, index)
+    cell["place"] = place_of(worlds, index, cell["step"])
 
 
 @kernel

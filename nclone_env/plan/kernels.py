@@ -15,7 +15,7 @@ import numpy as np
 
 from nclone_env.game import CELEBRATING, DEAD, EXIT_SWITCH, INPUT_OF_ACTION
 from nclone_env.jit import kernel
-from nclone_env.level import FAR, length_at
+from nclone_env.level import FAR, NO_FALL, length_at, rise_of
 from nclone_env.sim import copy_world, draw, mix, square, tick
 
 INPUTS = INPUT_OF_ACTION
@@ -89,8 +89,14 @@ def steps_taken(guide, worlds, index):
 @kernel
 def path_to_exit(guide, worlds, index, step):
     """Return the length of the path by the landmarks from number ``step`` on to the exit, pixels."""
-    length = length_at(guide.fields, step, worlds.ninjas[index]["x"], worlds.ninjas[index]["y"])
-    return length if length < FAR else guide.longest[step]
+    ninja = worlds.ninjas[index]
+    length = length_at(guide.fields, step, ninja["x"], ninja["y"])
+    if length >= FAR:
+        length = guide.longest[step]
+    if guide.falls.shape[0] > 0:
+        fall = length_at(guide.falls[step], rise_of(ninja), ninja["x"], ninja["y"])
+        length = fall if fall < FAR else length + NO_FALL
+    return length
 
 
 @kernel

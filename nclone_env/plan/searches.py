@@ -12,8 +12,8 @@ from functools import cache
 
 import numpy as np
 
-from nclone_env.level import build_room
-from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, explore, make_archive
+from nclone_env.level import Guide, build_room
+from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, explore, make_archive, rate_cells
 from nclone_env.plan.polish import make_polisher, polish, take
 from nclone_env.plan.task import Replayed, Task, make_task
 from nclone_env.plan.tube import lay, make_tube, search_tube
@@ -136,6 +136,12 @@ class ArchiveSearch(Search):
 
     def _play(self, until: int) -> None:
         explore(self._task.levels, self._archive, self._task.guide, self._task.parts, self._rules, until)
+
+    def follow(self, guide: Guide) -> None:
+        """Go on with another guide, by which all cells are rated again; whether all gold must be collected stays."""
+        each = self._task.guide.gold.each
+        self._task = self._task._replace(guide=guide._replace(gold=guide.gold._replace(each=each)))
+        rate_cells(self._archive, self._task.guide)
 
     def found(self) -> np.ndarray | None:
         """Return the best new solution; see :class:`Search`."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from nclone_env.errors import ConfigError, FormatError, check_integer
-from nclone_env.level import LevelSource, load_level
+from nclone_env.level import LevelSource, load_level, make_guide
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
 from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Rounds, Search, TubeSearch, compile_kernels
@@ -291,6 +291,15 @@ class _Solver:
                 search.restore(state)
             except ValueError as error:
                 raise FormatError(saved.source, f"search {number}", "the arrays of this search", str(error)) from error
+        if self._best is None and saved.rounds >= _ALONE:
+            self._add_gravity()
+
+    def _add_gravity(self) -> None:
+        """Let the searches for a first solution know gravity. On easy levels its guide takes longer than the search."""
+        guide = make_guide(self._task.level_set, gold=self._task.price > 0, gravity=True)
+        for search in self.rounds.searches:
+            if isinstance(search, ArchiveSearch):
+                search.follow(guide)
 
     @property
     def _is_switching(self) -> bool:
@@ -317,6 +326,8 @@ class _Solver:
         self._best = self._newest() or self._best
         if self._best is None:
             self.rounds.number += 1
+            if self.rounds.number == _ALONE:
+                self._add_gravity()
         elif self._is_switching:
             self.rounds.close()
             self.rounds = self._rounds()

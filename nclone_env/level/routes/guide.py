@@ -1,18 +1,17 @@
-"""Where to go: the landmarks of a level in order, its gold, and path lengths to each with the doors as they then are.
+"""Where to go: the landmarks of a level in order, and path lengths to each with the doors as they then are.
 
 Landmarks are the switches that must be taken, door switches included, and at the end the exit. Which ones, and in which
 order, follows from what can be reached: first every door switch in reach is taken to open its door until the exit can
 be reached, then switches that turn out not to be needed are dropped, and the others are visited nearest first. So the
 number of fields grows with the number of switches, not with the states of the doors.
 
-Path lengths to gold are kept for groups of pieces that lie near each other, so that their number stays small on levels
-with hundreds of pieces. A short tour visits the nearest group next; each piece's share is the way from it to the next
-one, so the shares of the pieces that are left estimate how long the rest of the tour is.
+With gravity, path lengths also depend on the height that the ninja can still gain (``level.routes.gravity``); the
+order of the landmarks does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -23,12 +22,13 @@ from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, KINDS, LOCKED_DOOR, LOCKED_
 from nclone_env.level.array_cache import Arrays
 from nclone_env.level.level_set import LEVEL_HEADER, LevelSet, Paths
 from nclone_env.level.routes.distance import distance_at, solid_mask
+from nclone_env.level.routes.gold import GOLD_REACH, GoldGuide, make_gold_guide, no_gold
+from nclone_env.level.routes.gravity import NO_FALL, falling_lengths, footing_of
 from nclone_env.level.routes.lattice import (
     FAR,
     LATTICE,
     SPACING,
     clear_nodes,
-    length_at,
     mine_costs,
     node_lengths,
     nodes_at_door,
@@ -36,10 +36,8 @@ from nclone_env.level.routes.lattice import (
     path_lengths,
 )
 
-_NEAR = 36.0
-"""Pixels from the first piece of a group to the others; more on levels with many groups."""
-_MOST_GROUPS = 64
-
+_MOST_FALLS = 40
+"""Landmarks of a guide with gravity, a megabyte each."""
 MOST_DOORS = 100
 """Locked doors whose switches the path takes in order."""
 CLEARANCES = (9.0, 7.0)
@@ -50,119 +48,10 @@ _REACHES = {
     EXIT_SWITCH: KINDS[EXIT_SWITCH].radii[0] + RADIUS,
     LOCKED_DOOR: KINDS[LOCKED_DOOR_SWITCH].radii[0] + RADIUS,
 }
-_GOLD_REACH = KINDS[GOLD].radii[0] + RADIUS
 _MINE_REACH = KINDS[MINE].radii[0] + RADIUS
 
 _Point = tuple[float, float]
 _LAYOUT = {"header": LEVEL_HEADER, "fields": np.dtype(np.float32), "landmarks": np.dtype(np.int16)}
-
-
-class GoldGuide(NamedTuple):
-    """The gold of a level for kernels; no pieces if gold does not count.
-
-    Attributes:
-        slots: (G,) int16; entities, in the order of the tour.
-        points: (G, 2) float32; x and y, pixels.
-        groups: (G,) int16; group of each piece.
-        stages: (G,) int16; landmarks that must be taken before it can be reached.
-        shares: (G,) float32; way from the piece to the next one, pixels.
-        fields: (N, 101, 177) float32; path lengths to each group, pixels; at least one field.
-        each: (1,) bool; whether every piece must be collected, so that the tour is a part of the path; False at first.
-    """
-
-    slots: np.ndarray
-    points: np.ndarray
-    groups: np.ndarray
-    stages: np.ndarray
-    shares: np.ndarray
-    fields: np.ndarray
-    each: np.ndarray
-
-
-def no_gold() -> GoldGuide:
-    """Return the guide of searches for which gold does not count."""
-    none, points, fields = np.zeros(0, np.int16), np.zeros((0, 2), np.float32), np.zeros((1, *LATTICE), np.float32)
-    return GoldGuide(none, points, none, none, np.zeros(0, np.float32), fields, np.zeros(1, np.bool_))
-
-
-def make_gold_guide(
-    entities: np.ndarray,
-    costs: np.ndarray,
-    barred: np.ndarray,
-    spawn: tuple[float, float],
-    stage_of: Callable[[float, float], int | None],
-) -> GoldGuide:
-    """Return the guide to the gold that can be reached on a tour from ``spawn``, pixels.
-
-    ``costs`` and ``barred`` are as for ``path_lengths``, with the doors open. ``stage_of`` returns the landmarks to
-    take before a point can be reached, None if it cannot.
-    """
-    slots = np.flatnonzero(entities["type"] == GOLD)
-    points = np.stack([entities["x"][slots], entities["y"][slots]], axis=1).astype(np.float32)
-    members = _grouped(points)
-    stages = [stage_of(float(points[group[0], 0]), float(points[group[0], 1])) for group in members]
-    kept = [number for number, stage in enumerate(stages) if stage is not None]
-    if not kept:
-        return no_gold()
-    firsts = (points[members[number][0]].tolist() for number in kept)
-    fields = np.stack([path_lengths(costs, x, y, _GOLD_REACH, barred=barred) for x, y in firsts])
-    order = _tour(fields, points, [members[number] for number in kept], spawn)
-    groups = np.array([group for group, _ in order], np.int16)
-    pieces = [piece for _, piece in order]
-    return GoldGuide(
-        slots[pieces].astype(np.int16),
-        points[pieces],
-        groups,
-        np.array([stages[kept[group]] for group in groups], np.int16),
-        _shares(fields, groups, points[pieces]),
-        fields,
-        np.zeros(1, np.bool_),
-    )
-
-
-def _grouped(points: np.ndarray) -> list[list[int]]:
-    """Return the pieces of each group."""
-    near = _NEAR
-    while True:
-        groups: list[list[int]] = []
-        for piece, point in enumerate(points):
-            for group in groups:
-                if np.hypot(*(point - points[group[0]])) <= near:
-                    group.append(piece)
-                    break
-            else:
-                groups.append([piece])
-        if len(groups) <= _MOST_GROUPS:
-            return groups
-        near *= 1.25
-
-
-def _tour(
-    fields: np.ndarray, points: np.ndarray, members: Sequence[Sequence[int]], start: tuple[float, float]
-) -> list[tuple[int, int]]:
-    """Return (group, piece) in an order in which the next group is always the nearest, and so are its pieces."""
-    order: list[tuple[int, int]] = []
-    left, place = list(range(len(members))), np.array(start, np.float32)
-    while left:
-        group = min(left, key=lambda number: length_at(fields, number, *place.tolist()))
-        left.remove(group)
-        pieces = list(members[group])
-        while pieces:
-            piece = min(pieces, key=lambda one: float(np.hypot(*(points[one] - place))))
-            pieces.remove(piece)
-            order.append((group, piece))
-            place = points[piece]
-    return order
-
-
-def _shares(fields: np.ndarray, groups: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return the way from each piece to the next one."""
-    shares = np.zeros(len(groups), np.float32)
-    for number in range(len(groups) - 1):
-        straight = float(np.hypot(*(points[number + 1] - points[number])))
-        path = length_at(fields, int(groups[number + 1]), *points[number].tolist())
-        shares[number] = straight if path >= FAR else max(straight, path)
-    return shares
 
 
 class Guide(NamedTuple):
@@ -173,21 +62,31 @@ class Guide(NamedTuple):
         landmarks: (K,) int16; entities in the order they are to be taken.
         longest: (K + 1,) float32; the longest of these path lengths, which also stands for places without a path.
         gold: ``GoldGuide``.
+        falls: (K + 1, 13, 101, 177) float32; path lengths with gravity, by the height that the ninja can still gain
+            (:func:`rise_of`); (0, 1, 1, 1) if gravity does not count.
     """
 
     fields: np.ndarray
     landmarks: np.ndarray
     longest: np.ndarray
     gold: GoldGuide
+    falls: np.ndarray
 
     @classmethod
-    def of(cls, fields: np.ndarray, slots: Sequence[int], gold: GoldGuide | None = None) -> Guide:
+    def of(
+        cls,
+        fields: np.ndarray,
+        slots: Sequence[int],
+        gold: GoldGuide | None = None,
+        falls: Sequence[np.ndarray] = (),
+    ) -> Guide:
         """Return the guide with some fields and landmarks."""
         longest = np.where(fields < FAR, fields, 0.0).max(axis=(1, 2)).astype(np.float32)
-        return cls(fields.astype(np.float32), np.array(slots, dtype=np.int16), longest, gold or no_gold())
+        stacked = np.stack(falls) if falls else np.zeros((0, 1, 1, 1), np.float32)
+        return cls(fields.astype(np.float32), np.array(slots, dtype=np.int16), longest, gold or no_gold(), stacked)
 
 
-def make_guide(levels: LevelSet, level: int = 0, gold: bool = False) -> Guide:
+def make_guide(levels: LevelSet, level: int = 0, gold: bool = False, gravity: bool = False) -> Guide:
     """Return the guide of a level with an exit.
 
     If no path leads to an exit, doors are taken as open; if there still is none, lengths are as the crow flies.
@@ -197,18 +96,20 @@ def make_guide(levels: LevelSet, level: int = 0, gold: bool = False) -> Guide:
         levels: level set.
         level: index of the level.
         gold: whether to guide to the gold as well.
+        gravity: whether path lengths know gravity, if there are at most ``_MOST_FALLS`` landmarks, and keep the clearance
+            from one-way platforms.
     """
 
     @cache
     def lattice(clearance: float) -> _Map:
-        return _Map(levels, level, clearance, gold)
+        return _Map(levels, level, clearance, gold, gravity)
 
     count = int(np.count_nonzero(levels.entities_of(level)["type"] == LOCKED_DOOR))
     for has_doors in (True, False) if count <= MOST_DOORS else (False,):
         for clearance in CLEARANCES:
             landmarks = lattice(clearance).find_landmarks(has_doors)
             if landmarks:
-                return lattice(clearance).guide(landmarks, has_doors)
+                return lattice(clearance).guide(landmarks, has_doors, gravity and len(landmarks) <= _MOST_FALLS)
     return lattice(CLEARANCES[0]).straight()
 
 
@@ -224,20 +125,21 @@ class _Landmark:
 class _Map:
     """The lattice of a level at one clearance, with its targets."""
 
-    def __init__(self, levels: LevelSet, level: int, clearance: float, gold: bool):
+    def __init__(self, levels: LevelSet, level: int, clearance: float, gold: bool, gravity: bool):
         header, arrays = levels.arrays.header[level], levels.arrays
         self._entities = entities = levels.entities_of(level)
         free = clear_nodes(solid_mask(arrays.tiles[level]), clearance)
         costs = mine_costs(entities[entities["type"] == MINE], _MINE_REACH)
         self._costs = np.where(free, costs, np.float32(0.0))
-        self._barred = one_way_steps(entities[entities["type"] == ONE_WAY])
+        one_ways = entities[entities["type"] == ONE_WAY]
+        self._barred = one_way_steps(one_ways, clearance) if gravity else one_way_steps(one_ways)
         doors = arrays.doors[header["first_door"] :][: header["door_count"]]
         doors = doors[doors["type"] == LOCKED_DOOR]
         self._at_doors = {int(door["owner"]): nodes_at_door(door) for door in doors}
         self._doors = [self._landmark(owner) for owner in self._at_doors]
         self._spawn: _Point = (float(header["spawn_x"]), float(header["spawn_y"]))
         pieces = entities[entities["type"] == GOLD] if gold else entities[:0]
-        self._golds = [_Landmark(-1, (float(piece["x"]), float(piece["y"])), _GOLD_REACH) for piece in pieces]
+        self._golds = [_Landmark(-1, (float(piece["x"]), float(piece["y"])), GOLD_REACH) for piece in pieces]
         self._exits = [
             (self._landmark(slot + 1), self._landmark(slot))
             for slot in np.flatnonzero(entities["type"] == EXIT).tolist()
@@ -257,7 +159,7 @@ class _Map:
                 return [*order, exit_]
         return []
 
-    def guide(self, landmarks: Sequence[_Landmark], has_doors: bool) -> Guide:
+    def guide(self, landmarks: Sequence[_Landmark], has_doors: bool, gravity: bool) -> Guide:
         """Return the guide with the fields to some landmarks, the exit last."""
         fields = np.empty((len(landmarks), *LATTICE), dtype=np.float32)
         onward = 0.0
@@ -267,7 +169,25 @@ class _Map:
             fields[number] = path_lengths(costs, *target.point, target.reach, onward, self._barred)
             if number:
                 onward = _at(fields[number], landmarks[number - 1])
-        return Guide.of(fields, [landmark.slot for landmark in landmarks[:-1]], self._gold(landmarks[:-1], has_doors))
+        falls = self._falls(landmarks, fields, has_doors) if gravity else ()
+        gold = self._gold(landmarks[:-1], has_doors)
+        return Guide.of(fields, [landmark.slot for landmark in landmarks[:-1]], gold, falls)
+
+    def _falls(self, landmarks: Sequence[_Landmark], fields: np.ndarray, has_doors: bool) -> list[np.ndarray]:
+        """Return (13, 101, 177) float32 for each landmark: path lengths with gravity; ``fields`` are those without."""
+        falls: list[np.ndarray] = []
+        onward = 0.0
+        for number in reversed(range(len(landmarks))):
+            target, costs = landmarks[number], self._open_costs(landmarks[:number], has_doors)
+            footing = footing_of(costs, self._entities)
+            falls.insert(0, falling_lengths(costs, footing, *target.point, target.reach, onward, self._barred))
+            if number:
+                lengths = (
+                    _at(falls[0][-1], landmarks[number - 1]),
+                    NO_FALL + _at(fields[number], landmarks[number - 1]),
+                )
+                onward = min(lengths)
+        return falls
 
     def _gold(self, landmarks: Sequence[_Landmark], has_doors: bool) -> GoldGuide | None:
         """Return the guide to the gold, None if gold does not count."""
@@ -276,7 +196,7 @@ class _Map:
         reached = [self._from(self._spawn, landmarks[:count], has_doors) for count in range(len(landmarks) + 1)]
 
         def stage_of(x: float, y: float) -> int | None:
-            piece = _Landmark(-1, (x, y), _GOLD_REACH)
+            piece = _Landmark(-1, (x, y), GOLD_REACH)
             return next((count for count, lengths in enumerate(reached) if _at(lengths, piece) < FAR), None)
 
         costs = self._open_costs(landmarks, has_doors)

@@ -23,7 +23,6 @@ _MINE_FACTOR = np.float32(4.0)
 _DOOR_REACH = RADIUS - 1.0
 _HALF_ONE_WAY = 17.0
 """Pixels from the middle of a one-way platform within which it holds the ninja (physics 02, section 6.10)."""
-_ONE_WAY_REACH = max(_HALF_ONE_WAY, 2.0 * SPACING)
 
 _Nodes = tuple[slice, slice]
 _EVERYWHERE: _Nodes = slice(0, LATTICE[0]), slice(0, LATTICE[1])
@@ -108,22 +107,26 @@ def mine_costs(mines: np.ndarray, reach: float) -> np.ndarray:
     return costs
 
 
-def one_way_steps(one_ways: np.ndarray) -> np.ndarray:
+def one_way_steps(one_ways: np.ndarray, closest: float = 0.01) -> np.ndarray:
     """Return (101, 177) uint8: which steps from each node are barred, a bit each (:func:`step_bit`).
 
-    A one-way platform, an ``ENTITY``, bars the steps through it against the side that it faces.
+    A one-way platform, an ``ENTITY``, bars the steps through it against the side that it faces, and those that lead
+    from this side closer to it than ``closest``, pixels.
     """
     barred = np.zeros(LATTICE, dtype=np.uint8)
+    before = closest + 2.0 * SPACING
+    reach = max(_HALF_ONE_WAY, before)
     for one in one_ways:
         fx, fy = FACING_X[int(one["orientation"])], FACING_Y[int(one["orientation"])]
         x, y = float(one["x"]), float(one["y"])
-        nodes = _nodes_near(x, y, _ONE_WAY_REACH, _ONE_WAY_REACH)
+        nodes = _nodes_near(x, y, reach, reach)
         dy, dx = _offsets(nodes, x, y)
         ahead, aside = dx * fx + dy * fy, np.abs(dy * fx - dx * fy)
-        front = (ahead > 0.01) & (ahead < 2.0 * SPACING) & (aside < _HALF_ONE_WAY)
+        front = (ahead > 0.01) & (ahead < before) & (aside < _HALF_ONE_WAY)
         for b in range(-1, 2):
             for a in range(-1, 2):
-                crosses = ahead + SPACING * (a * fx + b * fy) <= 0.01
+                step = SPACING * (a * fx + b * fy)
+                crosses = (ahead + step <= closest) & (step < 0.0)
                 barred[nodes][front & crosses] |= np.uint8(1 << step_bit(a, b))
     return barred
 
@@ -155,14 +158,19 @@ def path_lengths(
         barred: (101, 177) uint8 of :func:`one_way_steps`; None: no step is.
         towards: False for paths from the target to each node.
     """
+    field = seeds_of(costs, x, y, reach, onward)
+    spread(field, costs, SPACING, barred, towards)
+    return field
+
+
+def seeds_of(costs: np.ndarray, x: float, y: float, reach: float, onward: float) -> np.ndarray:
+    """Return (101, 177) float32: the path lengths of :func:`path_lengths` from nodes at the target; ``FAR`` elsewhere."""
     field = np.full(LATTICE, FAR, dtype=np.float32)
     lengths = np.where(costs > 0, node_lengths(x, y), np.inf)
     nearest = float(lengths.min())
-    if nearest > 3.0 * reach:
-        return field
-    seeds = lengths <= max(reach, nearest)
-    field[seeds] = onward + lengths[seeds]
-    spread(field, costs, SPACING, barred, towards)
+    if nearest <= 3.0 * reach:
+        seeds = lengths <= max(reach, nearest)
+        field[seeds] = onward + lengths[seeds]
     return field
 
 
