@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env.jit import kernel
-from nclone_env.level import LevelSet
+from nclone_env.level import LevelSet, is_trapped
 from nclone_env.plan.kernels import (
     EMPTY,
     INPUTS,
@@ -284,7 +284,8 @@ def cell_number(archive, key, frame):
 def keep(archive, guide, parts, rules, node, frame):
     """Keep the world just played if its cell is new or was reached later before; return whether it was kept."""
     search, worlds, scratch = archive.search[0], archive.worlds, archive.cells.shape[0]
-    if not in_time(search, guide, worlds, scratch, frame):
+    trapped = is_trapped(guide.traps, worlds, scratch, steps_taken(guide, worlds, scratch))
+    if trapped or not in_time(search, guide, worlds, scratch, frame):
         return False
     key = key_of(search, worlds, scratch, parts, rules, frame)
     number = cell_number(archive, key, frame)
@@ -320,9 +321,12 @@ def cell_of(worlds, index, parts, rules, moment):
 
 @kernel
 def rate_cells(archive, guide):
-    """Rate all cells by another guide."""
+    """Rate all cells by another guide; those from which there is no way on are not chosen again."""
     for number in range(archive.search[0]["cells"]):
-        rate_cell(archive.cells[number], guide, archive.worlds, number)
+        cell = archive.cells[number]
+        rate_cell(cell, guide, archive.worlds, number)
+        if is_trapped(guide.traps, archive.worlds, number, cell["step"]):
+            cell["visits"] = _NEVER
 
 
 @kernel

@@ -292,11 +292,11 @@ class _Solver:
             except ValueError as error:
                 raise FormatError(saved.source, f"search {number}", "the arrays of this search", str(error)) from error
         if self._best is None and saved.rounds >= _ALONE:
-            self._add_gravity()
+            self._take_care()
 
-    def _add_gravity(self) -> None:
-        """Let the searches for a first solution know gravity. On easy levels its guide takes longer than the search."""
-        guide = make_guide(self._task.level_set, gold=self._task.price > 0, gravity=True)
+    def _take_care(self) -> None:
+        """Give the searches for a first solution a careful guide, which takes longer than a search on easy levels."""
+        guide = make_guide(self._task.level_set, gold=self._task.price > 0, careful=True)
         for search in self.rounds.searches:
             if isinstance(search, ArchiveSearch):
                 search.follow(guide)
@@ -327,7 +327,7 @@ class _Solver:
         if self._best is None:
             self.rounds.number += 1
             if self.rounds.number == _ALONE:
-                self._add_gravity()
+                self._take_care()
         elif self._is_switching:
             self.rounds.close()
             self.rounds = self._rounds()

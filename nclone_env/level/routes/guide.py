@@ -5,8 +5,8 @@ order, follows from what can be reached: first every door switch in reach is tak
 be reached, then switches that turn out not to be needed are dropped, and the others are visited nearest first. So the
 number of fields grows with the number of switches, not with the states of the doors.
 
-With gravity, path lengths also depend on the height that the ninja can still gain (``level.routes.gravity``); the
-order of the landmarks does not.
+A careful guide also knows gravity, by which path lengths depend on the height that the ninja can still gain
+(``level.routes.gravity``), and trap doors that must stay open (``level.routes.traps``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ from nclone_env.level.routes.lattice import (
     one_way_steps,
     path_lengths,
 )
+from nclone_env.level.routes.traps import TrapGuide, no_traps, trap_doors, trap_guide
 
+_MOST_CLOSED = 200
+"""Fields for a landmark and a closed trap door."""
 _MOST_FALLS = 40
 """Landmarks of a guide with gravity, a megabyte each."""
 MOST_DOORS = 100
@@ -64,6 +67,7 @@ class Guide(NamedTuple):
         gold: ``GoldGuide``.
         falls: (K + 1, 13, 101, 177) float32; path lengths with gravity, by the height that the ninja can still gain
             (:func:`rise_of`); (0, 1, 1, 1) if gravity does not count.
+        traps: ``TrapGuide``.
     """
 
     fields: np.ndarray
@@ -71,6 +75,7 @@ class Guide(NamedTuple):
     longest: np.ndarray
     gold: GoldGuide
     falls: np.ndarray
+    traps: TrapGuide
 
     @classmethod
     def of(
@@ -79,14 +84,16 @@ class Guide(NamedTuple):
         slots: Sequence[int],
         gold: GoldGuide | None = None,
         falls: Sequence[np.ndarray] = (),
+        traps: TrapGuide | None = None,
     ) -> Guide:
         """Return the guide with some fields and landmarks."""
         longest = np.where(fields < FAR, fields, 0.0).max(axis=(1, 2)).astype(np.float32)
         stacked = np.stack(falls) if falls else np.zeros((0, 1, 1, 1), np.float32)
-        return cls(fields.astype(np.float32), np.array(slots, dtype=np.int16), longest, gold or no_gold(), stacked)
+        landmarks = np.array(slots, dtype=np.int16)
+        return cls(fields.astype(np.float32), landmarks, longest, gold or no_gold(), stacked, traps or no_traps())
 
 
-def make_guide(levels: LevelSet, level: int = 0, gold: bool = False, gravity: bool = False) -> Guide:
+def make_guide(levels: LevelSet, level: int = 0, gold: bool = False, careful: bool = False) -> Guide:
     """Return the guide of a level with an exit.
 
     If no path leads to an exit, doors are taken as open; if there still is none, lengths are as the crow flies.
@@ -96,20 +103,20 @@ def make_guide(levels: LevelSet, level: int = 0, gold: bool = False, gravity: bo
         levels: level set.
         level: index of the level.
         gold: whether to guide to the gold as well.
-        gravity: whether path lengths know gravity, if there are at most ``_MOST_FALLS`` landmarks, and keep the clearance
-            from one-way platforms.
+        careful: whether gravity, trap doors and the clearance from one-way platforms count; gravity does if there are
+            at most ``_MOST_FALLS`` landmarks.
     """
 
     @cache
     def lattice(clearance: float) -> _Map:
-        return _Map(levels, level, clearance, gold, gravity)
+        return _Map(levels, level, clearance, gold, careful)
 
     count = int(np.count_nonzero(levels.entities_of(level)["type"] == LOCKED_DOOR))
     for has_doors in (True, False) if count <= MOST_DOORS else (False,):
         for clearance in CLEARANCES:
             landmarks = lattice(clearance).find_landmarks(has_doors)
             if landmarks:
-                return lattice(clearance).guide(landmarks, has_doors, gravity and len(landmarks) <= _MOST_FALLS)
+                return lattice(clearance).guide(landmarks, has_doors)
     return lattice(CLEARANCES[0]).straight()
 
 
@@ -125,15 +132,16 @@ class _Landmark:
 class _Map:
     """The lattice of a level at one clearance, with its targets."""
 
-    def __init__(self, levels: LevelSet, level: int, clearance: float, gold: bool, gravity: bool):
+    def __init__(self, levels: LevelSet, level: int, clearance: float, gold: bool, careful: bool):
         header, arrays = levels.arrays.header[level], levels.arrays
         self._entities = entities = levels.entities_of(level)
         free = clear_nodes(solid_mask(arrays.tiles[level]), clearance)
         costs = mine_costs(entities[entities["type"] == MINE], _MINE_REACH)
         self._costs = np.where(free, costs, np.float32(0.0))
         one_ways = entities[entities["type"] == ONE_WAY]
-        self._barred = one_way_steps(one_ways, clearance) if gravity else one_way_steps(one_ways)
+        self._barred = one_way_steps(one_ways, clearance) if careful else one_way_steps(one_ways)
         doors = arrays.doors[header["first_door"] :][: header["door_count"]]
+        self._careful, self._traps = careful, trap_doors(doors) if careful else []
         doors = doors[doors["type"] == LOCKED_DOOR]
         self._at_doors = {int(door["owner"]): nodes_at_door(door) for door in doors}
         self._doors = [self._landmark(owner) for owner in self._at_doors]
@@ -159,7 +167,7 @@ class _Map:
                 return [*order, exit_]
         return []
 
-    def guide(self, landmarks: Sequence[_Landmark], has_doors: bool, gravity: bool) -> Guide:
+    def guide(self, landmarks: Sequence[_Landmark], has_doors: bool) -> Guide:
         """Return the guide with the fields to some landmarks, the exit last."""
         fields = np.empty((len(landmarks), *LATTICE), dtype=np.float32)
         onward = 0.0
@@ -169,9 +177,30 @@ class _Map:
             fields[number] = path_lengths(costs, *target.point, target.reach, onward, self._barred)
             if number:
                 onward = _at(fields[number], landmarks[number - 1])
-        falls = self._falls(landmarks, fields, has_doors) if gravity else ()
-        gold = self._gold(landmarks[:-1], has_doors)
-        return Guide.of(fields, [landmark.slot for landmark in landmarks[:-1]], gold, falls)
+        falls = self._falls(landmarks, fields, has_doors) if self._careful and len(landmarks) <= _MOST_FALLS else ()
+        gold, traps = self._gold(landmarks[:-1], has_doors), self._trap_guide(landmarks, has_doors)
+        return Guide.of(fields, [landmark.slot for landmark in landmarks[:-1]], gold, falls, traps)
+
+    def _trap_guide(self, landmarks: Sequence[_Landmark], has_doors: bool) -> TrapGuide:
+        """Return the trap doors that must stay open, by paths that touch no mine; none if they are too many."""
+        if not 0 < len(self._traps) * len(landmarks) <= _MOST_CLOSED:
+            return no_traps()
+        needed = np.zeros((len(landmarks), *LATTICE), np.uint64)
+        never = np.zeros(len(self._traps), np.bool_)  # whether a later landmark is out of reach
+        for number in reversed(range(len(landmarks))):
+            costs = self._open_costs(landmarks[:number], has_doors)
+            costs[costs > 1.0] = 0.0
+            is_open = self._to(landmarks[number], costs) < FAR
+            for bit, same in enumerate(self._traps):
+                closed = nodes_at_door(same[0])
+                lengths = self._to(landmarks[number], np.where(closed, np.float32(0.0), costs))
+                stuck = is_open & ~closed & ((lengths >= FAR) | never[bit])
+                needed[number][stuck] |= np.uint64(1 << bit)
+                never[bit] |= number > 0 and _at(lengths, landmarks[number - 1]) >= FAR
+        return trap_guide(self._traps, needed)
+
+    def _to(self, target: _Landmark, costs: np.ndarray) -> np.ndarray:
+        return path_lengths(costs, *target.point, target.reach, barred=self._barred)
 
     def _falls(self, landmarks: Sequence[_Landmark], fields: np.ndarray, has_doors: bool) -> list[np.ndarray]:
         """Return (13, 101, 177) float32 for each landmark: path lengths with gravity; ``fields`` are those without."""

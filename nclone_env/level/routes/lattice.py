@@ -164,7 +164,7 @@ def path_lengths(
 
 
 def seeds_of(costs: np.ndarray, x: float, y: float, reach: float, onward: float) -> np.ndarray:
-    """Return (101, 177) float32: the path lengths of :func:`path_lengths` from nodes at the target; ``FAR`` elsewhere."""
+    """Return (101, 177) float32: the lengths of :func:`path_lengths` from nodes at the target, ``FAR`` elsewhere."""
     field = np.full(LATTICE, FAR, dtype=np.float32)
     lengths = np.where(costs > 0, node_lengths(x, y), np.inf)
     nearest = float(lengths.min())
