@@ -45,6 +45,8 @@ after four seconds or one, for levels in which the ninja has to wait for what mo
 and join it when the easy levels are done."""
 _ALONE = 4
 """Rounds in which only the first of them plays."""
+_CARELESS = 2
+"""Rounds before the guide is a careful one, which takes longer to make than a search of an easy level."""
 _SLOWNESS = 1.0 / 4.5  # the ninja runs 3.3 pixels in a frame, and falls faster
 _NEXT_RULES = ((Rules(period=240, greed=0.0, slowness=_SLOWNESS), 1),)
 """The same of the search for better solutions, which does not prefer places near the exit."""
@@ -291,11 +293,11 @@ class _Solver:
                 search.restore(state)
             except ValueError as error:
                 raise FormatError(saved.source, f"search {number}", "the arrays of this search", str(error)) from error
-        if self._best is None and saved.rounds >= _ALONE:
+        if self._best is None and saved.rounds >= _CARELESS:
             self._take_care()
 
     def _take_care(self) -> None:
-        """Give the searches for a first solution a careful guide, which takes longer than a search on easy levels."""
+        """Give the searches for a first solution a careful guide."""
         guide = make_guide(self._task.level_set, gold=self._task.price > 0, careful=True)
         for search in self.rounds.searches:
             if isinstance(search, ArchiveSearch):
@@ -326,7 +328,7 @@ class _Solver:
         self._best = self._newest() or self._best
         if self._best is None:
             self.rounds.number += 1
-            if self.rounds.number == _ALONE:
+            if self.rounds.number == _CARELESS:
                 self._take_care()
         elif self._is_switching:
             self.rounds.close()

@@ -34,6 +34,7 @@ from nclone_env.level.routes.lattice import (
     nodes_at_door,
     one_way_steps,
     path_lengths,
+    seeds_of,
 )
 from nclone_env.level.routes.traps import TrapGuide, no_traps, trap_doors, trap_guide
 
@@ -65,7 +66,7 @@ class Guide(NamedTuple):
         landmarks: (K,) int16; entities in the order they are to be taken.
         longest: (K + 1,) float32; the longest of these path lengths, which also stands for places without a path.
         gold: ``GoldGuide``.
-        falls: (K + 1, 13, 101, 177) float32; path lengths with gravity, by the height that the ninja can still gain
+        falls: (K + 1, 10, 101, 177) float32; path lengths with gravity, by the height that the ninja can still gain
             (:func:`rise_of`); (0, 1, 1, 1) if gravity does not count.
         traps: ``TrapGuide``.
     """
@@ -203,13 +204,14 @@ class _Map:
         return path_lengths(costs, *target.point, target.reach, barred=self._barred)
 
     def _falls(self, landmarks: Sequence[_Landmark], fields: np.ndarray, has_doors: bool) -> list[np.ndarray]:
-        """Return (13, 101, 177) float32 for each landmark: path lengths with gravity; ``fields`` are those without."""
+        """Return (10, 101, 177) float32 for each landmark: path lengths with gravity; ``fields`` are those without."""
         falls: list[np.ndarray] = []
         onward = 0.0
         for number in reversed(range(len(landmarks))):
             target, costs = landmarks[number], self._open_costs(landmarks[:number], has_doors)
+            seeds = seeds_of(costs, *target.point, target.reach, onward)
             footing = footing_of(costs, self._entities)
-            falls.insert(0, falling_lengths(costs, footing, *target.point, target.reach, onward, self._barred))
+            falls.insert(0, falling_lengths(fields[number], costs, footing, seeds, self._barred))
             if number:
                 lengths = (
                     _at(falls[0][-1], landmarks[number - 1]),
