@@ -18,8 +18,9 @@ from nclone_env.plan.archive import (
     make_archive,
 )
 from nclone_env.plan.kernels import EMPTY, path_remaining, thin
+from nclone_env.plan.searches import ArchiveSearch
 from nclone_env.plan.solver import solve
-from nclone_env.plan.task import origin_of
+from nclone_env.plan.task import make_task, origin_of
 from nclone_env.sim.keys import cell_key, key_parts
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import mix
@@ -65,6 +66,36 @@ def check_cells(archive, parts, level=LEVEL):
         place = np.flatnonzero(archive.table.numbers == number)
         key = mix(np.uint64(cell_key(worlds, number, parts, SIZE, SPEED)), np.uint64(0))
         assert [int(archive.table.keys[one]) for one in place] == [int(key)]
+
+
+def trapped_cells(archive):
+    """Return whether the trap door is closed in the world of each cell, and the ninja on this side of it."""
+    count = archive.search[0]["cells"]
+    ninjas, states = archive.worlds.ninjas[:count], archive.worlds.entity_states[:count]
+    assert count > 20
+    return (states[:, 2] != 0) & (ninjas["x"] < 585.0)
+
+
+def test_no_cell_is_behind_a_trap_door_that_must_stay_open():
+    """The switch of the door is on the way to it, but can be jumped over."""
+    entities = ("exit 130 62", "exit_switch 120 62", "trap_door 100 60 0", "trap_door_switch 60 63")
+    level = build_level(*entities, tiles=hall_tiles((2, 40), (14, 15)), spawn=(40, 62))
+    task = make_task(level, max_frames=MAX_FRAMES)
+    careful = make_guide(task.level_set, careful=True)
+    plain, other = (
+        ArchiveSearch(one, make_archive(task.level_set, 5000, task.origin), Rules(), 1)
+        for one in (task, task._replace(guide=careful))
+    )
+    for search in (plain, other):
+        search.advance(20_000, lambda: False)
+    assert trapped_cells(plain._archive).any()
+    assert not trapped_cells(other._archive).any()
+    plain.follow(careful)
+    cells = plain._archive.cells[: plain._archive.search[0]["cells"]]
+    assert (cells["visits"][trapped_cells(plain._archive)] > 1_000_000).all()
+    assert (cells["visits"][~trapped_cells(plain._archive)] < 1_000_000).all()
+    ways = [path_remaining(careful, plain._archive.worlds, number) for number in range(len(cells))]
+    assert cells["way"].tolist() == ways
 
 
 def test_each_cell_holds_the_world_that_its_way_leads_to():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import ConfigError, FormatError
-from nclone_env.level.build import build_level
+from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.plan.searches import Rounds
 from nclone_env.plan.solver import POLISHED, SHORTER, TUBE, solve
 
@@ -69,6 +69,20 @@ def test_thinned_archives_are_saved_and_do_not_depend_on_threads(tmp_path):
         assert one["0 search"]["thinned"] > 0
         differing = [name for name in one.files if name != "text" and (one[name] != other[name]).any()]
     assert not differing
+
+
+def test_a_search_with_a_careful_guide_is_resumed(tmp_path):
+    """The switch of the door bars the way to it, so no state beyond it is kept."""
+    door = "trap_door 100 62 0\ntrap_door_switch 60 62"
+    tiles = hall_tiles((2, 40), (15, 15))
+    level = build_level("exit 130 62", "exit_switch 120 62", door, tiles=tiles, spawn=(40, 62))
+    file, whole = tmp_path / "one.search.npz", tmp_path / "whole.search.npz"
+    for frames in (50_000, 120_000, 200_000):
+        solve(level, frames=frames, memory=20_000_000, resume=file)
+    solve(level, frames=200_000, memory=20_000_000, resume=whole, threads=2)
+    with np.load(file) as one, np.load(whole) as other:
+        assert (one["0 cells"]["visits"] > 1_000_000).any()
+        assert not [name for name in one.files if name != "text" and (one[name] != other[name]).any()]
 
 
 def test_an_interrupted_search_is_saved(tmp_path):
