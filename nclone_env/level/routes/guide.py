@@ -179,18 +179,20 @@ class _Map:
             if number:
                 onward = _at(fields[number], landmarks[number - 1])
         falls = self._falls(landmarks, fields, has_doors) if self._careful and len(landmarks) <= _MOST_FALLS else ()
-        gold, traps = self._gold(landmarks[:-1], has_doors), self._trap_guide(landmarks, has_doors)
+        gold, traps = self._gold(landmarks[:-1], has_doors), self._trap_guide(landmarks)
         return Guide.of(fields, [landmark.slot for landmark in landmarks[:-1]], gold, falls, traps)
 
-    def _trap_guide(self, landmarks: Sequence[_Landmark], has_doors: bool) -> TrapGuide:
-        """Return the trap doors that must stay open, by paths that touch no mine; none if they are too many."""
+    def _trap_guide(self, landmarks: Sequence[_Landmark]) -> TrapGuide:
+        """Return the trap doors that must stay open, by paths that touch no mine; none if they are too many.
+
+        Locked doors are open: a search can open others than those of the landmarks.
+        """
         if not 0 < len(self._traps) * len(landmarks) <= _MOST_CLOSED:
             return no_traps()
+        costs = np.where(self._costs > 1.0, np.float32(0.0), self._costs)
         needed = np.zeros((len(landmarks), *LATTICE), np.uint64)
         never = np.zeros(len(self._traps), np.bool_)  # whether a later landmark is out of reach
         for number in reversed(range(len(landmarks))):
-            costs = self._open_costs(landmarks[:number], has_doors)
-            costs[costs > 1.0] = 0.0
             is_open = self._to(landmarks[number], costs) < FAR
             for bit, same in enumerate(self._traps):
                 closed = nodes_at_door(same[0])
