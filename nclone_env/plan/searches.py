@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from nclone_env.level import Guide, build_room
+from nclone_env.level import Guide, build_room, make_guide
 from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, explore, make_archive, rate_cells
 from nclone_env.plan.polish import make_polisher, polish, take
 from nclone_env.plan.task import Replayed, Task, make_task
@@ -31,7 +31,9 @@ def compile_kernels() -> None:
     task = make_task(build_room("exit 60 57", "exit_switch 50 57"))
     waiting = Replayed(np.zeros(1, np.uint8), 0, 1)
     archive = make_archive(task.level_set, 1, task.origin)
-    ArchiveSearch(task, archive, Rules(), 0, waiting).advance(1, lambda: False)
+    search = ArchiveSearch(task, archive, Rules(), 0, waiting)
+    search.advance(1, lambda: False)
+    search.follow(make_guide(task.level_set, careful=True))
     TubeSearch(task, archive, Rules(), 1, 1, 0, waiting).advance(1, lambda: False)
     PolishSearch(task, 1, 0, waiting).advance(2, lambda: False)
     Session(task.level_set).record(waiting.inputs, entities=False)  # replays solutions

@@ -215,11 +215,8 @@ class _Map:
             footing = footing_of(costs, self._entities)
             falls.insert(0, falling_lengths(fields[number], costs, footing, seeds, self._barred))
             if number:
-                lengths = (
-                    _at(falls[0][-1], landmarks[number - 1]),
-                    NO_FALL + _at(fields[number], landmarks[number - 1]),
-                )
-                onward = min(lengths)
+                before = landmarks[number - 1]
+                onward = min(_at(falls[0][-1], before), _at(fields[number], before) + NO_FALL)
         return falls
 
     def _gold(self, landmarks: Sequence[_Landmark], has_doors: bool) -> GoldGuide | None:

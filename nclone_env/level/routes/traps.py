@@ -7,7 +7,7 @@ import numpy as np
 
 from nclone_env.game import TRAP_DOOR
 from nclone_env.jit import kernel
-from nclone_env.level.routes.lattice import LATTICE, SPACING
+from nclone_env.level.routes.lattice import SPACING
 
 _MOST_TRAPS = 64
 """Doors that are told apart: the bits of a word."""
@@ -19,7 +19,8 @@ class TrapGuide(NamedTuple):
     Attributes:
         slots: (S,) int16; the entities that close doors.
         doors: (S,) uint64; the door that each closes, a bit.
-        needed: (K + 1, 101, 177) uint64; the doors that must be open from each node on, by the landmarks taken.
+        needed: (K + 1, 101, 177) uint64; the doors that must be open from each node on, by the landmarks taken; without
+            slots (0, 1, 1).
     """
 
     slots: np.ndarray
@@ -29,7 +30,7 @@ class TrapGuide(NamedTuple):
 
 def no_traps() -> TrapGuide:
     """Return the guide of searches for which trap doors are open."""
-    return TrapGuide(np.zeros(0, np.int16), np.zeros(0, np.uint64), np.zeros((1, *LATTICE), np.uint64))
+    return TrapGuide(np.zeros(0, np.int16), np.zeros(0, np.uint64), np.zeros((0, 1, 1), np.uint64))
 
 
 def trap_doors(doors: np.ndarray) -> list[list[np.void]]:
