@@ -284,8 +284,9 @@ def cell_number(archive, key, frame):
 def keep(archive, guide, parts, rules, node, frame):
     """Keep the world just played if its cell is new or was reached later before; return whether it was kept."""
     search, worlds, scratch = archive.search[0], archive.worlds, archive.cells.shape[0]
-    trapped = is_trapped(guide.traps, worlds, scratch, steps_taken(guide, worlds, scratch))
-    if trapped or not in_time(search, guide, worlds, scratch, frame):
+    if not in_time(search, guide, worlds, scratch, frame):
+        return False
+    if guide.traps.slots.shape[0] > 0 and is_trapped(guide.traps, worlds, scratch, steps_taken(guide, worlds, scratch)):
         return False
     key = key_of(search, worlds, scratch, parts, rules, frame)
     number = cell_number(archive, key, frame)
@@ -301,6 +302,8 @@ def keep(archive, guide, parts, rules, node, frame):
 @kernel
 def in_time(search, guide, worlds, index, frame):
     """Return whether the remaining path from a world does not take too long for the limit."""
+    if search["slowness"] == 0.0:
+        return frame < last_frame(search)
     return not frame + least_path(guide, worlds, index) * search["slowness"] >= last_frame(search)  # also if it is nan
 
 
