@@ -89,14 +89,15 @@ def steps_taken(guide, worlds, index):
 @kernel
 def path_to_exit(guide, worlds, index, step):
     """Return the length of the path by the landmarks from number ``step`` on to the exit, pixels."""
-    ninja = worlds.ninjas[index]
+    ninja, know_gravity = worlds.ninjas[index], guide.falls.shape[0] > 0
+    if know_gravity:
+        fall = length_at(guide.falls[step], rise_of(ninja), ninja["x"], ninja["y"])
+        if fall < FAR:
+            return fall
     length = length_at(guide.fields, step, ninja["x"], ninja["y"])
     if length >= FAR:
         length = guide.longest[step]
-    if guide.falls.shape[0] > 0:
-        fall = length_at(guide.falls[step], rise_of(ninja), ninja["x"], ninja["y"])
-        length = fall if fall < FAR else length + NO_FALL
-    return length
+    return length + NO_FALL if know_gravity else length
 
 
 @kernel

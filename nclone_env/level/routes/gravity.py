@@ -21,7 +21,7 @@ from nclone_env.game import (
     THWUMP,
 )
 from nclone_env.jit import kernel
-from nclone_env.level.routes.lattice import FAR, LATTICE, SPACING, node_lengths, step_bit
+from nclone_env.level.routes.lattice import FAR, LATTICE, SPACING, node_lengths, nodes_near, step_bit
 
 _JUMP = 18
 """Units of height, of 6 pixels, that a jump gives. Off a floor it rises 77 pixels from rest (physics 01, section 10.1),
@@ -49,7 +49,9 @@ def footing_of(costs: np.ndarray, entities: np.ndarray) -> np.ndarray:
     footing &= costs <= 1.0
     for kind, reach in _AROUND.items():
         for entity in entities[entities["type"] == kind]:
-            footing |= node_lengths(float(entity["x"]), float(entity["y"])) < reach
+            x, y = float(entity["x"]), float(entity["y"])
+            nodes = nodes_near(x, y, reach, reach)
+            footing[nodes] |= node_lengths(x, y, nodes=nodes) < reach
     return footing
 
 

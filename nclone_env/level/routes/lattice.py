@@ -76,7 +76,7 @@ def _offsets(nodes: _Nodes, x: float, y: float) -> tuple[np.ndarray, np.ndarray]
     return down, SPACING * np.arange(columns.start, columns.stop)[None] - x
 
 
-def _nodes_near(x: float, y: float, width: float, height: float) -> _Nodes:
+def nodes_near(x: float, y: float, width: float, height: float) -> _Nodes:
     """Return the rows and columns of all nodes not farther from a point than ``width`` and ``height``, pixels."""
     rows, columns = (
         slice(max(0, math.floor((at - reach) / SPACING)), max(0, min(count, math.ceil((at + reach) / SPACING) + 1)))
@@ -89,7 +89,7 @@ def nodes_at_door(door: np.void, reach: float = _DOOR_REACH) -> np.ndarray:
     """Return (101, 177) bool: the nodes that a ``DOOR`` blocks while it is closed, those nearer than ``reach``."""
     half_x, half_y = (0.0, HALF_DOOR) if door["vertical"] else (HALF_DOOR, 0.0)
     x, y, blocked = float(door["x"]), float(door["y"]), np.zeros(LATTICE, dtype=np.bool_)
-    nodes = _nodes_near(x, y, half_x + reach, half_y + reach)
+    nodes = nodes_near(x, y, half_x + reach, half_y + reach)
     blocked[nodes] = node_lengths(x, y, half_x, half_y, nodes) < reach
     return blocked
 
@@ -102,7 +102,7 @@ def mine_costs(mines: np.ndarray, reach: float) -> np.ndarray:
     costs = np.ones(LATTICE, dtype=np.float32)
     for mine in mines:
         x, y = float(mine["x"]), float(mine["y"])
-        nodes = _nodes_near(x, y, reach, reach)
+        nodes = nodes_near(x, y, reach, reach)
         costs[nodes][node_lengths(x, y, nodes=nodes) < reach] = _MINE_FACTOR
     return costs
 
@@ -119,7 +119,7 @@ def one_way_steps(one_ways: np.ndarray, closest: float = 0.01) -> np.ndarray:
     for one in one_ways:
         fx, fy = FACING_X[int(one["orientation"])], FACING_Y[int(one["orientation"])]
         x, y = float(one["x"]), float(one["y"])
-        nodes = _nodes_near(x, y, reach, reach)
+        nodes = nodes_near(x, y, reach, reach)
         dy, dx = _offsets(nodes, x, y)
         ahead, aside = dx * fx + dy * fy, np.abs(dy * fx - dx * fy)
         front = (ahead > 0.01) & (ahead < before) & (aside < _HALF_ONE_WAY)
