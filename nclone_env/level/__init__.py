@@ -10,7 +10,6 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.level.build import hall_tiles as hall_tiles
     from nclone_env.level.build import mirrored as mirrored
     from nclone_env.level.level_set import pack as pack
-    from nclone_env.level.routes.traps import is_trapped
     from nclone_env.level.solutions import format_inputs as format_inputs
     from nclone_env.level.solutions import known_solutions as known_solutions
     from nclone_env.level.solutions import parse_inputs as parse_inputs
