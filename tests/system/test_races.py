@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import sys
@@ -37,31 +38,37 @@ def train(number: int, place: str) -> list[str]:
     return ["train", "--levels", LEVELS[number], "--output", ".", "--name", place, "--overwrite", *TRAIN.split()]
 
 
-def solved(number: int, place: str) -> bool:
-    """Whether a place holds the whole work of one process, and nothing of the other."""
-    (file,) = Path(place).glob("*.replay")
-    rows = Path(place, "solutions.jsonl").read_text().splitlines()
-    return len(rows) == 1 and f'"{LEVELS[number]}"' in rows[0] and load_recording(file).verify().agrees
+def solved(sides: list[int], place: str) -> bool:
+    """Whether a folder holds the whole work of these processes; a later search adds its level to an earlier one's."""
+    rows = [json.loads(line) for line in Path(place, "solutions.jsonl").read_text().splitlines()]
+    files = {row["recording"]: load_recording(Path(place, row["recording"])) for row in rows}
+    whole = {path.name for path in Path(place).glob("*.replay")} == set(files)
+    levels = sorted(row["level"] for row in rows)
+    return whole and levels == [LEVELS[side] for side in sides] and all(file.verify().agrees for file in files.values())
 
 
-def recorded(number: int, place: str) -> bool:
-    return len(load_recording(Path(f"{place}.replay")).inputs) == 30 + number
+def recorded(sides: list[int], place: str) -> bool:
+    """Whether a file is the work of the only process that wrote it; the other found it there."""
+    return [len(load_recording(Path(f"{place}.replay")).inputs)] == [30 + side for side in sides]
 
 
-def generated(number: int, place: str) -> bool:
+def generated(sides: list[int], place: str) -> bool:
+    """Whether a pack, its table and its recording are the work of the only process that wrote them."""
     (file,) = Path(f"{place}-recordings").glob("*.replay")
     (level,) = load_levels(f"{place}.txt")
     row = Path(f"{place}.jsonl").read_text()
-    return file.name in row and load_recording(file).level.digest == level.raw.digest and f"-{number}-0" in file.name
+    whole = file.name in row and load_recording(file).level.digest == level.raw.digest
+    return whole and [f"-{side}-0" in file.name for side in sides] == [True]
 
 
-def trained(number: int, place: str) -> bool:
+def trained(sides: list[int], place: str) -> bool:
+    """Whether a run is the whole work of one of the processes; the later one overwrites it."""
     from nclone_env.train.runs.checkpoint import load_checkpoint
 
     content = load_checkpoint(Path(place) / "checkpoint.pt")
-    levels = content.train_config["levels"]
     names = ("checkpoint.pt", "learning_curve.csv", "levels.csv", "evaluation.csv")
-    return LEVELS[number] in levels and all((Path(place) / name).exists() for name in names)
+    whole = all((Path(place) / name).exists() for name in names)
+    return whole and any(LEVELS[side] in content.train_config["levels"] for side in sides)
 
 
 KINDS = {"solve": (solve, solved), "record": (record, recorded), "generate": (generate, generated)}
@@ -97,11 +104,9 @@ def race(name: str) -> tuple[int, int, list[str]]:
     for number in range(races):
         ends = [statuses[number], statuses[races + number]]
         refused, wrote = refused + ends.count(2), wrote + ends.count(0)
-        last = [side for side in range(2) if ends[side] == 0]
-        if set(ends) - {0, 2} or not last or not any(holds(side, f"place{number}") for side in last):
+        sides = [side for side in range(2) if ends[side] == 0]
+        if set(ends) - {0, 2} or not sides or not holds(sides, f"place{number}"):
             lost.append(f"place{number}: {ends}")
-        if len(last) == 2 and name != "train":  # the second found a place that was taken, without --force
-            lost.append(f"place{number}: both wrote")
     return refused, wrote, lost
 
 
