@@ -20,12 +20,15 @@ if TYPE_CHECKING:  # simulator and trainer are loaded by the commands that need 
     from nclone_env.train import ActorCritic, LevelResult, Mode
 
 _MOST_EPISODES = 1 << 24
+_EPISODES, _EPISODES_IN_ALL, _LEAST_EPISODES = 100, 10_000, 16
+"""By default: of a level; of all levels, so that the evaluation of thousands is no longer than their training; and of a
+level where these are too few."""
 
 
 def evaluate(
     checkpoint: Positional[Path],
     levels: tuple[str, ...] = (),
-    episodes: int = 100,
+    episodes: int | None = None,
     attempts: int = 16,
     seed: int = 0,
     video: bool = True,
@@ -40,7 +43,7 @@ def evaluate(
         checkpoint: file written by ``train``, the folder of a run (its latest checkpoint), or the name of a bundled
             policy: ``nclone-env policies list``.
         levels: levels to evaluate on; by default those of the run, held-out ones included.
-        episodes: number of episodes per level.
+        episodes: number of episodes per level; by default 100, and fewer of more than 100 levels, 16 of 625 and more.
         attempts: number of sampled attempts of which any has to succeed, at most ``episodes``; 1: not printed.
         seed: seed of the environments and of sampled and random actions.
         video: write a video of one episode.
@@ -68,20 +71,26 @@ def evaluate(
     return 0
 
 
-def check_episodes(episodes: int) -> None:
-    """Check the number of episodes, each of which has an environment of its own.
+def check_episodes(episodes: int | None) -> None:
+    """Check the number of episodes if there is one; each has an environment of its own.
 
     Raises:
         ConfigError: if it is out of range.
     """
-    check_integer("episodes", episodes, low=1, high=_MOST_EPISODES)
+    if episodes is not None:
+        check_integer("episodes", episodes, low=1, high=_MOST_EPISODES)
+
+
+def default_episodes(levels: int) -> int:
+    """Return the number of episodes on each of so many levels that an evaluation plays if none is given."""
+    return min(_EPISODES, max(_EPISODES_IN_ALL // levels, _LEAST_EPISODES))
 
 
 def evaluate_and_report(
     policy: ActorCritic,
     environment: EnvironmentConfig,
     folder: Path,
-    episodes: int,
+    episodes: int | None,
     seed: int,
     video: bool,
     attempts: int = 1,
@@ -101,11 +110,12 @@ def evaluate_and_report(
     from nclone_env.replay import run_pictures, write_video
     from nclone_env.train import best_episode, compare, evaluated_run, level_digests, success_table, write_results
 
-    progress = LevelProgress()
+    progress, digests = LevelProgress(), level_digests(environment.levels)
+    episodes = episodes or default_episodes(len(digests))
     results = compare(policy, environment, episodes, seed, on_level=progress.level)
     progress.clear()
     known = {name: len(inputs) for name, inputs in known_solutions_of(load_levels(environment.levels)).items()}
-    marks = [digest in held_out for digest in level_digests(environment.levels)] if held_out else ()
+    marks = [digest in held_out for digest in digests] if held_out else ()
     report = success_table(results, known, min(attempts, episodes), marks)
     print(report)
     folder.mkdir(parents=True, exist_ok=True)

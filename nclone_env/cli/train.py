@@ -31,7 +31,7 @@ def train(
     resume: Path | None = None,
     init: Path | None = None,
     overwrite: bool = False,
-    episodes: int = 100,
+    episodes: int | None = None,
     video: bool = True,
 ) -> int:
     """Train a policy with PPO, evaluate it against a random baseline, and save the results.
@@ -53,7 +53,7 @@ def train(
             here; with ``--name`` the continuation gets a folder of its own.
         init: run folder, checkpoint or bundled policy that a new run begins with; value function and optimiser are new.
         overwrite: replace the run in the folder, or with ``--resume`` of an older checkpoint what follows it.
-        episodes: number of evaluation episodes per level.
+        episodes: number of evaluation episodes per level; by default as of ``evaluate``.
         video: write a video of one evaluation episode.
 
     Returns:
@@ -137,7 +137,7 @@ def _print_end(result: TrainResult, seconds: float) -> None:
         print(f"exchanged generated levels {len(waits)} times, waited {sum(waits):.1f} s for them")
 
 
-def _report(config: TrainConfig, result: TrainResult, episodes: int, video: bool) -> None:
+def _report(config: TrainConfig, result: TrainResult, episodes: int | None, video: bool) -> None:
     """Plot the learning curve of a complete run, evaluate its policy, and add random actions to the plot."""
     from nclone_env.cli.policies import evaluate_and_report
     from nclone_env.train import evaluated_levels, mean_success, write_learning_curve
@@ -178,9 +178,9 @@ def _value(args: Sequence[str], option: str) -> str | None:
     return None
 
 
-def _arguments(folder: Path, episodes: int, video: bool) -> str:
+def _arguments(folder: Path, episodes: int | None, video: bool) -> str:
     """Return the run folder and the options that are not those of the configuration, for commands to copy."""
-    options = [*(["--episodes", str(episodes)] if episodes != 100 else []), *([] if video else ["--no-video"])]
+    options = [*(["--episodes", str(episodes)] if episodes else []), *([] if video else ["--no-video"])]
     return shlex.join([str(folder), *options])
 
 

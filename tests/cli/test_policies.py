@@ -1,11 +1,11 @@
-"""Recordings of the wins of a policy."""
+"""Episodes of an evaluation, and recordings of the wins of a policy."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-from nclone_env.cli.policies import write_recordings
+from nclone_env.cli.policies import default_episodes, write_recordings
 from nclone_env.config import EnvironmentConfig
 from nclone_env.game import CELEBRATING, INPUT_OF_ACTION
 from nclone_env.level.solutions import known_solutions
@@ -47,3 +47,8 @@ def test_a_win_that_cannot_be_repeated_is_refused(tmp_path):
     with pytest.raises(RuntimeError, match="recordings: the win on first-steps/01-walk ends in state"):
         write_recordings({"argmax": (broken,), "sampled": (broken,)}, environment, tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("levels", "episodes"), [(1, 100), (100, 100), (400, 25), (625, 16), (5000, 16)])
+def test_an_evaluation_of_many_levels_plays_fewer_episodes_on_each(levels, episodes):
+    assert default_episodes(levels) == episodes
