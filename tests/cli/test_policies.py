@@ -5,6 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from nclone_env.cli import policies
+from nclone_env.cli.app import main
 from nclone_env.cli.policies import default_episodes, write_recordings
 from nclone_env.config import EnvironmentConfig
 from nclone_env.game import CELEBRATING, INPUT_OF_ACTION
@@ -52,3 +54,14 @@ def test_a_win_that_cannot_be_repeated_is_refused(tmp_path):
 @pytest.mark.parametrize(("levels", "episodes"), [(1, 100), (100, 100), (400, 25), (625, 16), (5000, 16)])
 def test_an_evaluation_of_many_levels_plays_fewer_episodes_on_each(levels, episodes):
     assert default_episodes(levels) == episodes
+
+
+def test_a_command_without_a_number_of_episodes_plays_the_default(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(policies, "_EPISODES_IN_ALL", 6)
+    monkeypatch.setattr(policies, "_LEAST_EPISODES", 2)
+    command = ["evaluate", "builtin", "--no-video", "--output", str(tmp_path), "--levels"]
+    assert main([*command, LEVELS[0]]) == 0
+    assert "6 episodes per level" in capsys.readouterr().out
+    assert main([*command, *LEVELS]) == 0
+    assert "3 episodes per level" in capsys.readouterr().out
