@@ -19,6 +19,7 @@ Then the phases of an update and the time of a vector step follow, from a run wi
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -174,7 +175,7 @@ def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: f
     """
     from nclone_env.train import TrainConfig
 
-    print(f"{describe()}; BLAS kernel {in_fresh_process(blas_kernel)}")
+    print(f"{describe()}; BLAS kernel {in_fresh_process(blas_kernel)}", flush=True)
     defaults = TrainConfig()
     rows: dict[str, tuple[Any, ...]] = {
         "default": (ours, levels, seconds, {}),
@@ -192,7 +193,11 @@ def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: f
         others = {"": {}, ", pictures 64": {**PICTURES, "picture_size": 64}}
         rows["plain loop"] = (plain_loop, levels, seconds)
         rows |= {f"Stable-Baselines3{end}": (stable_baselines, levels, seconds, one) for end, one in others.items()}
-    table = np.array([[in_fresh_process(*row) for row in rows.values()] for _ in range(rounds)])
+    turns: list[list[float]] = []
+    while len(turns) < rounds:
+        turns.append([in_fresh_process(*row) for row in rows.values()])
+        print(f"turn {len(turns)} of {rounds} measured", file=sys.stderr, flush=True)
+    table = np.array(turns)
     print(f"environment steps/s, median of {rounds} turns of {seconds:g} s; ratio to the first row")
     for name, value, ratio in zip(rows, np.median(table, axis=0), ratios(table), strict=True):
         print(f"  {name:<24}{value:>12,.0f}{ratio:>8.2f}")
