@@ -193,11 +193,10 @@ def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: f
         others = {"": {}, ", pictures 64": {**PICTURES, "picture_size": 64}}
         rows["plain loop"] = (plain_loop, levels, seconds)
         rows |= {f"Stable-Baselines3{end}": (stable_baselines, levels, seconds, one) for end, one in others.items()}
-    turns: list[list[float]] = []
-    while len(turns) < rounds:
-        turns.append([in_fresh_process(*row) for row in rows.values()])
-        print(f"turn {len(turns)} of {rounds} measured", file=sys.stderr, flush=True)
-    table = np.array(turns)
+    table = np.zeros((rounds, len(rows)))
+    for turn in range(rounds):
+        table[turn] = [in_fresh_process(*row) for row in rows.values()]
+        print(f"turn {turn + 1} of {rounds} measured", file=sys.stderr, flush=True)
     print(f"environment steps/s, median of {rounds} turns of {seconds:g} s; ratio to the first row")
     for name, value, ratio in zip(rows, np.median(table, axis=0), ratios(table), strict=True):
         print(f"  {name:<24}{value:>12,.0f}{ratio:>8.2f}")
