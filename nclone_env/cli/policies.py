@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # simulator and trainer are loaded by the commands that need 
     from nclone_env.config import EnvironmentConfig
     from nclone_env.train import ActorCritic, LevelResult, Mode
 
-_MOST_EPISODES = 1 << 24
+_MOST_EPISODES, _MOST_CANDIDATES = 1 << 24, 1 << 12
 _EPISODES, _EPISODES_IN_ALL, _LEAST_EPISODES = 100, 10_000, 16
 """By default: of a level; of all levels, so that the evaluation of thousands is no longer than their training; and of a
 level where these are too few."""
@@ -30,6 +30,7 @@ def evaluate(
     levels: tuple[str, ...] = (),
     episodes: int | None = None,
     attempts: int = 16,
+    candidates: int = 1,
     seed: int = 0,
     video: bool = True,
     recordings: bool = False,
@@ -45,6 +46,8 @@ def evaluate(
         levels: levels to evaluate on; by default those of the run, held-out ones included.
         episodes: number of episodes per level; by default 100, and fewer of more than 100 levels, 16 of 625 and more.
         attempts: number of sampled attempts of which any has to succeed, at most ``episodes``; 1: not printed.
+        candidates: with sampled actions, play so many candidates of the next 256 frames in copies of the environment,
+            and take the best; 1: none.
         seed: seed of the environments and of sampled and random actions.
         video: write a video of one episode.
         recordings: write the fastest win on each level as a recording, for ``watch`` and ``replay verify``.
@@ -56,14 +59,15 @@ def evaluate(
     from nclone_env.train import load_policy
 
     check_episodes(episodes)
+    check_candidates(candidates)
     policy = load_policy(checkpoint, levels)
     environment, content = policy.environment, policy.checkpoint
     held_out = content.held_out.get("digests", [])
     file = policy_file(checkpoint)
     folder = output or (Path("runs", f"{checkpoint.name}-evaluation") if is_named(checkpoint) else file.parent)
-    timesteps = None if levels else content.counters.get("timesteps", 0)
+    timesteps = None if levels or candidates > 1 else content.counters.get("timesteps", 0)
     results = evaluate_and_report(
-        policy.network, environment, folder, episodes, seed, video, attempts, held_out, timesteps
+        policy.network, environment, folder, episodes, seed, video, attempts, held_out, timesteps, candidates
     )
     if recordings:
         written = write_recordings(results, environment, folder / "recordings")
@@ -81,6 +85,15 @@ def check_episodes(episodes: int | None) -> None:
         check_integer("episodes", episodes, low=1, high=_MOST_EPISODES)
 
 
+def check_candidates(candidates: int) -> None:
+    """Check the number of candidates of a decision.
+
+    Raises:
+        ConfigError: if it is out of range.
+    """
+    check_integer("candidates", candidates, low=1, high=_MOST_CANDIDATES)
+
+
 def default_episodes(levels: int) -> int:
     """Return the number of episodes on each of so many levels that an evaluation plays if none is given."""
     return min(_EPISODES, max(_EPISODES_IN_ALL // levels, _LEAST_EPISODES))
@@ -96,12 +109,13 @@ def evaluate_and_report(
     attempts: int = 1,
     held_out: Sequence[str] = (),
     timesteps: int | None = None,
+    candidates: int = 1,
 ) -> dict[Mode, tuple[LevelResult, ...]]:
     """Evaluate a policy, print the table of success rates, and save it, as text and as CSV, and a video to ``folder``.
 
     Args as of :func:`evaluate`, and: ``held_out``, digests of the levels that were held out in training; ``timesteps``
-    for which the policy was trained, None if the levels are not those of its run, whose table of results, which
-    ``compare`` reads, then stays.
+    for which the policy was trained; None: the table of results of its run, which ``compare`` reads, stays as it is,
+    because other levels are played, or with ``candidates``.
 
     Returns:
         The results of all levels by mode.
@@ -112,11 +126,13 @@ def evaluate_and_report(
 
     progress, digests = LevelProgress(), level_digests(environment.levels)
     episodes = episodes or default_episodes(len(digests))
-    results = compare(policy, environment, episodes, seed, on_level=progress.level)
+    results = compare(policy, environment, episodes, seed, on_level=progress.level, candidates=candidates)
     progress.clear()
     known = {name: len(inputs) for name, inputs in known_solutions_of(load_levels(environment.levels)).items()}
     marks = [digest in held_out for digest in digests] if held_out else ()
     report = success_table(results, known, min(attempts, episodes), marks)
+    if candidates > 1:
+        report += f"\nsampled ones are the best of {candidates} candidates of each decision"
     print(report)
     folder.mkdir(parents=True, exist_ok=True)
     write_file(folder / "evaluation.txt", f"{report}\n".encode())

@@ -13,6 +13,7 @@ import numpy as np
 from tyro.conf import Positional
 
 from nclone_env.cli.output import check_free, check_suffix
+from nclone_env.cli.policies import check_candidates
 from nclone_env.cli.replay import check_scale
 from nclone_env.config import EnvironmentConfig, Theme
 from nclone_env.env import playable_levels
@@ -41,6 +42,7 @@ def watch_runs(
     sources: Positional[tuple[Path, ...]],
     levels: tuple[str, ...] = (),
     argmax: bool = False,
+    candidates: int = 1,
     views: int = 9,
     seed: int = 0,
     scale: float = 1.0,
@@ -59,6 +61,8 @@ def watch_runs(
             (``nclone-env policies list``), and recordings.
         levels: levels that policies play; by default those of their runs.
         argmax: take the most probable action instead of a sampled one.
+        candidates: play so many candidates of the next 256 frames in copies of the environment, with sampled actions,
+            and take the best; 1: none.
         views: most runs shown at once.
         seed: seed of sampled actions.
         scale: size of the picture; at 1 it is about 1056 pixels wide.
@@ -77,7 +81,10 @@ def watch_runs(
         check_free(output, force)
     if live and output is not None:
         raise ConfigError("live: expected without --output, got both; a video shows one checkpoint")
-    sources_runs = _rounds(sources, levels, "argmax" if argmax else "sampled", seed, live)
+    check_candidates(candidates)
+    if argmax and candidates > 1:
+        raise ConfigError(f"candidates: expected 1 with --argmax, which samples none, got {candidates}")
+    sources_runs = _rounds(sources, levels, "argmax" if argmax else "sampled", seed, live, candidates)
     shown = Views(sources_runs, views)
     if output is None:
         show(shown, scale, theme, len(sources))
@@ -144,7 +151,9 @@ def _turns(rounds: Sequence[Rounds]) -> Rounds:
     return lambda number: [run for make in rounds for run in make(number)]
 
 
-def _rounds(sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed: int, live: bool) -> list[Rounds]:
+def _rounds(
+    sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed: int, live: bool, candidates: int = 1
+) -> list[Rounds]:
     """Read the sources; return what makes the runs of a round of each.
 
     Raises:
@@ -153,7 +162,9 @@ def _rounds(sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed:
     """
     labels = [f"{letter}  " if len(sources) > 1 else "" for letter in _letters(len(sources))]
     makers = [
-        _policy_maker(path, levels, mode, seed, label, live) if _is_checkpoint(path) else _replayed(path, label)
+        _policy_maker(path, levels, mode, seed, label, live, candidates)
+        if _is_checkpoint(path)
+        else _replayed(path, label)
         for path, label in zip(sources, labels, strict=True)
     ]
     if levels and not any(map(_is_checkpoint, sources)):
@@ -193,7 +204,9 @@ def _replayed(path: Path, label: str) -> Rounds:
     return lambda number: [WatchedRun(level, recording.inputs.tolist(), f"{label}{level.name}")]
 
 
-def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: str, live: bool) -> Rounds:
+def _policy_maker(
+    path: Path, levels: tuple[str, ...], mode: Any, seed: int, label: str, live: bool, candidates: int
+) -> Rounds:
     from nclone_env.train import load_policy, policy_file, policy_runs
 
     file = policy_file(path)
@@ -206,7 +219,7 @@ def _policy_maker(path: Path, levels: tuple[str, ...], mode: Any, seed: int, lab
                 policy, read = load_policy(path, levels), _written(file)
         timesteps = policy.checkpoint.counters.get("timesteps", 0)
         shown = f"{label}{timesteps:,} steps  " if live else label
-        return policy_runs(policy.network, policy.environment, mode, seed + number, shown)
+        return policy_runs(policy.network, policy.environment, mode, seed + number, shown, candidates)
 
     return runs
 

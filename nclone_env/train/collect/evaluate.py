@@ -6,7 +6,7 @@ Episodes to be watched are played frame by frame.
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -14,12 +14,13 @@ from typing import Any, Literal
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env import NPlusPlusEnv, playable_levels
+from nclone_env.env import playable_levels
 from nclone_env.errors import check_integer
 from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.level import Level
 from nclone_env.replay import WatchedRun
 from nclone_env.train.collect.acting import chosen_actions, one_thread_per_call, policy_logits
+from nclone_env.train.collect.candidates import CandidateSearch
 from nclone_env.train.collect.environments import (
     Choose,
     MakeEnvironments,
@@ -89,6 +90,7 @@ def evaluate(
     seed: int = 0,
     make_envs: MakeEnvironments = make_resting_environments,
     on_level: OnLevel = SILENT.on_level,
+    candidates: int = 1,
 ) -> tuple[LevelResult, ...]:
     """Play each level in ``episodes_per_level`` environments and evaluate the first episode of each.
 
@@ -103,6 +105,7 @@ def evaluate(
             seed, the number of the episode, those of a level one after another, and the step.
         make_envs: creates the vector environment, with same-step autoreset or without any.
         on_level: called after each batch of levels.
+        candidates: candidates of each decision, with sampled actions; 1: the actions of the policy itself.
 
     Returns:
         One result per level, in the order of the environment's levels.
@@ -118,8 +121,8 @@ def evaluate(
     with one_thread_per_call(), closing(make_envs(environment, together * episodes_per_level)) as envs:
         for first in range(0, count, together):
             levels = range(first, min(first + together, count))
-            choose = chooser(policy, mode, envs.num_envs, seed, first * episodes_per_level)
-            results += _play_levels(envs, levels, choose, mode, episodes_per_level, seed, environment.max_steps)
+            with chooser(policy, environment, envs, mode, seed, first * episodes_per_level, candidates) as choose:
+                results += _play_levels(envs, levels, choose, mode, episodes_per_level, seed, environment.max_steps)
             on_level(f"levels played, {mode} actions", len(results), count)
     return tuple(results)
 
@@ -131,13 +134,15 @@ def compare(
     seed: int = 0,
     make_envs: MakeEnvironments = make_resting_environments,
     on_level: OnLevel = SILENT.on_level,
+    candidates: int = 1,
 ) -> dict[Mode, tuple[LevelResult, ...]]:
     """Evaluate sampled and argmax actions of a policy and random actions; return the results by mode.
 
     The arguments are those of :func:`evaluate`.
     """
     modes: tuple[Mode, ...] = ("sampled", "argmax", "random")
-    return {mode: evaluate(policy, environment, mode, episodes_per_level, seed, make_envs, on_level) for mode in modes}
+    shared = (episodes_per_level, seed, make_envs, on_level, candidates)
+    return {mode: evaluate(policy, environment, mode, *shared) for mode in modes}
 
 
 def best_episode(results: dict[Mode, tuple[LevelResult, ...]]) -> LevelResult:
@@ -146,17 +151,30 @@ def best_episode(results: dict[Mode, tuple[LevelResult, ...]]) -> LevelResult:
     return max(candidates, key=lambda result: (result.won, len(result.actions)))
 
 
-def chooser(policy: ActorCritic | None, mode: Mode, num_envs: int, seed: int, first: int = 0) -> Choose:
-    """Return what chooses the actions of environments, the first of which plays episode number ``first``."""
+@contextmanager
+def chooser(
+    policy: ActorCritic | None,
+    environment: EnvironmentConfig,
+    envs: VectorEnvironment,
+    mode: Mode,
+    seed: int,
+    first: int = 0,
+    candidates: int = 1,
+) -> Iterator[Choose]:
+    """Yield what chooses the actions of environments, the first of which plays episode number ``first``."""
     if policy is None:
         random = np.random.default_rng([seed, first])
-        return lambda seen, waiting, step: random.integers(NUM_ACTIONS, size=num_envs)
+        yield lambda seen, waiting, step: random.integers(NUM_ACTIONS, size=envs.num_envs)
+    elif candidates > 1 and mode == "sampled":
+        with closing(CandidateSearch(policy, environment, envs, candidates, seed, first)) as search:
+            yield search
+    else:
+        shapes, logits, argmax = policy.observation_shapes, partial(policy_logits, policy), mode == "argmax"
 
-    def choose(seen: Mapping[str, np.ndarray], waiting: np.ndarray, step: int) -> np.ndarray:
-        used = {name: seen[name] for name in policy.observation_shapes}
-        return chosen_actions(partial(policy_logits, policy), used, mode == "argmax", (seed, first, step), waiting)
+        def choose(seen: Mapping[str, np.ndarray], waiting: np.ndarray, step: int) -> np.ndarray:
+            return chosen_actions(logits, {name: seen[name] for name in shapes}, argmax, (seed, first, step), waiting)
 
-    return choose
+        yield choose
 
 
 def _play_levels(
@@ -202,30 +220,35 @@ def _result(level: str, mode: Mode, played: np.ndarray, actions: np.ndarray) -> 
 
 
 def policy_runs(
-    policy: ActorCritic, environment: EnvironmentConfig, mode: Mode = "sampled", seed: int = 0, label: str = ""
+    policy: ActorCritic,
+    environment: EnvironmentConfig,
+    mode: Mode = "sampled",
+    seed: int = 0,
+    label: str = "",
+    candidates: int = 1,
 ) -> list[WatchedRun]:
     """Return an episode of a policy on each level, played as its inputs are taken; ``label`` begins their labels."""
     return [
-        WatchedRun(level, episode_inputs(policy, environment, level, mode, seed), f"{label}{level.name}")
+        WatchedRun(level, episode_inputs(policy, environment, level, mode, seed, candidates), f"{label}{level.name}")
         for level in playable_levels(environment).levels
     ]
 
 
 def episode_inputs(
-    policy: ActorCritic, environment: EnvironmentConfig, level: Level, mode: Mode, seed: int
+    policy: ActorCritic, environment: EnvironmentConfig, level: Level, mode: Mode, seed: int, candidates: int = 1
 ) -> Iterator[int]:
     """Play an episode on a level; yield the input byte of each frame."""
     config = environment.replace(levels=(level,), mirrored=False, render_mode=None)
-    choose = chooser(policy, mode, 1, seed)
-    with closing(NPlusPlusEnv(config)) as env:
-        observation, _ = env.reset(seed=seed)
-        for step in itertools.count():
-            batch = {name: np.asarray(array)[None] for name, array in observation.items()}
-            action = int(choose(batch, np.ones(1, np.bool_), step)[0])
-            observation, _, terminated, truncated, info = env.step(action)
-            yield from (INPUT_OF_ACTION[action],) * info["frames"]
-            if terminated or truncated:
-                break
+    waiting = np.ones(1, np.bool_)
+    with closing(make_resting_environments(config, 1)) as envs:
+        observations, _ = envs.reset(seed=seed)
+        with chooser(policy, config, envs, mode, seed, candidates=candidates) as choose:
+            for step in itertools.count():
+                actions = choose(observations, waiting, step)
+                observations, _, terminated, truncated, info = envs.step(actions)
+                yield from (INPUT_OF_ACTION[actions[0]],) * int(info["frames"][0])
+                if terminated[0] or truncated[0]:
+                    break
 
 
 def evaluated_run(episode: LevelResult, environment: EnvironmentConfig) -> WatchedRun:
