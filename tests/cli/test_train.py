@@ -114,6 +114,10 @@ def test_held_out_levels_and_an_initial_policy(tmp_path, capsys):
     assert [line.split()[0] for line in lines if line.endswith("held out")] == [out]
     assert sum(line.startswith("mean, ") for line in lines) == 2
     trained = next(name for name in levels if name != out)
+    written = (tmp_path / "first" / "evaluation.csv").read_bytes()
+    assert main(["evaluate", checkpoint, "--episodes", "2", "--candidates", "3", "--seed", "5", "--no-video"]) == 0
+    assert capsys.readouterr().out.splitlines()[-2] == "sampled ones are the best of 3 candidates of each decision"
+    assert (tmp_path / "first" / "evaluation.csv").read_bytes() == written, "it is about the policy alone"
     command = ["evaluate", checkpoint, "--episodes", "1", "--no-video", "--levels", trained]
     assert main(command) == 0
     assert "held out" not in capsys.readouterr().out

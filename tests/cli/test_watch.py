@@ -21,6 +21,7 @@ from nclone_env.render.window import Window
 from nclone_env.replay import play, watch
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.trajectory import simulate
+from nclone_env.train import load_policy
 from nclone_env.train.collect.evaluate import episode_inputs, evaluate, evaluated_run, policy_runs
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.network.policy import ActorCritic
@@ -124,6 +125,18 @@ def test_sampled_actions_depend_on_the_seed_and_most_probable_ones_do_not():
     assert first_inputs("argmax", 1) == first_inputs("argmax", 2)
 
 
+def test_a_policy_plays_ahead_as_it_is_evaluated(folder):
+    with_candidates, alone = (
+        _rounds((folder / "run",), ("first-steps/06-hop",), "sampled", 3, False, candidates)[0](0)[0]
+        for candidates in (4, 1)
+    )
+    policy = load_policy(folder / "run", ("first-steps/06-hop",))
+    (played,) = evaluate(policy.network, policy.environment, "sampled", 1, 3, candidates=4)
+    inputs = list(with_candidates.inputs)
+    assert inputs == played.inputs(policy.environment)[: len(inputs)].tolist()
+    assert inputs != list(alone.inputs)
+
+
 def test_an_episode_ends_at_the_limit_of_frames():
     standing = list(episode_inputs(runner(0), ENVIRONMENT.replace(max_frames=42), MINED, "argmax", 0))
     assert standing == [0] * 42
@@ -202,6 +215,8 @@ def test_a_video_of_a_recording(folder, capsys, name, rate, count):
         (["a.replay", "--levels", "jumps"], "levels: expected none for recordings, which have a level of their own"),
         (["a.replay", "--views", "0"], "views: expected a whole number from 1 to 64, got 0"),
         (["a.replay", "--scale", "-1"], "scale: expected a number from 0.1 to 4, got -1.0"),
+        (["run", "--candidates", "0"], "candidates: expected a whole number from 1 to 4096, got 0"),
+        (["run", "--candidates", "4", "--argmax"], "candidates: expected 1 with --argmax, which samples none, got 4"),
         (["run", "--levels", "nosuch"], "level: expected a built-in set or level"),
         ([], "sources: expected at least one checkpoint, folder of a run, policy or recording, got none"),
     ],
