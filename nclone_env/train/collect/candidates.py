@@ -18,6 +18,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv
+from nclone_env.train.collect.acting import one_thread_per_call
 from nclone_env.train.collect.environments import VectorEnvironment
 from nclone_env.train.network.policy import ActorCritic
 
@@ -68,8 +69,10 @@ class CandidateSearch:
     def __call__(self, seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
         """Return the actions (n,) of a step; observations are taken from the copies."""
         asked = np.flatnonzero(waiting & (self._left == 0))
-        for start in range(0, len(asked), self._shape[0]):
-            self._decide(asked[start : start + self._shape[0]], step)
+        if len(asked):
+            with one_thread_per_call():
+                for start in range(0, len(asked), self._shape[0]):
+                    self._decide(asked[start : start + self._shape[0]], step)
         actions = np.maximum(self._plans[0], 0)
         self._plans = np.roll(self._plans, -1, axis=0)
         self._plans[-1] = -1
