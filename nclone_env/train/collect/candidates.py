@@ -5,8 +5,7 @@ are left of the plan before. Rewards and, at the horizon, the value function ran
 a death after all. The actions of the best are taken for 32 frames, or up to the exit. The physics is deterministic, so
 they have the effect that they had in the copy.
 
-Later candidates draw from flatter distributions. A policy is sure of what it has learned, and where that leads to a
-death, all candidates of its own distribution end in it.
+Later candidates draw from flatter distributions, so that fewer decisions leave only deaths.
 """
 
 from collections.abc import Mapping
