@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # simulator and trainer are loaded by the commands that need 
     from nclone_env.config import EnvironmentConfig
     from nclone_env.train import ActorCritic, LevelResult, Mode
 
-_MOST_EPISODES, _MOST_CANDIDATES = 1 << 24, 1 << 12
+_MOST_EPISODES = 1 << 24
 _EPISODES, _EPISODES_IN_ALL, _LEAST_EPISODES = 100, 10_000, 16
 """By default: of a level; of all levels, so that the evaluation of thousands is no longer than their training; and of a
 level where these are too few."""
@@ -59,7 +59,6 @@ def evaluate(
     from nclone_env.train import load_policy
 
     check_episodes(episodes)
-    check_candidates(candidates)
     policy = load_policy(checkpoint, levels)
     environment, content = policy.environment, policy.checkpoint
     held_out = content.held_out.get("digests", [])
@@ -83,15 +82,6 @@ def check_episodes(episodes: int | None) -> None:
     """
     if episodes is not None:
         check_integer("episodes", episodes, low=1, high=_MOST_EPISODES)
-
-
-def check_candidates(candidates: int) -> None:
-    """Check the number of candidates of a decision.
-
-    Raises:
-        ConfigError: if it is out of range.
-    """
-    check_integer("candidates", candidates, low=1, high=_MOST_CANDIDATES)
 
 
 def default_episodes(levels: int) -> int:

@@ -13,7 +13,6 @@ import numpy as np
 from tyro.conf import Positional
 
 from nclone_env.cli.output import check_free, check_suffix
-from nclone_env.cli.policies import check_candidates
 from nclone_env.cli.replay import check_scale
 from nclone_env.config import EnvironmentConfig, Theme
 from nclone_env.env import playable_levels
@@ -81,7 +80,6 @@ def watch_runs(
         check_free(output, force)
     if live and output is not None:
         raise ConfigError("live: expected without --output, got both; a video shows one checkpoint")
-    check_candidates(candidates)
     if argmax and candidates > 1:
         raise ConfigError(f"candidates: expected 1 with --argmax, which samples none, got {candidates}")
     sources_runs = _rounds(sources, levels, "argmax" if argmax else "sampled", seed, live, candidates)

@@ -17,6 +17,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv
+from nclone_env.errors import check_integer
 from nclone_env.train.collect.acting import one_thread_per_call
 from nclone_env.train.collect.environments import VectorEnvironment
 from nclone_env.train.network.policy import ActorCritic
@@ -25,10 +26,19 @@ HORIZON_FRAMES, TAKEN_FRAMES = 256, 32
 """Frames that a candidate is played for, and how many of them are taken."""
 HOTTEST = 3.0
 """Temperature of the last candidate; that of the first is 1."""
-_TOGETHER = 256
-"""Most candidates that are played at a time, unless an environment alone has more."""
+_MOST_CANDIDATES, _TOGETHER = 4096, 256
+"""Most candidates of a decision; and most of several decisions that are played at a time."""
 _OUTWEIGHS = 1e6
 """More than any return."""
+
+
+def check_candidates(candidates: int) -> None:
+    """Check the number of candidates of a decision.
+
+    Raises:
+        ConfigError: if it is out of range.
+    """
+    check_integer("candidates", candidates, low=1, high=_MOST_CANDIDATES)
 
 
 class CandidateSearch:

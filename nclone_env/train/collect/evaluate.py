@@ -20,7 +20,7 @@ from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.level import Level
 from nclone_env.replay import WatchedRun
 from nclone_env.train.collect.acting import chosen_actions, one_thread_per_call, policy_logits
-from nclone_env.train.collect.candidates import CandidateSearch
+from nclone_env.train.collect.candidates import CandidateSearch, check_candidates
 from nclone_env.train.collect.environments import (
     Choose,
     MakeEnvironments,
@@ -109,7 +109,11 @@ def evaluate(
 
     Returns:
         One result per level, in the order of the environment's levels.
+
+    Raises:
+        ConfigError: if the number of candidates is out of range.
     """
+    check_candidates(candidates)
     if policy is None or mode == "random":
         blind = tuple(name for name in environment.observations if name not in ("action_outcomes", "action_mask"))
         policy, mode = None, "random"
@@ -228,6 +232,7 @@ def policy_runs(
     candidates: int = 1,
 ) -> list[WatchedRun]:
     """Return an episode of a policy on each level, played as its inputs are taken; ``label`` begins their labels."""
+    check_candidates(candidates)
     return [
         WatchedRun(level, episode_inputs(policy, environment, level, mode, seed, candidates), f"{label}{level.name}")
         for level in playable_levels(environment).levels

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from nclone_env.config import EnvironmentConfig
+from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING
 from nclone_env.level.build import build_room
 from nclone_env.level.level import Level
@@ -105,3 +106,9 @@ def test_masked_actions_are_not_sampled(masked):
         search = module.CandidateSearch(policy, environment, envs, 6, 0)
         assert (search._sample(observations, uniforms) < 3).all() == masked
         search.close()
+
+
+@pytest.mark.parametrize("candidates", [0, -3, 5000, 2.5])
+def test_impossible_numbers_of_candidates_are_refused(candidates):
+    with pytest.raises(ConfigError, match="candidates: expected a whole number from 1 to 4096, got"):
+        result_of(candidates=candidates)
