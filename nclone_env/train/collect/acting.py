@@ -44,11 +44,16 @@ def chosen_actions(
     return actions
 
 
+def policy_outputs(policy: ActorCritic, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the logits (n, 6) and the values (n,) of a policy for n observations."""
+    with torch.inference_mode():
+        logits, values = policy({name: torch.from_numpy(array) for name, array in observations.items()})
+    return logits.numpy(), values.numpy()
+
+
 def policy_logits(policy: ActorCritic, observations: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the logits (n, 6) of a policy for n observations."""
-    with torch.inference_mode():
-        logits: np.ndarray = policy({name: torch.from_numpy(array) for name, array in observations.items()})[0].numpy()
-    return logits
+    return policy_outputs(policy, observations)[0]
 
 
 @contextmanager

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv
 from nclone_env.errors import check_integer
-from nclone_env.train.collect.acting import one_thread_per_call
+from nclone_env.train.collect.acting import one_thread_per_call, policy_outputs
 from nclone_env.train.collect.environments import VectorEnvironment
 from nclone_env.train.network.policy import ActorCritic
 
@@ -125,7 +124,7 @@ class CandidateSearch:
             playing &= ~(terminated | truncated)
             if not playing.any():
                 break
-        scores[playing] += discount * self._outputs(observations)[1][playing]
+        scores[playing] += discount * policy_outputs(self._policy, observations)[1][playing]
         return actions, scores + _OUTWEIGHS * won, won
 
     def _draws(self, place: int, step: int) -> np.ndarray:
@@ -135,15 +134,8 @@ class CandidateSearch:
 
     def _sample(self, observations: Mapping[str, np.ndarray], uniforms: np.ndarray) -> np.ndarray:
         """Draw an action for each candidate, (n,) int64, at its temperature."""
-        logits = self._outputs(observations)[0] / self._temperatures
+        logits = policy_outputs(self._policy, observations)[0] / self._temperatures
         if "action_mask" in self._policy.observation_shapes:
             logits[observations["action_mask"] == 0] = -np.inf
         weights = np.exp(logits - logits.max(axis=1, keepdims=True)).cumsum(axis=1)
         return (weights <= uniforms[:, None] * weights[:, -1:]).sum(axis=1)
-
-    def _outputs(self, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Return logits (n, 6) and values (n,) of the policy."""
-        used = {name: torch.from_numpy(observations[name]) for name in self._policy.observation_shapes}
-        with torch.inference_mode():
-            logits, values = self._policy(used)
-        return logits.numpy(), values.numpy()
