@@ -9,6 +9,7 @@ from nclone_env.jit.decorators import called_kernel as called_kernel
 from nclone_env.jit.decorators import kernel as kernel
 from nclone_env.jit.decorators import numeric_kernel as numeric_kernel
 from nclone_env.jit.decorators import specialised as specialised
+from nclone_env.jit.decorators import specialised_at_first as specialised_at_first
 from nclone_env.jit.folder import cache_folder as cache_folder
 from nclone_env.jit.folder import cache_root as cache_root
 from nclone_env.jit.folder import distrust as distrust
@@ -17,6 +18,7 @@ from nclone_env.jit.scratch import copy_bytes as copy_bytes
 from nclone_env.jit.scratch import each as each
 from nclone_env.jit.scratch import local_f64 as local_f64
 from nclone_env.jit.scratch import next_number as next_number
+from nclone_env.jit.scratch import read_number as read_number
 from nclone_env.jit.scratch import stream_bytes as stream_bytes
 from nclone_env.jit.sources import compiler_digest as compiler_digest
 from nclone_env.jit.sources import module_digest as module_digest

@@ -65,6 +65,18 @@ def specialised(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:
     return dispatcher.compile(tuple(map(type_of, arguments)))
 
 
+def specialised_at_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that is specialised for the arguments of its first call; those of others have the same types."""
+    made: list[Callable[..., Any]] = []
+
+    def call(*arguments: Any) -> Any:
+        if not made:
+            made.append(specialised(kernel, *arguments))
+        return made[0](*arguments)
+
+    return call
+
+
 _ARRAY_TYPES: dict[tuple[Any, ...], Any] = {}
 """Numba makes the type of a record again for every array of it: half of the time to create an environment."""
 

@@ -33,11 +33,18 @@ if config.DISABLE_JIT:
     _COUNTING = Lock()
 
     def next_number(counter: np.ndarray) -> int:
-        """Return ``counter[0]``, (1,) int64, and add 1 to it; threads that share a counter get different numbers."""
+        """Return ``counter[0]``, (k,) int64, and add 1 to it; threads that share a counter get different numbers.
+
+        A thread that gets a number, or reads it by :func:`read_number`, also sees what was written before.
+        """
         with _COUNTING:
             number = int(counter[0])
             counter[0] = number + 1
         return number
+
+    def read_number(counter: np.ndarray) -> int:
+        """Return ``counter[0]``, (k,) int64, which other threads count up by :func:`next_number`."""
+        return int(counter[0])
 
 else:
 
@@ -141,12 +148,29 @@ else:
 
     @intrinsic
     def next_number(typing_context, counter):
-        """Return ``counter[0]``, (1,) int64, and add 1 to it; threads that share a counter get different numbers."""
-        if not isinstance(counter, types.Array) or counter.dtype != types.int64 or not counter.mutable:
-            raise TypingError(f"next_number: expected a writable int64 array, got {counter}")
+        """Return ``counter[0]``, (k,) int64, and add 1 to it; threads that share a counter get different numbers.
+
+        A thread that gets a number, or reads it by :func:`read_number`, also sees what was written before.
+        """
+        _check_counter("next_number", counter)
 
         def codegen(context, builder, signature, args):
             array = context.make_array(signature.args[0])(context, builder, args[0])
-            return builder.atomic_rmw("add", array.data, ir.Constant(ir.IntType(64), 1), "monotonic")
+            return builder.atomic_rmw("add", array.data, ir.Constant(ir.IntType(64), 1), "acq_rel")
 
         return types.int64(counter), codegen
+
+    @intrinsic
+    def read_number(typing_context, counter):
+        """Return ``counter[0]``, (k,) int64, which other threads count up by :func:`next_number`."""
+        _check_counter("read_number", counter)
+
+        def codegen(context, builder, signature, args):
+            array = context.make_array(signature.args[0])(context, builder, args[0])
+            return builder.load_atomic(array.data, "acquire", 8)
+
+        return types.int64(counter), codegen
+
+    def _check_counter(name, counter):
+        if not isinstance(counter, types.Array) or counter.dtype != types.int64 or not counter.mutable:
+            raise TypingError(f"{name}: expected a writable int64 array, got {counter}")

@@ -85,7 +85,7 @@ def ours(levels: tuple[str, ...], seconds: float, fields: dict[str, Any], stub: 
     """Return steps/s of this trainer, with a stub in place of the ``environment`` or the ``policy``."""
     with prepared_run(levels, StubEnvironments if stub == "environment" else None, **fields) as run:
         if stub == "policy":
-            stub_network(run.network)
+            stub_network(run)
         return speed(lambda: update(run), run.config.batch_size, seconds)
 
 
@@ -108,12 +108,10 @@ def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dic
 
     with prepared_run(levels, num_threads=1, **fields) as run:
         update(run)
-        network, optimiser = run.network, run.learner.optimiser
+        network, descents = run.network, run.learner._compiled
         network.outputs = timed("act: forward", network.outputs)
         collection.sample_actions = timed("act: sample", collection.sample_actions)
-        network.gradient = timed("learn: gradients", network.gradient)
-        ppo.sum_gradients = timed("learn: sum of gradients", ppo.sum_gradients)
-        optimiser.step = timed("learn: Adam", optimiser.step)
+        descents.run = timed("learn: gradient steps", descents.run)
         ppo.shuffle = timed("learn: shuffle", ppo.shuffle)
         for collector in run.collectors:
             collector.envs.step = timed("environment", collector.envs.step)

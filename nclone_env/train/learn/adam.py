@@ -33,10 +33,8 @@ class Adam:
             The norm of the gradient before scaling.
         """
         self.count += 1
-        norm = _norm(gradient)
-        scale = min(1.0, max_norm / (norm + 1e-6))
-        rate, correction = self.rates(learning_rate, self.count)
-        _step(parameters, gradient, self.mean, self.square, *map(np.float32, (scale, rate, correction)))
+        rate, correction = map(np.float32, self.rates(learning_rate, self.count))
+        norm: float = clipped_step(parameters, gradient, self.mean, self.square, max_norm, rate, correction)
         return norm
 
     def rates(self, learning_rate: float, count: int) -> tuple[float, float]:
@@ -109,16 +107,13 @@ def sum_gradients(parts):
 
 
 @numeric_kernel
-def _norm(vector):
-    """Return the Euclidean norm of a float32 vector, summed in float64."""
+def clipped_step(parameters, gradient, mean, square, max_norm, rate, correction):
+    """Take a step of :class:`Adam`, given its ``rates`` as float32; return the norm of the gradient before scaling."""
     total = 0.0
-    for j in range(len(vector)):
-        total += np.float64(vector[j]) * np.float64(vector[j])
-    return np.sqrt(total)
-
-
-@numeric_kernel
-def _step(parameters, gradient, mean, square, scale, rate, correction):
+    for j in range(len(gradient)):
+        total += np.float64(gradient[j]) * np.float64(gradient[j])
+    norm = np.sqrt(total)
+    scale = np.float32(min(1.0, max_norm / (norm + 1e-6)))
     beta_1, beta_2, epsilon = np.float32(_BETA_1), np.float32(_BETA_2), np.float32(_EPSILON)
     rest_1, rest_2 = np.float32(1 - _BETA_1), np.float32(1 - _BETA_2)
     for j in range(len(parameters)):
@@ -126,3 +121,4 @@ def _step(parameters, gradient, mean, square, scale, rate, correction):
         mean[j] = beta_1 * mean[j] + rest_1 * g
         square[j] = beta_2 * square[j] + rest_2 * g * g
         parameters[j] -= rate * mean[j] / (np.sqrt(square[j]) * correction + epsilon)
+    return norm

@@ -9,6 +9,7 @@ from nclone_env.jit import kernel
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.sim import splitmix
 from nclone_env.train.learn.adam import Adam, sum_gradients
+from nclone_env.train.learn.descents import CompiledDescents
 from nclone_env.train.learn.learner import LearnerParts, UpdateStatistics
 from nclone_env.train.network.arrays import LossScaling
 
@@ -20,7 +21,8 @@ class PPO:
     """The algorithm: updates the parameters on a rollout; independent of the environments.
 
     A minibatch is split into parts of equal size. Threads compute the gradients of parts as they become free; the
-    gradients are then added in the order of the parts, so the result does not depend on the number of threads.
+    gradients are then added in the order of the parts, so the result does not depend on the number of threads. All of
+    an epoch is compiled code (``train.learn.descents``), unless the network or other ranks need Python in between.
 
     Every rank computes the same order of the steps of all ranks, differentiates those of its own environments in each
     minibatch, and adds up the gradients with the others. So K ranks take the same minibatches as one: only sums of
@@ -46,6 +48,10 @@ class PPO:
         self._sums = np.zeros((most_parts, 6))
         self._totals = np.zeros(7)
         self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(7, np.float32))
+        self._compiled: CompiledDescents | None = None
+        if ranks.count == 1 and network.pass_arrays(0) is not None:
+            arrays = self._order.reshape(config.ppo.num_minibatches, -1), self._gradients, self._sums, self._totals
+            self._compiled = CompiledDescents(parts, self.optimiser, *arrays)
 
     def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
         """Update the parameters, as ``train.learn.learner.Learner`` describes."""
@@ -57,8 +63,12 @@ class PPO:
         for epoch in range(ppo.update_epochs):
             shuffle(self._order, config.seed, number, epoch)
             minibatches = own_steps(self._order.reshape(ppo.num_minibatches, -1), config.num_envs, self._envs)
-            for rows, (mean, deviation) in zip(minibatches, self._advantage_moments(minibatches), strict=True):
-                self._descend(rows, mean, deviation, learning_rate)
+            advantages = self._advantage_moments(minibatches)
+            if self._compiled is not None:
+                self._compiled.run(advantages, learning_rate, self._scaling)
+            else:
+                for rows, (mean, deviation) in zip(minibatches, advantages, strict=True):
+                    self._descend(rows, mean, deviation, learning_rate)
         self._ranks.add_up(self._totals[:6])
         steps, descents = config.batch_size * ppo.update_epochs, ppo.num_minibatches * ppo.update_epochs
         return UpdateStatistics._make([*(self._totals[:6] / steps).tolist(), float(self._totals[6] / descents)])
@@ -68,6 +78,9 @@ class PPO:
         shuffle(self._order, self._config.seed, 0, 0)
         self._rows = np.arange(self._most_steps)
         moments(self._advantages, self._rows)
+        if self._compiled is not None:
+            self._compiled.warm_up()
+            return
         for seat in range(self._workers.count):
             self._differentiate(seat, 0, len(self._gradients) if seat == 0 else 1)
         sum_gradients(self._gradients)
@@ -78,7 +91,8 @@ class PPO:
         gradient = array_group("first part", {"gradient": self._gradients[:1]}, shared=True)
         arrays: dict[str, np.ndarray] = {"gradients": self._gradients[1:], "order": self._order, "sums": self._sums}
         parts = array_group("parts of a minibatch", arrays, shared=False)  # as many as the steps need
-        return MemoryNode("update", children=(self.optimiser.memory(), gradient, parts))
+        compiled = (self._compiled.memory(),) if self._compiled is not None else ()
+        return MemoryNode("update", children=(self.optimiser.memory(), gradient, parts, *compiled))
 
     def _advantage_moments(self, minibatches: Sequence[np.ndarray]) -> list[list[float]]:
         """Return mean and standard deviation of the advantages of each minibatch over all ranks."""

@@ -118,6 +118,19 @@ class Scratch(NamedTuple):
     """(t, h * (w + (l - 1) * h)), weights of the hidden layers, transposed as BLAS multiplies them fastest."""
 
 
+class PassArrays(NamedTuple):
+    """What a kernel of one seat needs to gather the inputs of stored steps and compute their gradient."""
+
+    sources: tuple[tuple[np.ndarray, int, int], ...]
+    """Bytes of each stored vector, those of one of its rows, and where they go in a row of inputs."""
+    input_bytes: np.ndarray
+    """Bytes of the inputs of the scratch."""
+    sets: StoredSets
+    steps: Steps
+    layout: NetworkLayout
+    scratch: Scratch
+
+
 class PictureLayout(NamedTuple):
     """The encoder of pictures of k frames; ``train.network.encoder_kernels`` describes the table of its layers."""
 

@@ -7,21 +7,22 @@ do not wait for each other's interpreter lock. What it does not cover is compute
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from nclone_env.game import NUM_ACTIONS
-from nclone_env.jit import specialised
+from nclone_env.jit import specialised_at_first
 from nclone_env.memory import MemoryNode, arrays_node
 from nclone_env.train.network import mlp_kernels as kernels
 from nclone_env.train.network.arrays import (
     EntityScratch,
     LossScaling,
     NetworkLayout,
+    PassArrays,
     PictureLayout,
     PictureScratch,
     Scratch,
@@ -77,7 +78,7 @@ class MLP:
         }
         self._identity = np.arange(most_rows)
         self._seats = [self._make_seat(policy, most_rows) for _ in range(seats)]
-        self._outputs, self._gradient = map(_specialised_at_first, (kernels.outputs, kernels.gradient))
+        self._outputs, self._gradient = map(specialised_at_first, (kernels.outputs, kernels.gradient))
 
     def load(self) -> None:
         """Do nothing: the parameters are read where they are."""
@@ -115,6 +116,15 @@ class MLP:
         for name, layers in self._pictures.items():
             layers.add_gradients(seat, observations[name], seen, inputs, scratch.delta_inputs, out)
 
+    def pass_arrays(self, seat: int) -> PassArrays | None:
+        """Return what a kernel needs to do what :meth:`gradient` does; None with pictures or stacks of observations."""
+        scratch, stacks, observations, sources, sets = self._seats[seat]
+        if stacks or self._pictures:
+            return None
+        none = ((_flat_bytes(self._identity), 0, 0),)  # of width 0: kernels do not take empty tuples
+        inputs = _flat_bytes(scratch.inputs)
+        return PassArrays(sources or none, inputs, sets, self._steps(observations), self._layout, scratch)
+
     def memory(self) -> MemoryNode:
         """Return the bytes of the scratch."""
         children = []
@@ -139,18 +149,6 @@ class MLP:
         """Return what the loss reads of the stored steps, whose observations are these."""
         storage = self._storage
         return Steps(storage.learning_fields, observations.get("action_mask", NO_MASKS), storage.reference)
-
-
-def _specialised_at_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a kernel that is specialised for the arguments of its first call; those of others have the same types."""
-    made: list[Callable[..., Any]] = []
-
-    def call(*arguments: Any) -> None:
-        if not made:
-            made.append(specialised(kernel, *arguments))
-        made[0](*arguments)
-
-    return call
 
 
 def _layout(policy: ActorCritic, parameters: FlatParameters, columns: Mapping[str, int]) -> NetworkLayout:
@@ -236,7 +234,7 @@ class PictureLayers:
         self._frames = encoder.frames
         self._layout = PictureLayout(encoder.corners(), encoder.line, layers, parameters.vector, column)
         self.scratch = [_picture_scratch(encoder, most_rows) for _ in range(seats)]
-        self._encode, self._add_gradients = map(_specialised_at_first, (encode_pictures, add_picture_gradients))
+        self._encode, self._add_gradients = map(specialised_at_first, (encode_pictures, add_picture_gradients))
 
     def encode(self, seat: int, pictures: np.ndarray, rows: np.ndarray, inputs: np.ndarray) -> None:
         """Write the features of n rows of pictures, (s, ..., height, width, 1) uint8, to their columns of inputs."""

@@ -132,6 +132,9 @@ class TorchNetwork:
         torch.from_numpy(out)[:] = flat_gradient(loss, self.module)
         sums[:] = terms.numpy()
 
+    def pass_arrays(self, seat: int) -> None:
+        """Return None: no kernel computes its gradient."""
+
     def memory(self) -> MemoryNode:
         """Return the bytes of observations and results; in host memory activations come on top during an update."""
         if self.device is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nclone_env.train.network.mlp import MLP
 from profiling.training import device, look_ahead, mask_share, ranks
 
 from ..output import lines
@@ -45,8 +46,9 @@ def test_outcomes_that_a_network_predicts(capsys):
     assert seconds.startswith("learned in")
 
 
-def test_the_messages_of_an_update():
+def test_the_messages_of_an_update(monkeypatch):
     """32 gradients, the moments of 4 epochs and one row of statistics; an exchange is two gathers."""
+    monkeypatch.setattr(MLP, "pass_arrays", lambda network, seat: None)  # as with others, who see each gradient
     load, seconds = ranks.measure(("first-steps/06-hop",), 8, 2)
     assert (load.reduces, load.gathers) == (37, 2)  # a single process keeps its episodes to itself
     assert load.reduced == 32 * 4 * 6599 + 4 * 192 + 48

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_gradient_flows_where_the_ratio_is_not_clipped():
     assert log_probs.grad.tolist() == pytest.approx([-0.55, 0.45], abs=1e-6)
 
 
-def trainer(network, config, hidden=16, threads=1, part_size=512):
+def trainer(network, config, hidden=16, threads=1, part_size=512, compiled=True):
     """Return an algorithm on a storage with zeroed observations, and what it trains."""
     space = spaces.Dict({"game_state": spaces.Box(-1, 1, (4,), np.float32)})
     storage = RolloutStorage(config.num_steps, config.num_envs, space)
@@ -71,6 +72,8 @@ def trainer(network, config, hidden=16, threads=1, part_size=512):
     parameters = FlatParameters(policy)
     workers = Workers(config.num_envs, threads, min_chunk=1)
     made = network(policy, parameters, storage, workers.slots, part_size)
+    if not compiled:
+        made.pass_arrays = lambda seat: None
     parts = LearnerParts(config, policy, parameters, storage, made, workers, part_size, ALONE, None)
     return PPO(parts), storage, policy
 
@@ -137,7 +140,7 @@ def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam(network):
 @NETWORKS
 def test_updates_equal_those_of_torch_adam(network):
     config = TrainConfig.of(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=3)
-    ppo, storage, policy = trainer(network, config)
+    ppo, storage, policy = trainer(network, config, compiled=False)
     praise(storage, 1)
     reference = [parameter.detach().clone().requires_grad_() for parameter in policy.parameters()]
     optimiser = torch.optim.Adam(reference, lr=2e-3, eps=1e-5)
@@ -173,6 +176,44 @@ def test_results_do_not_depend_on_the_number_of_threads(network):
     assert results[1, 0] == results[2, 0] == results[5, 0]
     assert results[1, 0] != results[1, 1], "the seed does change them"
     assert config.minibatch_size % 7, "parts differ in size"
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_compiled_descents_equal_those_from_python(threads):
+    config = TrainConfig.of(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=2)
+    results = []
+    for compiled, rate in ((True, 1e-3), (False, 1e-3), (False, 1.1e-3)):
+        ppo, storage, policy = trainer(MLP, config, threads=threads, part_size=7, compiled=compiled)
+        ppo.warm_up()
+        praise(storage, 3)
+        storage.observation_arrays["game_state"][:] = np.random.default_rng(1).random((9, 16, 4))
+        statistics = [ppo.update(update, rate, config.ppo.entropy_coef, 0.0) for update in (1, 2, 3)]
+        state = {name: np.copy(value).tobytes() for name, value in ppo.state().items()}
+        results.append(([parameter.detach().numpy().tobytes() for parameter in policy.parameters()], state, statistics))
+    assert results[0] == results[1]
+    assert results[0][0] != results[2][0], "the learning rate does change them"
+
+
+def test_a_thread_alone_finishes_what_others_do_not_begin():
+    """As on a machine whose other cores are busy; and threads that come later find nothing left."""
+    config = TrainConfig.of(num_envs=16, num_steps=8, num_minibatches=4, update_epochs=1)
+    ppo, storage, policy = trainer(MLP, config, threads=3, part_size=7)
+    alone, alone_storage, alone_policy = trainer(MLP, config, threads=1, part_size=7)
+    for each in (storage, alone_storage):
+        praise(each, 3)
+    seats = []
+
+    def run(chunks, task, first, last):
+        for number in (2, 0, 1):
+            task(number, number, number + 1)
+            seats.append(number)
+
+    ppo._compiled._workers = SimpleNamespace(run=run, count=3)
+    statistics = ppo.update(1, 1e-3, 0.01, 0.0)
+    assert seats == [2, 0, 1]
+    assert statistics == alone.update(1, 1e-3, 0.01, 0.0)
+    for got, expected in zip(policy.parameters(), alone_policy.parameters(), strict=True):
+        assert torch.equal(got, expected)
 
 
 @NETWORKS
