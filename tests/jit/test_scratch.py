@@ -1,0 +1,52 @@
+"""Counters that threads share."""
+
+from threading import Thread
+
+import numpy as np
+
+from nclone_env.jit import kernel, next_number, read_number
+
+
+@kernel
+def take_numbers(counter, taken):
+    for i in range(len(taken)):
+        taken[i] = next_number(counter)
+
+
+@kernel
+def note_before_counting(counter, notes):
+    for i in range(len(notes)):
+        notes[i] = i + 1
+        next_number(counter)
+
+
+@kernel
+def missing_notes(counter, notes):
+    """Return how many of the notes that were counted are not seen, while another thread writes them."""
+    missing, number = 0, 0
+    while number < len(notes):
+        number = read_number(counter)
+        for i in range(max(0, number - 8), number):
+            missing += notes[i] != i + 1
+    return missing
+
+
+def test_threads_get_different_numbers():
+    counter, taken = np.zeros(2, np.int64), np.zeros((4, 2000), np.int64)
+    threads = [Thread(target=take_numbers, args=(counter[1:], row)) for row in taken]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken.ravel()) == list(range(8000))
+    assert counter.tolist() == [0, 8000]
+
+
+def test_a_counted_note_is_seen():
+    counter, notes = np.zeros(1, np.int64), np.zeros(5000, np.int64)
+    missing_notes(np.full(1, len(notes)), np.arange(1, len(notes) + 1))  # compiled before the threads begin
+    writer = Thread(target=note_before_counting, args=(counter, notes))
+    writer.start()
+    assert missing_notes(counter, notes) == 0
+    writer.join()
+    assert missing_notes(counter, np.zeros_like(notes)) == 8, "notes that were never written are missed"
