@@ -2,7 +2,7 @@
 
 A minibatch takes half a millisecond. Two threads that Python hands its parts to take a sixth longer: they wait for each
 other's interpreter lock, and a thread that sleeps needs 25 microseconds to wake up. So a thread that waits here first
-looks at a counter for a while, which costs up to a tenth more processor time where other processes want the cores.
+looks at a counter for a while, which costs 6 % more processor time where other processes want the cores.
 """
 
 from collections.abc import Sequence
