@@ -11,12 +11,21 @@ from typing import Any
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.arrays.buffers import Buffers
+from nclone_env.env.arrays.buffers import Buffers, check_buffers
 from nclone_env.env.arrays.final import FinalRows, FrameStack
 from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
-from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
+from nclone_env.env.compiled.passes import (
+    NO_RESET,
+    Call,
+    Pass,
+    ResetPass,
+    RewardFunction,
+    RewardPass,
+    StepPass,
+)
 from nclone_env.env.compiled.records import RESULT, SAME_STEP
 from nclone_env.env.compiled.starts import PackedStarts, StartState, pack_starts, set_shares, start_state
+from nclone_env.env.compiled.step import KernelSteps
 from nclone_env.env.compiled.step_arrays import (
     StepArrays,
     exchange,
@@ -88,7 +97,6 @@ class Batch:
         stacked = frame_specs(config, self.level_set)
         self._stack = FrameStack(stacked, num_envs, depth, same_step) if depth > 1 else None
         self._rewards = RewardPass(reward_function, arrays) if reward_function is not None else None
-        self._enters_often = config.max_frames * self.level_set.max_movers > MOST_ENTRIES
         self._make_observers()
         self._make_passes()
 
@@ -122,9 +130,10 @@ class Batch:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
         arrays, view = self._arrays, self._unobserved
         observers = self._masks, self._outcomes, self._reach
-        reset, step = ResetPass(arrays, NO_RESET, view), StepPass(arrays, view, self._no_final)
+        reset, self._step = ResetPass(arrays, NO_RESET, view), StepPass(arrays, view, self._no_final)
         self._reset_passes: tuple[Pass, ...] = tuple(filter(None, (reset, *observers)))
-        self._step_passes: tuple[Pass, ...] = tuple(filter(None, (step, self._rewards, *observers)))
+        self._step_passes: tuple[Pass, ...] = tuple(filter(None, (self._step, self._rewards, *observers)))
+        self._enters_often = self.config.max_frames * self.level_set.max_movers > MOST_ENTRIES
 
     @property
     def worlds(self) -> WorldArrays:
@@ -229,6 +238,16 @@ class Batch:
         if self._stack:
             return self._call(self._step_passes, self._stack.advance(), self._stack.final, base)
         return self._call(self._step_passes, out, final, base)
+
+    def kernel_steps(self, out: Buffers, final: Buffers) -> KernelSteps | None:
+        """Return what a kernel needs to step the environments; see ``NPlusPlusVectorEnv.kernel_steps``."""
+        if len(self._step_passes) > 1 or self._stack or self._enters_often:
+            return None
+        check_buffers(out, self.specs, (), max((len(array) for array in out.values() if np.ndim(array)), default=0))
+        check_buffers(final, self.specs, (), self.num_envs, given="final")
+        observations, last = (kernel_view(buffers, self._unobserved) for buffers in (out, final))
+        places = np.zeros(1, np.int64), np.zeros(self.num_envs, np.int32)
+        return KernelSteps(self._step.address, self._arrays, observations, FinalArrays(last, *places, self._ended))
 
     def finish(self, out: Buffers) -> None:
         """Complete the observations of a step or reset after all passes, and after :meth:`finish_final`."""

@@ -7,10 +7,11 @@ import numpy as np
 
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig, ObservationName
 from nclone_env.env.arguments import check_assignment, check_indices, check_weights
-from nclone_env.env.arrays.buffers import alone, make_buffers
+from nclone_env.env.arrays.buffers import Buffers, alone, make_buffers
 from nclone_env.env.arrays.outputs import COLUMNS, single_result
 from nclone_env.env.base import AFTER_RESET, NOT_CLOSED
 from nclone_env.env.compiled.starts import PackedStarts
+from nclone_env.env.compiled.step import KernelSteps
 from nclone_env.env.vector_steps import VectorSteps
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
@@ -179,6 +180,25 @@ class NPlusPlusVectorEnv(VectorSteps):
             self._batch.gather(chosen)
             self._all.reset(~self._all_mask, outputs)
         return self._returned(self._all, outputs)
+
+    def kernel_steps(self, out: Buffers, final: Buffers) -> KernelSteps | None:
+        """Return what a kernel of your own needs to step these environments by ``env.step_all``.
+
+        Ask again after calls that change levels, weights or start states, and after ``gather``.
+
+        Args:
+            out: arrays of observations by name, (r, ...) for any r.
+            final: arrays of last observations by name, (num_envs, ...).
+
+        Returns:
+            None if a step needs more than that: masks, look-ahead, reachability, stacks or a reward function.
+
+        Raises:
+            BufferError: if an array is not a writable C-contiguous array of the right dtype and shape.
+            ResetNeededError, StepOrderError, ClosedError: as ``step``.
+        """
+        self._check("kernel_steps", AFTER_RESET)
+        return self._batch.kernel_steps(out, final)
 
     def exchange_levels(self, levels: Any) -> None:
         """Play other levels in future episodes, without stopping those under way.

@@ -5,6 +5,7 @@ compilation and the faster one of ``inner``, which compiles for ``target``; ``ca
 under the digests of ``sources``; ``shipped`` is the code that wheels bring.
 """
 
+from nclone_env.jit.decorators import address_of as address_of
 from nclone_env.jit.decorators import called_kernel as called_kernel
 from nclone_env.jit.decorators import kernel as kernel
 from nclone_env.jit.decorators import numeric_kernel as numeric_kernel
@@ -14,6 +15,7 @@ from nclone_env.jit.folder import cache_folder as cache_folder
 from nclone_env.jit.folder import cache_root as cache_root
 from nclone_env.jit.folder import distrust as distrust
 from nclone_env.jit.folder import make_private as make_private
+from nclone_env.jit.scratch import call_at as call_at
 from nclone_env.jit.scratch import copy_bytes as copy_bytes
 from nclone_env.jit.scratch import each as each
 from nclone_env.jit.scratch import local_f64 as local_f64

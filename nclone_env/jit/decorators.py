@@ -65,6 +65,15 @@ def specialised(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:
     return dispatcher.compile(tuple(map(type_of, arguments)))
 
 
+def address_of(dispatcher: Any, *arguments: Any) -> Any:
+    """Specialise a kernel, which returns nothing, as :func:`specialised` does; return what ``jit.call_at`` takes."""
+    if config.DISABLE_JIT:
+        return dispatcher
+    specialised(dispatcher, *arguments)
+    code = dispatcher.overloads[tuple(map(type_of, arguments))]
+    return code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
+
+
 def specialised_at_first(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return a kernel that is specialised for the arguments of its first call; those of others have the same types."""
     made: list[Callable[..., Any]] = []

@@ -1,8 +1,9 @@
-"""Building blocks of kernels beyond plain Python: scratch on the stack, byte copies, shared counters, field names.
+"""Building blocks of kernels beyond plain Python: scratch on the stack, byte copies, shared counters, calls by address.
 
 All work with ``NUMBA_DISABLE_JIT=1`` as well.
 """
 
+from collections.abc import Callable
 from threading import Lock
 
 import numba
@@ -45,6 +46,13 @@ if config.DISABLE_JIT:
     def read_number(counter: np.ndarray) -> int:
         """Return ``counter[0]``, (k,) int64, which other threads count up by :func:`next_number`."""
         return int(counter[0])
+
+    def call_at(address: Callable[..., None], arguments: tuple) -> None:
+        """Call the kernel at an address of ``jit.address_of`` with a tuple of arguments of exactly its types.
+
+        The caller does not contain its code, which saves compiling it again.
+        """
+        address(*arguments)
 
 else:
 
@@ -170,6 +178,23 @@ else:
             return builder.load_atomic(array.data, "acquire", 8)
 
         return types.int64(counter), codegen
+
+    @intrinsic
+    def call_at(typing_context, address, arguments):
+        """Call the kernel at an address of ``jit.address_of`` with a tuple of arguments of exactly its types.
+
+        The caller does not contain its code, which saves compiling it again.
+        """
+
+        def codegen(context, builder, signature, args):
+            kinds = signature.args[1].types
+            function = context.call_conv.get_function_type(types.none, kinds).as_pointer()
+            values = cgutils.unpack_tuple(builder, args[1])
+            callee = builder.inttoptr(args[0], function)
+            context.call_conv.call_function(builder, callee, types.none, kinds, values)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, arguments), codegen
 
     def _check_counter(name, counter):
         if not isinstance(counter, types.Array) or counter.dtype != types.int64 or not counter.mutable:

@@ -50,7 +50,7 @@ class StubEnvironments:
 
 
 def stub_network(run: Any) -> None:
-    """Make the network of a run return what its scratch holds, without computing."""
+    """Make the network of a run return what its scratch holds, without computing; collectors call it from Python."""
     network = run.network
 
     def outputs(seat: int, observations: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -59,6 +59,8 @@ def stub_network(run: Any) -> None:
         return scratch.logits[:count], scratch.values[:count, 0]
 
     network.outputs = outputs
+    for collector in run.collectors:
+        collector._compiled = None
     run.learner._compiled.run = lambda *arguments: None
 
 

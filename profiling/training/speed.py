@@ -6,8 +6,8 @@ hyperparameters unless the row says otherwise. Rows:
 
 - ``default``, ``one thread``, ``two towers``: this trainer; two towers of 96 units each learn for 3 epochs;
 - ``wide``: towers of 128 units, 3 epochs over rollouts of 64 steps;
-- ``stub environment``: the environments do nothing, so what is left is the trainer's ceiling;
-- ``stub policy``: the network does nothing, so what is left are environments and bookkeeping;
+- ``stub environment``: the environments do nothing, and are called from Python in each step;
+- ``stub policy``: the network does nothing, and is called from Python in each step;
 - ``products alone``: the matrix products of the default network and nothing else, on all threads; and of two towers;
 - ``plain loop``: a loop over torch tensors in the manner of single-file implementations such as CleanRL's;
 - ``Stable-Baselines3``: through ``nclone_env.train.sb3``, if it is installed;
@@ -90,12 +90,14 @@ def ours(levels: tuple[str, ...], seconds: float, fields: dict[str, Any], stub: 
 
 
 def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dict[str, float]:
-    """Return microseconds per step of each phase of one thread, and percentiles of the time of a vector step."""
-    from nclone_env.train.collect import collector as collection
+    """Return microseconds per step of each phase of one thread, and percentiles of the time of a vector step.
+
+    Steps that one compiled call makes count with their mean.
+    """
     from nclone_env.train.learn import ppo
 
     seconds: dict[str, float] = defaultdict(float)
-    marks: list[float] = []
+    vector_steps: list[np.ndarray] = []
 
     def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
@@ -108,27 +110,20 @@ def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dic
 
     with prepared_run(levels, num_threads=1, **fields) as run:
         update(run)
-        network, descents = run.network, run.learner._compiled
-        network.outputs = timed("act: forward", network.outputs)
-        collection.sample_actions = timed("act: sample", collection.sample_actions)
+        descents = run.learner._compiled
         descents.run = timed("learn: gradient steps", descents.run)
         ppo.shuffle = timed("learn: shuffle", ppo.shuffle)
         for collector in run.collectors:
-            collector.envs.step = timed("environment", collector.envs.step)
-            record = collector.columns.record_outcome
-            collector.columns.record_outcome = lambda *results, record=record: (
-                record(*results),
-                marks.append(time.perf_counter()),
-            )
+            collector.play = timed("collect", collector.play)
         started = time.perf_counter()
         for _ in range(updates):
             update(run)
+            vector_steps += (np.copy(collector.step_seconds) for collector in run.collectors)
         total = time.perf_counter() - started
         steps = updates * run.config.batch_size
         rows = {name: 1e6 * value / steps for name, value in sorted(seconds.items(), key=lambda item: -item[1])}
-        gaps = np.diff(np.array(marks).reshape(-1, run.config.num_steps), axis=1).ravel() * 1e6
     rows["everything else"] = 1e6 * (total - sum(seconds.values())) / steps
-    return {**rows, "p50": float(np.percentile(gaps, 50)), "p95": float(np.percentile(gaps, 95))}
+    return rows | {f"p{rank}": 1e6 * float(np.percentile(vector_steps, rank)) for rank in (50, 95)}
 
 
 def telemetry(levels: tuple[str, ...], pairs: int, fields: dict[str, Any]) -> float:

@@ -1,10 +1,10 @@
-"""Counters that threads share."""
+"""Counters that threads share, and calls of kernels by their address."""
 
 from threading import Thread
 
 import numpy as np
 
-from nclone_env.jit import kernel, next_number, read_number
+from nclone_env.jit import address_of, call_at, kernel, next_number, read_number
 
 
 @kernel
@@ -50,3 +50,28 @@ def test_a_counted_note_is_seen():
     assert missing_notes(counter, notes) == 0
     writer.join()
     assert missing_notes(counter, np.zeros_like(notes)) == 8, "notes that were never written are missed"
+
+
+@kernel
+def write_sum(pair, scale, out):
+    out[0] = (pair[0][0] + pair[1]) * scale
+
+
+@kernel
+def write_product(pair, scale, out):
+    out[0] = pair[0][0] * pair[1] * scale
+
+
+@kernel
+def call_twice(first, second, pair, out):
+    call_at(first, (pair, 10, out[:1]))
+    call_at(second, (pair, 10, out[1:]))
+
+
+def test_a_kernel_calls_others_by_their_addresses():
+    pair, out = (np.array([3]), 4.0), np.zeros(2)
+    addresses = [address_of(each, pair, 0, out) for each in (write_sum, write_product)]
+    call_twice(*addresses, pair, out)
+    assert out.tolist() == [70.0, 120.0]
+    call_twice(*addresses[::-1], pair, out)
+    assert out.tolist() == [120.0, 70.0]

@@ -37,9 +37,13 @@ def make_buffers(specs: Sequence[ArraySpec], num_envs: int) -> Buffers:
 
 
 def check_buffers(
-    out: Mapping[str, Any], required: Sequence[ArraySpec], optional: Sequence[ColumnSpec], num_envs: int
+    out: Mapping[str, Any],
+    required: Sequence[ArraySpec],
+    optional: Sequence[ColumnSpec],
+    num_envs: int,
+    given: str = "out",
 ) -> None:
-    """Check a mapping of output arrays.
+    """Check a mapping of output arrays, which was given as an argument of some name.
 
     Raises:
         BufferError: if one is missing, unknown, or not a writable C-contiguous array of the exact dtype and shape, or
@@ -50,17 +54,17 @@ def check_buffers(
         for spec in required:
             if spec.name in out:
                 known += 1
-                check_buffer(spec.name, out[spec.name], (num_envs, *spec.shape), spec.dtype)
+                check_buffer(spec.name, out[spec.name], (num_envs, *spec.shape), spec.dtype, given=given)
         for chosen in optional:
             if chosen.name in out:
                 known += 1
-                check_buffer(chosen.name, out[chosen.name], (num_envs, *chosen.shape), *chosen.dtypes)
+                check_buffer(chosen.name, out[chosen.name], (num_envs, *chosen.shape), *chosen.dtypes, given=given)
     if not isinstance(out, Mapping) or known != len(out) or not all(spec.name in out for spec in required):
         names, more = [spec.name for spec in required], [spec.name for spec in optional]
         got = list(out) if isinstance(out, Mapping) else type(out).__name__
-        raise errors.BufferError(f"out: expected a mapping with the keys {names} and any of {more}, got {got}")
+        raise errors.BufferError(f"{given}: expected a mapping with the keys {names} and any of {more}, got {got}")
     if not _have_owners_of_their_own(out.values()):
-        _check_apart(out)
+        _check_apart(out, given)
 
 
 def _have_owners_of_their_own(arrays: Collection[np.ndarray]) -> bool:
@@ -78,15 +82,16 @@ def _have_owners_of_their_own(arrays: Collection[np.ndarray]) -> bool:
     return len(owners) == len(arrays)
 
 
-def _check_apart(out: Mapping[str, np.ndarray]) -> None:
+def _check_apart(out: Mapping[str, np.ndarray], given: str) -> None:
     for left, right in itertools.combinations(out, 2):
         if np.may_share_memory(out[left], out[right]):
             raise errors.BufferError(
-                f"out: expected arrays apart from each other, but {left!r} and {right!r} share memory; pass two arrays"
+                f"{given}: expected arrays apart from each other, but {left!r} and {right!r} share memory; pass two "
+                f"arrays"
             )
 
 
-def check_buffer(name: str, array: Any, shape: tuple[int, ...], *dtypes: np.dtype) -> None:
+def check_buffer(name: str, array: Any, shape: tuple[int, ...], *dtypes: np.dtype, given: str = "out") -> None:
     """Check that an array can be written directly; its dtype must be one of ``dtypes``.
 
     Raises:
@@ -94,7 +99,7 @@ def check_buffer(name: str, array: Any, shape: tuple[int, ...], *dtypes: np.dtyp
     """
     if isinstance(array, np.ndarray) and array.dtype in dtypes and array.shape == shape and array.flags.carray:
         return
-    argument, dtype = f"out[{name!r}]", " or ".join(str(dtype) for dtype in dtypes)
+    argument, dtype = f"{given}[{name!r}]", " or ".join(str(dtype) for dtype in dtypes)
     if not isinstance(array, np.ndarray):
         raise errors.BufferError(
             f"{argument}: expected a NumPy array, {dtype} {shape}, got {type(array).__name__}; pass tensor.numpy()"

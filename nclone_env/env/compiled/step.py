@@ -4,13 +4,15 @@
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.env.compiled.observe import observe
+from nclone_env.env.compiled.observe import FinalArrays, ObservationArrays, observe
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
+from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
-from nclone_env.jit import called_kernel, kernel, next_number
+from nclone_env.jit import call_at, called_kernel, kernel, next_number
 from nclone_env.obs import open_exit_count, path_remaining
 from nclone_env.sim import copy_mover, copy_ninja, copy_world, random_bits, start, tick
 
@@ -19,14 +21,15 @@ _LONGEST_PATH = 3.0  # in initial path lengths; also used where no path exists, 
 
 
 @kernel
-def step_range(arrays, out, final, base, worker, first, last):
+def step_range(arrays, out, final, base, row, worker, first, last):
     """Step environments ``first`` to ``last - 1`` with ``arrays.actions``.
 
     Args:
         arrays: ``StepArrays``; worlds, episodes, results and events are updated in place.
         out: ``ObservationArrays``, written: the observations to act on next.
         final: ``FinalArrays``; in same-step mode each episode that ends claims a row for its last observation.
-        base: environment of the first row of ``out`` and of ``final.places``.
+        base: environment of the first row of ``final.places``.
+        row: its row of ``out``.
     """
     autoreset = arrays.settings[0]["autoreset"]
     episodes = arrays.episodes
@@ -42,12 +45,35 @@ def step_range(arrays, out, final, base, worker, first, last):
                 if final.worlds.ninjas.shape[0] > 0:
                     copy_world(arrays.worlds, index, final.worlds, index)
                 begin(arrays, index)
-        observe(arrays, index, index - base, worker, out)
+        observe(arrays, index, row + index - base, worker, out)
+
+
+class KernelSteps(NamedTuple):
+    """What a kernel needs to step n environments by :func:`step_all`."""
+
+    address: Any
+    """Address of :func:`step_range`, compiled for arrays of these types."""
+    arrays: StepArrays
+    out: ObservationArrays
+    final: FinalArrays
+
+
+@kernel
+def step_all(steps: KernelSteps, row):
+    """Step all environments of a batch from another kernel.
+
+    The actions are in ``steps.arrays.actions``. The results are written to ``steps.arrays.results``, the observations
+    to the rows of ``steps.out`` from ``row`` on. In same-step mode the last observations of the episodes that end are
+    written to the first rows of ``steps.final``, in the order of the environments.
+    """
+    steps.final.used[0] = 0
+    count = len(steps.arrays.actions)
+    call_at(steps.address, (steps.arrays, steps.out, steps.final, 0, row, 0, 0, count))
 
 
 @kernel
 def reset_range(arrays, mask, out, base, worker, first, last):
-    """Begin a new episode where ``mask``, (n,) bool, is set; observe all. Arguments as in :func:`step_range`."""
+    """Begin a new episode where ``mask``, (n,) bool, is set; observe all, as :func:`step_range` does from row 0 on."""
     for index in range(first, last):
         if mask[index]:
             begin(arrays, index)

@@ -98,14 +98,14 @@ def _differentiate(network: PassArrays, descents: Descents, scaling: LossScaling
     size, parts = descents.order.shape[1], len(descents.gradients)
     rows = descents.order[number, size * part // parts : size * (part + 1) // parts]
     inputs = network.scratch.inputs
-    for source, width, offset in network.sources:
+    for source, width, offset in network.seen.sources:
         gather_rows(source, width, rows, network.input_bytes, offset, 4 * inputs.shape[1])
     mean, scale = descents.moments[number]
     of_loss = LossScaling(
         mean, scale, scaling.share, scaling.clip_coef, scaling.value_coef, scaling.entropy_coef, scaling.reference_coef
     )
     gradient(
-        rows, rows, network.sets, network.steps, of_loss, network.layout, network.scratch,
+        rows, rows, network.seen.sets, network.steps, of_loss, network.layout, network.scratch,
         descents.gradients[part], descents.sums[part],
     )  # fmt: skip
 

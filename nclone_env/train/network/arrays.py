@@ -118,14 +118,21 @@ class Scratch(NamedTuple):
     """(t, h * (w + (l - 1) * h)), weights of the hidden layers, transposed as BLAS multiplies them fastest."""
 
 
-class PassArrays(NamedTuple):
-    """What a kernel of one seat needs to gather the inputs of stored steps and compute their gradient."""
+class Seen(NamedTuple):
+    """What the network reads of stored observations, by their number."""
 
     sources: tuple[tuple[np.ndarray, int, int], ...]
-    """Bytes of each stored vector, those of one of its rows, and where they go in a row of inputs."""
+    """Bytes of each vector, those of one of its rows, and where they go in a row of inputs."""
+    sets: StoredSets
+
+
+class PassArrays(NamedTuple):
+    """What a kernel of one seat needs to compute outputs of the network, and the gradient of stored steps."""
+
+    seen: Seen
+    """The stored observations."""
     input_bytes: np.ndarray
     """Bytes of the inputs of the scratch."""
-    sets: StoredSets
     steps: Steps
     layout: NetworkLayout
     scratch: Scratch

@@ -26,6 +26,7 @@ from nclone_env.train.network.arrays import (
     PictureLayout,
     PictureScratch,
     Scratch,
+    Seen,
     Steps,
     StoredSets,
 )
@@ -47,10 +48,8 @@ class Seat(NamedTuple):
     """Stacks of observations of a part, gathered before it is computed; none without stacks."""
     observations: Mapping[str, np.ndarray]
     """What the gradient reads: those stacks, or all stored observations."""
-    sources: tuple[tuple[np.ndarray, int, int], ...]
-    """Bytes of each vector in ``observations``, those of one of its rows, and where they go in a row of inputs."""
-    sets: StoredSets
-    """Those that the encoders read, as the kernels take them."""
+    seen: Seen
+    """These, as the kernels take them."""
 
 
 def covers(dtypes: Mapping[str, np.dtype], frame_stack: int) -> bool:
@@ -101,29 +100,36 @@ class MLP:
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
         """Compute the gradient over a part of a minibatch, as :meth:`TorchNetwork.gradient` describes."""
-        scratch, stacks, observations, sources, sets = self._seats[seat]
-        seen = rows
+        scratch, stacks, observations, (sources, sets) = self._seats[seat]
+        numbers = rows
         if stacks:  # of which the observations are gathered first
-            seen = self._identity[: len(rows)]
+            numbers = self._identity[: len(rows)]
             self._storage.gather(torch.from_numpy(rows), {name: stack[: len(rows)] for name, stack in stacks.items()})
         inputs = scratch.inputs[: len(rows)]
         for source, width, offset in sources:
-            kernels.gather_rows(source, width, seen, _flat_bytes(inputs), offset, inputs.strides[0])
+            kernels.gather_rows(source, width, numbers, _flat_bytes(inputs), offset, inputs.strides[0])
         for name, layers in self._pictures.items():
-            layers.encode(seat, observations[name], seen, inputs)
+            layers.encode(seat, observations[name], numbers, inputs)
         steps = self._steps(observations)
-        self._gradient(rows, seen, sets, steps, scaling, self._layout, scratch, out, sums)
+        self._gradient(rows, numbers, sets, steps, scaling, self._layout, scratch, out, sums)
         for name, layers in self._pictures.items():
-            layers.add_gradients(seat, observations[name], seen, inputs, scratch.delta_inputs, out)
+            layers.add_gradients(seat, observations[name], numbers, inputs, scratch.delta_inputs, out)
 
     def pass_arrays(self, seat: int) -> PassArrays | None:
         """Return what a kernel needs to do what :meth:`gradient` does; None with pictures or stacks of observations."""
-        scratch, stacks, observations, sources, sets = self._seats[seat]
+        scratch, stacks, observations, seen = self._seats[seat]
         if stacks or self._pictures:
             return None
+        return PassArrays(seen, _flat_bytes(scratch.inputs), self._steps(observations), self._layout, scratch)
+
+    def seen(self, observations: Mapping[str, np.ndarray]) -> Seen:
+        """Return what a kernel reads of observations, (r, ...) by name, which are vectors and sets alone."""
+        sources = (
+            (_flat_bytes(observations[name]), observations[name].strides[0], 4 * column)
+            for name, column in self._columns.items()
+        )
         none = ((_flat_bytes(self._identity), 0, 0),)  # of width 0: kernels do not take empty tuples
-        inputs = _flat_bytes(scratch.inputs)
-        return PassArrays(sources or none, inputs, sets, self._steps(observations), self._layout, scratch)
+        return Seen(tuple(sources) or none, _sets(observations))
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the scratch."""
@@ -140,10 +146,7 @@ class MLP:
         scratch = _make_scratch(policy, most_rows)
         stacks = self._storage.observation_buffers(most_rows) if self._storage.frame_stack > 1 else {}
         seen = {name: stack.numpy() for name, stack in stacks.items()} or self._storage.flat_observations
-        sources = tuple(
-            (_flat_bytes(seen[name]), seen[name].strides[0], 4 * column) for name, column in self._columns.items()
-        )
-        return Seat(scratch, stacks, seen, sources, _sets(seen))
+        return Seat(scratch, stacks, seen, self.seen(seen))
 
     def _steps(self, observations: Mapping[str, np.ndarray]) -> Steps:
         """Return what the loss reads of the stored steps, whose observations are these."""

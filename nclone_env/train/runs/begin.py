@@ -12,8 +12,8 @@ from gymnasium import spaces
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.obs import frame_specs
 from nclone_env.train.collect.acting import one_thread_per_call
-from nclone_env.train.collect.collector import FINISHED
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
+from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks

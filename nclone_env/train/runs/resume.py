@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nclone_env._files import write_rows
 from nclone_env.options import flat
-from nclone_env.train.collect.collector import EpisodeStatistics
+from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import HeldOutLevels
 from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.levels.stream import read_levels

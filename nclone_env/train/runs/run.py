@@ -14,8 +14,9 @@ from nclone_env.game import NUM_ACTIONS
 from nclone_env.level import LevelSource, load_levels
 from nclone_env.machine import available_cores
 from nclone_env.memory import MemoryNode, merged
-from nclone_env.train.collect.collector import Collector, EpisodeStatistics
+from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, observation_shapes
+from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import MOST_ENVIRONMENTS, HeldOutLevels
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.collect.selection import EpisodeSelection, spread_levels

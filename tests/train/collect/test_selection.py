@@ -5,8 +5,8 @@ import csv
 import numpy as np
 import pytest
 
-from nclone_env.train.collect.collector import FINISHED, EpisodeStatistics
 from nclone_env.train.collect.environments import make_environments
+from nclone_env.train.collect.episodes import FINISHED, EpisodeStatistics
 from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.levels.curriculum import LevelCurriculum
 from nclone_env.train.levels.solutions import Planner, run_starts

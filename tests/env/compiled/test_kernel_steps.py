@@ -1,0 +1,125 @@
+"""Steps that another kernel makes: the same as those from Python, in all modes, and refused where they would not be."""
+
+import numpy as np
+import pytest
+
+from nclone_env import NPlusPlusVectorEnv, errors
+from nclone_env.env import step_all
+from nclone_env.env.arrays.buffers import make_buffers
+from nclone_env.jit import kernel
+
+COUNT, STEPS = 5, 60
+
+
+@kernel
+def play(steps, actions, results):
+    for step in range(actions.shape[0]):
+        for index in range(actions.shape[1]):
+            steps.arrays.actions[index] = actions[step, index]
+        step_all(steps, (step + 1) * actions.shape[1])
+        for index in range(actions.shape[1]):
+            results[step, index] = steps.arrays.results[index]
+
+
+def make(mode="SameStep", observations=("game_state",), **options):
+    envs = NPlusPlusVectorEnv(
+        levels=("first-steps", "hazards"), num_envs=COUNT, observations=observations, max_frames=80,
+        autoreset_mode=mode, **options,
+    )  # fmt: skip
+    envs.reset(seed=4)
+    return envs
+
+
+def actions(seed):
+    return np.random.default_rng(seed).integers(0, 6, (STEPS, COUNT))
+
+
+def by_kernel(mode, observations, seed):
+    """Return the bytes of results and observations of all steps, and the last ones of the last step by name."""
+    envs = make(mode, observations)
+    specs = envs._batch.specs
+    out, final = make_buffers(specs, (STEPS + 1) * COUNT), make_buffers(specs, COUNT)
+    results = np.zeros((STEPS, COUNT), envs._batch.results.dtype)
+    play(envs.kernel_steps(out, final), actions(seed), results)
+    rows = [
+        {name: array[step * COUNT : (step + 1) * COUNT] for name, array in out.items()} for step in range(1, STEPS + 1)
+    ]
+    return results, rows, final, envs.get_state(2)
+
+
+def by_python(mode, observations, seed):
+    envs, results, rows, final = make(mode, observations), [], [], {}
+    for chosen in actions(seed):
+        observation, *_, info = envs.step(chosen)
+        rows.append({name: array.copy() for name, array in observation.items()})
+        results.append(envs._batch.results.copy())
+        final = {name: array.copy() for name, array in info.get("final_obs", {}).items()}
+    return np.stack(results), rows, final, envs.get_state(2)
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep", "Disabled"])
+@pytest.mark.parametrize("observations", [("game_state",), ("locals", "entity_states", "player_frame")])
+def test_equal_to_steps_from_python(mode, observations):
+    results, rows, final, state = by_kernel(mode, observations, 0)
+    expected = by_python(mode, observations, 0)
+    for name in results.dtype.names:
+        assert (results[name] == expected[0][name]).all(), name
+    for mine, theirs in zip(rows, expected[1], strict=True):
+        assert mine.keys() == theirs.keys()
+        assert all(mine[name].tobytes() == theirs[name].tobytes() for name in mine)
+    assert (mode == "SameStep") == bool(expected[2])
+    for name, array in expected[2].items():
+        assert final[name][: len(array)].tobytes() == array.tobytes()
+    assert state == expected[3]
+    assert state != by_kernel(mode, observations, 1)[3], "other actions do change it"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"observations": ("game_state", "action_mask")},
+        {"observations": ("action_outcomes",)},
+        {"observations": ("reachability",)},
+        {"observation": {"frame_stack": 2}},
+        {"reward_function": lambda event: 1.0 * event["gold"]},
+    ],
+)
+def test_none_where_a_step_needs_more(options):
+    envs = make(**options)
+    specs = envs._batch.specs
+    assert envs.kernel_steps(make_buffers(specs, COUNT), make_buffers(specs, COUNT)) is None
+
+
+def test_none_where_many_entries_are_renumbered(monkeypatch):
+    monkeypatch.setattr("nclone_env.env.batch.MOST_ENTRIES", 0)
+    envs = make()
+    specs = envs._batch.specs
+    assert envs.kernel_steps(make_buffers(specs, COUNT), make_buffers(specs, COUNT)) is None
+
+
+ROWS, SHORT = np.zeros((COUNT, 30), np.float32), np.zeros((COUNT - 1, 30), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("out", "final", "message"),
+    [
+        (
+            {"game_state": ROWS.astype(np.float64)},
+            ROWS,
+            r"out\['game_state'\]: expected float32 .*, got float64",
+        ),
+        ({"game_state": ROWS[:, ::-1]}, ROWS, r"out\['game_state'\]: expected a C-contiguous, aligned array"),
+        ({"other": ROWS}, ROWS, r"out: expected a mapping with the keys \['game_state'\]"),
+        ({}, ROWS, r"out: expected a mapping with the keys \['game_state'\]"),
+        ({"game_state": ROWS}, SHORT, r"final\['game_state'\]: expected float32 \(5, 30\), got float32 \(4, 30\)"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(out, final, message):
+    with pytest.raises(errors.BufferError, match=message):
+        make().kernel_steps(out, {"game_state": final})
+
+
+def test_a_reset_is_needed_first():
+    envs = NPlusPlusVectorEnv(levels="first-steps", num_envs=COUNT, observations="game_state")
+    with pytest.raises(errors.ResetNeededError, match=r"kernel_steps\(\) was called before the first reset"):
+        envs.kernel_steps({"game_state": ROWS}, {"game_state": ROWS})
