@@ -219,10 +219,12 @@ def _input_gradient(delta, parameters, start, out):
 
 @numeric_kernel
 def _add_input_gradient(delta, parameters, start, out):
-    """Add the gradient in the inputs (n, h) of a layer with a single output, (n, 1)."""
+    """Add the gradient in the inputs (n, h) of a layer with a single output, given that in the output, (n, 1)."""
+    weight = parameters[start : start + out.shape[1]]
     for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] += delta[i, 0] * parameters[start + j]
+        row, slope = out[i], delta[i, 0]  # by rows the loop is vectorised
+        for j in range(len(weight)):
+            row[j] += slope * weight[j]
 
 
 @numeric_kernel
