@@ -38,7 +38,7 @@ from nclone_env.train.runs.folder import RunFolder
 _GROUP_SIZE, _DEVICE_GROUP_SIZE, _SMALLEST_GROUP, _MOST_GROUPS = 128, 512, 16, 16
 """Environments of a group if there are many, also with the policy on a device, fewest of a group if there are few, and
 most groups: where Python makes the steps, one of a group takes the interpreter 40 us, on a device 500, and threads take
-turns in it. Other sizes would round the values of last observations in another way: a seed would end with other bytes."""
+turns in it. Other sizes would round the values of last observations in another way: seeds would give other policies."""
 
 Score = tuple[float, float, float]
 """Recent success rate of the worst level, mean success rate, mean return: what makes a checkpoint the best."""
