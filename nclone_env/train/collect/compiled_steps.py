@@ -1,7 +1,7 @@
 """The steps of a rollout in compiled code: a thread plays its environments without the interpreter.
 
-A step of a hundred environments takes a tenth of a millisecond. Threads that go through Python in each of them wait for
-each other's interpreter lock, the more of them the longer.
+A step of a hundred environments takes a tenth of a millisecond. Threads that run Python code in each step wait for each
+other's interpreter lock, longer with every further thread.
 """
 
 import time
@@ -18,7 +18,8 @@ from nclone_env.train.network.mlp import MLP
 from nclone_env.train.network.mlp_kernels import gather_rows, outputs
 from nclone_env.train.network.sampling import sample_actions
 
-_STEPS_OF_CALL = 8  # a millisecond: the interpreter costs nothing there, and the curve has times of single steps
+_STEPS_OF_CALL = 8
+"""Steps of a compiled call: a millisecond, beside which Python costs little and after which Ctrl-C is noticed."""
 
 
 class GroupArrays(NamedTuple):
