@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain, count, repeat
+from itertools import chain, count, islice, repeat
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +106,7 @@ def solve(
     *,
     seconds: float = math.inf,
     frames: float = math.inf,
+    frames_to_first: float = 0,
     objective: str = "time",
     seed: int = 0,
     threads: int = 1,
@@ -128,6 +129,7 @@ def solve(
         level: the level, in any form that ``load_level`` accepts.
         seconds: budget of time of this call, preparation of the level included; compiling kernels does not count.
         frames: budget of simulated frames, those before the search was resumed included.
+        frames_to_first: budget of a search that has found no solution within ``frames``; the first one ends it.
         objective: ``time``, as few frames as possible; ``score``, as much time on the game's clock, on which a piece of
             gold counts as two seconds; ``all-gold``, as much gold as possible, then as few frames.
         seed: seed of the random choices, 0 or more.
@@ -154,11 +156,13 @@ def solve(
         OSError: if it cannot be read or written.
     """
     _check(seconds, frames, seed, max_frames, hold, threads)
+    if not frames_to_first >= 0:
+        raise ConfigError(f"frames_to_first: expected a number of at least 0, got {frames_to_first}")
     if start is not None and resume is not None:
         raise ConfigError("start, resume: expected at most one; a saved search begins at the start of the level")
     price = price_of(objective)
     compile_kernels()  # it does not count towards the seconds
-    budget = _Budget(seconds, frames, stop, clock)
+    budget = _Budget(seconds, frames, frames_to_first, stop, clock)
     loaded = load_level(level)
     arguments = {"objective": objective, "seed": seed, "max_frames": max_frames, "hold": hold, "memory": memory}
     saved = load_search(resume, loaded.raw.digest, arguments) if resume and resume.exists() else None
@@ -188,13 +192,21 @@ class _Budget:
 
     Attributes:
         frames: frames to simulate in all.
+        frames_to_first: the same for a search that has found no solution within these.
         interrupted: set to end the search.
     """
 
-    def __init__(self, seconds: float, frames: float, stop: Callable[[], bool] | None, clock: Callable[[], float]):
+    def __init__(
+        self,
+        seconds: float,
+        frames: float,
+        frames_to_first: float,
+        stop: Callable[[], bool] | None,
+        clock: Callable[[], float],
+    ):
         self._clock, self._began = clock, clock()
         self._seconds, self._stop = seconds, stop
-        self.frames = frames
+        self.frames, self.frames_to_first = frames, frames_to_first
         self.interrupted = False
 
     @property
@@ -251,6 +263,12 @@ class _Solver:
 
     def solutions(self) -> Iterator[Solution]:
         """Yield ever better solutions until the budget is spent."""
+        yield from self._within_budget()
+        if not self.result().completed:
+            self._budget.frames = max(self._budget.frames, self._budget.frames_to_first)
+            yield from islice(self._within_budget(), 1)
+
+    def _within_budget(self) -> Iterator[Solution]:
         while not self._budget.is_over() and self._frames_left > 0:
             before = self._best
             if self._is_switching or self.rounds.play(self._frames_left, self._budget.is_over):

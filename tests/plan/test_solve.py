@@ -53,6 +53,20 @@ def test_each_solution_is_reported_once_and_is_shorter():
     assert all(wins(LEVEL, found.inputs) for found in reported)
 
 
+def test_a_search_without_a_solution_goes_on_to_its_first():
+    reported: list = []
+    solve("jumps/03-islands", frames=200_000, on_solution=reported.append, stop=lambda: bool(reported))
+    (first,) = reported
+    found = solve("jumps/03-islands", frames=10_000, frames_to_first=200_000)
+    assert (found.inputs.tobytes(), found.simulated) == (first.inputs.tobytes(), first.simulated)
+    assert not solve("jumps/03-islands", frames=5_000, frames_to_first=10_000).completed
+
+
+def test_a_search_with_a_solution_ends_with_its_budget():
+    plain, other = solve(LEVEL, frames=60_000), solve(LEVEL, frames=60_000, frames_to_first=200_000)
+    assert (plain.inputs.tobytes(), plain.simulated) == (other.inputs.tobytes(), other.simulated)
+
+
 def test_a_level_without_a_way_is_not_solved():
     found = solve(WALLED_IN, frames=50_000)
     assert not found.completed
@@ -116,6 +130,7 @@ def test_levels_with_doors_are_solved_by_their_switches():
         ({"frames": 10, "max_frames": 0}, "max_frames: expected a number above 0, got 0"),
         ({"frames": 10, "max_frames": 10**7}, "max_frames: expected at most 999,999 frames, got 10,000,000"),
         ({"frames": 10, "hold": 10**10}, "hold: expected at most 999,999 frames, got 10,000,000,000"),
+        ({"frames": 10, "frames_to_first": -1}, "frames_to_first: expected a number of at least 0, got -1"),
         ({"frames": 10, "seed": -1}, "seed: expected a whole number from 0 to 9223372036854775807, got -1"),
         (
             {"frames": 10, "seed": 2**63},

@@ -7,7 +7,6 @@ was.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -29,7 +28,7 @@ from nclone_env.level import (
     known_solutions_of,
     mirrored_inputs,
 )
-from nclone_env.plan import Solution, smooth, solve
+from nclone_env.plan import smooth, solve
 from nclone_env.replay import Recording, load_any_recording
 from nclone_env.sim import Session, check_inputs, simulate
 from nclone_env.train.hooks import SILENT, Hooks
@@ -41,7 +40,7 @@ PLANNED = "planned"
 FRAMES = 2_000_000
 """Frames of a search for a demonstration, about half a second."""
 _FRAMES_AT_FIRST, _FRAMES_AT_MOST = 200_000, 1_200_000
-"""Frames of a search for starts, and of a second one where it finds no solution, which ends with its first solution."""
+"""Frames of a search for starts, and of one that finds no solution within these, which ends with its first."""
 _PLANNER = solve.__module__
 _MEMORY = 150_000_000  # bytes of a search, at most
 STATES_PER_LEVEL = 16
@@ -61,11 +60,8 @@ class Planner:
         """Return inputs that complete levels with an exit, (T,) uint8 by name; levels without any are left out."""
 
         def search(level: Level) -> np.ndarray:
-            look = functools.partial(solve, level, max_frames=max_frames, memory=_MEMORY)
-            first, found = look(frames=_FRAMES_AT_FIRST), list[Solution]()
-            if first.completed:
-                return first.inputs
-            return look(frames=_FRAMES_AT_MOST, on_solution=found.append, stop=lambda: bool(found)).inputs
+            frames, to_first = _FRAMES_AT_FIRST, _FRAMES_AT_MOST
+            return solve(level, frames=frames, frames_to_first=to_first, max_frames=max_frames, memory=_MEMORY).inputs
 
         name = f"solutions of {max_frames} frames by {_FRAMES_AT_FIRST} or {_FRAMES_AT_MOST}"
         return self._kept(levels, name, "solutions planned", search)
