@@ -25,7 +25,7 @@ from nclone_env.env.compiled.passes import (
 )
 from nclone_env.env.compiled.records import RESULT, SAME_STEP
 from nclone_env.env.compiled.starts import PackedStarts, StartState, pack_starts, set_shares, start_state
-from nclone_env.env.compiled.step import KernelSteps
+from nclone_env.env.compiled.step import KernelSteps, step_range
 from nclone_env.env.compiled.step_arrays import (
     StepArrays,
     exchange,
@@ -38,6 +38,7 @@ from nclone_env.env.reachability import Reachability, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
 from nclone_env.errors import ConfigError, SnapshotError, shortened
+from nclone_env.jit import address_of
 from nclone_env.level import Graphs, LevelSet, content_digest, level_graphs
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode, array_node
@@ -130,9 +131,9 @@ class Batch:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
         arrays, view = self._arrays, self._unobserved
         observers = self._masks, self._outcomes, self._reach
-        reset, self._step = ResetPass(arrays, NO_RESET, view), StepPass(arrays, view, self._no_final)
+        reset, step = ResetPass(arrays, NO_RESET, view), StepPass(arrays, view, self._no_final)
         self._reset_passes: tuple[Pass, ...] = tuple(filter(None, (reset, *observers)))
-        self._step_passes: tuple[Pass, ...] = tuple(filter(None, (self._step, self._rewards, *observers)))
+        self._step_passes: tuple[Pass, ...] = tuple(filter(None, (step, self._rewards, *observers)))
         self._enters_often = self.config.max_frames * self.level_set.max_movers > MOST_ENTRIES
 
     @property
@@ -247,7 +248,12 @@ class Batch:
         check_buffers(final, self.specs, (), self.num_envs, given="final")
         observations, last = (kernel_view(buffers, self._unobserved) for buffers in (out, final))
         places = np.zeros(1, np.int64), np.zeros(self.num_envs, np.int32)
-        return KernelSteps(self._step.address, self._arrays, observations, FinalArrays(last, *places, self._ended))
+        return KernelSteps(self._step_address, self._arrays, observations, FinalArrays(last, *places, self._ended))
+
+    @cached_property
+    def _step_address(self) -> Any:
+        """The address of the compiled step; found on first use, as few environments need it."""
+        return address_of(step_range, self._arrays, self._unobserved, self._no_final, 0, 0, 0, 0, 0)
 
     def finish(self, out: Buffers) -> None:
         """Complete the observations of a step or reset after all passes, and after :meth:`finish_final`."""

@@ -19,7 +19,7 @@ from nclone_env.env.compiled.records import EVENT, PLAYING, SAME_STEP
 from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.env.compiled.step_arrays import StepArrays
 from nclone_env.errors import ConfigError
-from nclone_env.jit import address_of, specialised
+from nclone_env.jit import specialised
 
 NO_RESET = np.zeros(0, np.bool_)
 RewardFunction = Callable[[Any], float]
@@ -66,17 +66,12 @@ class Call:
 
 
 class StepPass:
-    """Actions, frames, rewards, autoreset and observations, compiled for arrays of these types.
+    """Actions, frames, rewards, autoreset and observations, compiled for arrays of these types."""
 
-    Attributes:
-        address: of the compiled kernel.
-    """
-
-    __slots__ = ("_step", "address")
+    __slots__ = ("_step",)
 
     def __init__(self, arrays: StepArrays, view: ObservationArrays, final_view: FinalArrays):
-        arguments = arrays, view, final_view, 0, 0, 0, 0, 0
-        self._step, self.address = specialised(step_range, *arguments), address_of(step_range, *arguments)
+        self._step = specialised(step_range, arrays, view, final_view, 0, 0, 0, 0, 0)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Step environments ``first`` to ``last - 1``."""

@@ -100,10 +100,8 @@ class PPO:
         for part, rows in zip(parts[self._ranks.number], minibatches, strict=True):
             if len(rows):
                 part[:] = len(rows), *moments(self._advantages, rows)
-        if self._ranks.count == 1:
-            return parts[0, :, 1:].tolist()
         self._ranks.add_up(parts)
-        return combine_moments(parts).tolist()
+        return (combine_moments(parts) if len(parts) > 1 else parts[0, :, 1:]).tolist()
 
     def _descend(self, rows: np.ndarray, mean: float, deviation: float, learning_rate: float) -> None:
         """Take one gradient step on a minibatch, given the steps of this rank, and moments of the advantages of all."""
