@@ -58,6 +58,7 @@ class Collector:
             probabilities=np.zeros((count, NO_MASKS.shape[1]), np.float32),
         )
         self._compiled: CompiledSteps | None = None
+        # Not for subclasses of the environment, which may make steps of their own.
         if type(envs) is NPlusPlusVectorEnv and isinstance(network, MLP) and network.pass_arrays(0) is not None:
             numbers = GroupNumbers(columns.first, self.first, seed)
             self._compiled = CompiledSteps(envs, network, storage, self._finals, self._arrays, numbers)
