@@ -97,6 +97,16 @@ def test_none_where_many_entries_are_renumbered(monkeypatch):
     assert envs.kernel_steps(make_buffers(specs, COUNT), make_buffers(specs, COUNT)) is None
 
 
+def test_exchanged_levels_may_need_more(monkeypatch):
+    envs = make()
+    specs = envs._batch.specs
+    out, final = make_buffers(specs, COUNT), make_buffers(specs, COUNT)
+    assert envs.kernel_steps(out, final) is not None
+    monkeypatch.setattr("nclone_env.env.batch.MOST_ENTRIES", 79 * envs.level_set.max_movers)
+    envs.exchange_levels("hazards")
+    assert envs.kernel_steps(out, final) is None
+
+
 ROWS, SHORT = np.zeros((COUNT, 30), np.float32), np.zeros((COUNT - 1, 30), np.float32)
 
 
