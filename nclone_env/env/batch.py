@@ -14,15 +14,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arrays.buffers import Buffers, check_buffers
 from nclone_env.env.arrays.final import FinalRows, FrameStack
 from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
-from nclone_env.env.compiled.passes import (
-    NO_RESET,
-    Call,
-    Pass,
-    ResetPass,
-    RewardFunction,
-    RewardPass,
-    StepPass,
-)
+from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP
 from nclone_env.env.compiled.starts import PackedStarts, StartState, pack_starts, set_shares, start_state
 from nclone_env.env.compiled.step import KernelSteps, step_range

@@ -14,6 +14,7 @@ import numpy as np
 from nclone_env.errors import ConfigError, FormatError, check_integer
 from nclone_env.level import LevelSource, load_level, make_guide
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
+from nclone_env.plan.budget import Budget
 from nclone_env.plan.saved import SavedSearch, load_search, save_search
 from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Rounds, Search, TubeSearch, compile_kernels
 from nclone_env.plan.task import (
@@ -162,7 +163,7 @@ def solve(
         raise ConfigError("start, resume: expected at most one; a saved search begins at the start of the level")
     price = price_of(objective)
     compile_kernels()  # it does not count towards the seconds
-    budget = _Budget(seconds, frames, frames_to_first, stop, clock)
+    budget = Budget(seconds, frames, frames_to_first, stop, clock)
     loaded = load_level(level)
     arguments = {"objective": objective, "seed": seed, "max_frames": max_frames, "hold": hold, "memory": memory}
     saved = load_search(resume, loaded.raw.digest, arguments) if resume and resume.exists() else None
@@ -173,7 +174,7 @@ def solve(
     return search.result()
 
 
-def _report(search: _Solver, budget: _Budget, on_solution: Callable[[Solution], None] | None, *, is_kept: bool) -> None:
+def _report(search: _Solver, budget: Budget, on_solution: Callable[[Solution], None] | None, *, is_kept: bool) -> None:
     """Report the solutions of a search; Ctrl-C ends it, and is raised if there is none and the search is not kept."""
     try:
         for best in search.solutions():
@@ -185,38 +186,6 @@ def _report(search: _Solver, budget: _Budget, on_solution: Callable[[Solution], 
             raise
     finally:
         search.rounds.close()
-
-
-class _Budget:
-    """What is left of a number of seconds and of frames.
-
-    Attributes:
-        frames: frames to simulate in all.
-        frames_to_first: the same for a search that has found no solution within these.
-        interrupted: set to end the search.
-    """
-
-    def __init__(
-        self,
-        seconds: float,
-        frames: float,
-        frames_to_first: float,
-        stop: Callable[[], bool] | None,
-        clock: Callable[[], float],
-    ):
-        self._clock, self._began = clock, clock()
-        self._seconds, self._stop = seconds, stop
-        self.frames, self.frames_to_first = frames, frames_to_first
-        self.interrupted = False
-
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the beginning."""
-        return self._clock() - self._began
-
-    def is_over(self) -> bool:
-        """Return whether to end the search, apart from its number of frames."""
-        return self.interrupted or self.elapsed >= self._seconds or (self._stop is not None and self._stop())
 
 
 @dataclass(frozen=True)
@@ -248,7 +217,7 @@ class _Solver:
         rounds: the searches that are running.
     """
 
-    def __init__(self, task: Task, seed: int, memory: int, threads: int, budget: _Budget, saved: SavedSearch | None):
+    def __init__(self, task: Task, seed: int, memory: int, threads: int, budget: Budget, saved: SavedSearch | None):
         self._task, self._seed, self._threads, self._budget = task, seed, threads, budget
         cells = min(cells_that_fit(task.level_set, memory // len(_FIRST_RULES)), _MOST_CELLS)
         if cells < 1:
