@@ -64,7 +64,7 @@ def step_all(steps: KernelSteps, row):
 
     The actions are in ``steps.arrays.actions``. The results are written to ``steps.arrays.results``, the observations
     to the rows of ``steps.out`` from ``row`` on. In same-step mode the last observations of the episodes that end are
-    written to the first rows of ``steps.final``, in the order of the environments.
+    written to the first rows of ``steps.final``, in the order of the environments. Actions and rows are not checked.
     """
     steps.final.used[0] = 0
     count = len(steps.arrays.actions)

@@ -101,7 +101,7 @@ class PPO:
             if len(rows):
                 part[:] = len(rows), *moments(self._advantages, rows)
         self._ranks.add_up(parts)
-        return (combine_moments(parts) if len(parts) > 1 else parts[0, :, 1:]).tolist()
+        return combine_moments(parts).tolist()
 
     def _descend(self, rows: np.ndarray, mean: float, deviation: float, learning_rate: float) -> None:
         """Take one gradient step on a minibatch, given the steps of this rank, and moments of the advantages of all."""
@@ -135,10 +135,12 @@ def count_parts(steps: int, part_size: int) -> int:
 
 
 def combine_moments(parts: np.ndarray) -> np.ndarray:
-    """Return mean and standard deviation, (m, 2) float64, of m sets of numbers; a single part is copied to the bit.
+    """Return mean and standard deviation, (m, 2) float64, of m sets of numbers; of one rank they are given.
 
     ``parts``, (k, m, 3), are number of entries, mean and standard deviation of the parts of each set in k ranks.
     """
+    if len(parts) == 1:
+        return parts[0, :, 1:]
     counts, means, deviations = np.moveaxis(parts, 2, 0)
     shares = counts / counts.sum(axis=0)
     with np.errstate(all="ignore"):  # the run looks for what is not finite after the update
