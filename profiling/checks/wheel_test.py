@@ -1,4 +1,4 @@
-"""Install the wheel for every Python that is found, each in an empty environment, and run the examples of the README.
+"""Install the wheel for every Python that is found, each in an empty environment, and run the first examples.
 
 Prints the table of docs/installation.md. Nothing of the repository is on the path of these interpreters, their caches
 begin empty, and the versions are those that pip chooses, not the tested ones of constraints.txt.
@@ -50,8 +50,9 @@ def build_wheel(folder: Path) -> Path:
 
 
 def examples() -> list[str]:
-    """Return the Python blocks of the README."""
-    return re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.DOTALL | re.MULTILINE)
+    """Return the Python blocks of the README and of the page of features."""
+    text = "".join((ROOT / page).read_text() for page in ("README.md", "docs/features.md"))
+    return re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def check_interpreter(interpreter: str, wheel: Path, folder: Path) -> str:

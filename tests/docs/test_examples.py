@@ -109,10 +109,9 @@ def test_levels_beside_a_page_are_shown_on_one():
 
 
 def test_what_blocks_print_is_found():
-    page = ROOT / "README.md"
-    first, second, _ = blocks(page, "python")
-    assert printed(first, page).startswith("first-steps/")
-    assert printed(second, page) is None
+    readme, features = ROOT / "README.md", ROOT / "docs" / "features.md"
+    assert printed(blocks(readme, "python")[0], readme).startswith("first-steps/")
+    assert printed(blocks(features, "python")[0], features) is None
 
 
 def test_long_blocks_exist():
