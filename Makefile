@@ -41,9 +41,10 @@ test: $(COMPILED)
 test-slow: $(COMPILED)
 	$(BIN)/pytest -n 2 --dist worksteal -m slow $(ARGS)
 
-# Build the documentation site into site/, with warnings as errors; nothing in it is loaded from elsewhere.
+# Build the documentation site into site/, with warnings as errors (not with --quiet, which drops them before they count);
+# nothing in it is loaded from elsewhere.
 docs: .venv-docs/.installed
-	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
 
 # Build the wheel with machine code for this platform and Python (docs/installation.md).
 wheels: $(INSTALLED)

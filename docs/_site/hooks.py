@@ -65,11 +65,16 @@ def relinked(markdown: str, source: str, place: str, repository: str) -> str:
         source: its path in the repository.
         place: its path in the site.
         repository: address of the repository.
+
+    Raises:
+        FileNotFoundError: if a link leads to a file that the repository does not have.
     """
 
     def target(found: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), found[1]))
         if path not in ADOPTED and not path.startswith("docs/"):
+            if not (ROOT / path).exists():
+                raise FileNotFoundError(f"{source}: expected a link to a file of the repository, got {found[1]}")
             return f"{repository}/blob/main/{path}"
         inside = ADOPTED.get(path) or path.removeprefix("docs/")
         return posixpath.relpath(inside, posixpath.dirname(place) or ".")

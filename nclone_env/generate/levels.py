@@ -143,7 +143,9 @@ def generated_levels(
 
     Args:
         families: names in ``families.table.FAMILIES``.
-        seed, split, difficulty: as for :func:`generate_level`.
+        seed: as for :func:`generate_level`.
+        split: as for :func:`generate_level`.
+        difficulty: as for :func:`generate_level`.
 
     Raises:
         ConfigError: as :func:`generate_level`; also if there are no families.

@@ -17,14 +17,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import tyro
-from matplotlib.figure import Figure
 
-from nclone_env._files import fill_file
 from nclone_env.memory.process import resident_bytes
 from profiling.measure import describe, in_fresh_process, timed, turns
 from profiling.memory.allocation_events import COUNTED, COUNTS_ALL, Allocated, allocated_by
@@ -163,60 +160,27 @@ def misses(ours: Row, other: Row) -> list[str]:
     return [name for name, fulfilled in zip(REQUIRED, met, strict=True) if not fulfilled]
 
 
-def draw(tables: dict[str, list[Row]], path: Path) -> None:
-    """Write the picture: a row of panels for each kind of work."""
-    figure = Figure(figsize=(15, 2.5 * len(tables)), layout="constrained")
-    for axes, (name, rows) in zip(figure.subplots(len(tables), 5, squeeze=False), tables.items(), strict=True):
-        panels = (
-            ("array allocations", [row.update.blocks for row in rows], "{:,.0f}"),
-            ("small objects, thousands", [row.update.objects / 1000 for row in rows], "{:,.0f}"),
-            ("peak / batch (line: required)", [row.loop_peak for row in rows], "{:.2f}"),
-            ("ms of an update", [1000 * row.seconds for row in rows], "{:.1f}"),
-            ("growth of the process, MB", [row.growth / 1e6 for row in rows], "{:.1f}"),
-        )
-        for axis, (title, values, style) in zip(axes, panels, strict=True):
-            bars = axis.barh([row.way for row in rows], values, color=["#1f4e79"] + ["#9bb7d4"] * (len(rows) - 1))
-            axis.bar_label(bars, labels=[style.format(value) for value in values], padding=3, fontsize=9)
-            axis.invert_yaxis()
-            axis.set_title(title, fontsize=10)
-            low, high = min(*values, 0), max(*values, 1)
-            axis.set_xlim(low - 0.4 * (high - low) * (low < 0), high + 0.4 * (high - low))
-            axis.locator_params(axis="x", nbins=4)
-            axis.tick_params(labelleft=axis is axes[0])
-            axis.spines[["top", "right"]].set_visible(False)
-        axes[2].axvline(REQUIRED["peak"], color="#b03030", linewidth=1, linestyle="--")
-        axes[0].set_ylabel(name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fill_file(path, partial(figure.savefig, dpi=80))
-
-
 def main(
     works: tuple[str, ...] = tuple(WORKS),
     device: str = "cpu",
     rounds: int = 21,
     updates: int = 1000,
-    out: Path = Path("runs/batch_assembly.png"),
 ) -> None:
-    """Measure, print a table for each kind of work and draw.
+    """Measure, and print a table for each kind of work.
 
     Args:
         works: kinds of work, ``episodes`` or ``collectors``.
         device: where the batch is built; the storage of collectors is always on the processor.
         rounds: turns of each way.
         updates: updates over which the growth of ours is measured.
-        out: the picture to write.
     """
     print(describe())
     print(f"counted by {COUNTED}")
-    tables = {}
     for name in works:
         work = WORKS[name]()
         size = batch_bytes(updater(OURS, work, device)()) / 1e6
         print(f"{name}: {len(work.parts)} with {work.steps:,} steps, a batch of {size:.1f} MB; {updates:,} updates")
-        tables[name] = measured(name, device, rounds, updates)
-        print_table(tables[name])
-    draw(tables, out)
-    print(f"  {out}")
+        print_table(measured(name, device, rounds, updates))
 
 
 if __name__ == "__main__":

@@ -13,8 +13,6 @@ import gc
 import statistics
 import tracemalloc
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import cv2
@@ -22,10 +20,8 @@ import numpy as np
 import tyro
 from gymnasium.spaces import Box, Dict
 from gymnasium.vector import AutoresetMode
-from matplotlib.figure import Figure
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
-from nclone_env._files import fill_file
 from nclone_env.config import DEFAULT_OBSERVATIONS
 from nclone_env.game import WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.level.build import build_level
@@ -248,43 +244,13 @@ def print_row(found: Found, sizes: tuple[int, int]) -> None:
     )
 
 
-def draw(rows: list[Found], sizes: tuple[int, int], path: Path) -> None:
-    """Write the picture: bytes for each environment with and without each choice."""
-    figure = Figure(figsize=(11, 0.62 * len(rows) + 1.2), layout="constrained")
-    axes = figure.subplots()
-    places = np.arange(len(rows))
-    for offset, colour, label, part in (
-        (-0.2, "#1f4e79", "with the choice", "made"),
-        (0.2, "#9bb7d4", "without it (* stand-in)", "without"),
-    ):
-        values = [slope(getattr(row, part), sizes) for row in rows]
-        bars = axes.barh(places + offset, np.maximum(values, 1), 0.38, color=colour, label=label)
-        axes.bar_label(bars, labels=[readable(value) for value in values], padding=3, fontsize=9)
-    axes.set_yticks(places, [row.choice.name + "*" * row.choice.stand_in for row in rows])
-    axes.invert_yaxis()
-    axes.set(xscale="log", xlabel="bytes for each environment", xlim=(1, 3e7))
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside upper right", ncols=2, frameon=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fill_file(path, partial(figure.savefig, dpi=80))
-
-
-def readable(size: float) -> str:
-    """Return bytes as text with a unit."""
-    for unit, scale in (("MB", 1e6), ("KB", 1e3)):
-        if size >= scale:
-            return f"{size / scale:.3g} {unit}"
-    return f"{size:.0f} B"
-
-
-def main(few: int = 100, many: int = 1000, processes: int = 3, out: Path = Path("runs/savings.png")) -> None:
-    """Print a row for each choice and draw.
+def main(few: int = 100, many: int = 1000, processes: int = 3) -> None:
+    """Print a row for each choice.
 
     Args:
         few: the smaller number of environments.
         many: the larger number of environments.
         processes: fresh processes for each figure.
-        out: the picture to write.
     """
     print(describe())
     print(
@@ -294,12 +260,8 @@ def main(few: int = 100, many: int = 1000, processes: int = 3, out: Path = Path(
     sizes = (few, many)
     totals = "".join(f"{title + f' {size}':>11}" for size in sizes for title in ("with", "w/o"))
     print(f"  {'(* stand-in)':<54}" + "".join(f"{title:>12}" for title in titles) + totals)
-    rows = []
     for number in range(len(CHOICES)):
-        rows.append(find(number, sizes, processes))
-        print_row(rows[-1], sizes)
-    draw(rows, sizes, out)
-    print(f"  {out}")
+        print_row(find(number, sizes, processes), sizes)
 
 
 if __name__ == "__main__":

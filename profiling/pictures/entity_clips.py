@@ -1,7 +1,7 @@
 """Film each entity on a small level of its own, as a video and as a sheet of six frames.
 
 The levels, inputs and descriptions are in ``profiling/pictures/clips``. Next to each picture is the agent's grey frame
-at the same time. ``all.png`` shows one frame of every clip.
+at the same time.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def sheet(panels: list[np.ndarray]) -> np.ndarray:
     return np.vstack([np.hstack(framed[row : row + 2]) for row in range(0, len(framed), 2)])
 
 
-def film(clip: Clip, folder: Path) -> np.ndarray:
-    """Write NAME.mp4 and NAME.png; return the fifth panel of the sheet."""
+def film(clip: Clip, folder: Path) -> None:
+    """Write NAME.mp4 and NAME.png."""
     window, pictures, panels = surroundings(clip.level), [], []
     for frame, levels, worlds in play(clip):
         picture = world_picture(levels, worlds, 0, SCALE)[window]
@@ -112,24 +112,20 @@ def film(clip: Clip, folder: Path) -> np.ndarray:
     pictures += pictures[-1:] * FRAMES_PER_SECOND
     write_video(pictures, folder / f"{clip.name}.mp4", FRAMES_PER_SECOND)
     write_picture(sheet(panels), folder / f"{clip.name}.png")
-    return panels[4]
 
 
 def main(folder: Positional[Path], names: Positional[tuple[str, ...]] = ()) -> None:
-    """Film clips and put one panel of each on a sheet.
+    """Film clips.
 
     Args:
         folder: videos and pictures are written here.
         names: clips to film, all by default.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    panels = []
     for name, clip in clips().items():
         if not names or name in names:
-            panels.append(film(clip, folder))
+            film(clip, folder)
             print(f"{folder / name}.mp4, .png: {len(clip.inputs)} frames, {clip.what}")
-    if len(panels) == len(clips()):
-        write_picture(cv2.resize(sheet(panels), None, fx=0.5, fy=0.5, interpolation=cv2.INTER_AREA), folder / "all.png")
 
 
 if __name__ == "__main__":

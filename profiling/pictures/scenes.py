@@ -17,8 +17,6 @@ from nclone_env.sim.state import WorldArrays
 
 Ninja = tuple[float, float, int, int]
 """x, y (pixels), state, facing."""
-SAMPLE_LEVEL = Path(__file__).parent / "sample_level.toml"
-"""A level with every entity that needs no target, and four lasers."""
 
 
 def put_worlds(levels: LevelSet, ninjas: Sequence[Ninja], frames: int = 0) -> WorldArrays:

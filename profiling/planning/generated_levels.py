@@ -93,30 +93,6 @@ def _small_picture(level: GeneratedLevel) -> np.ndarray:
     return np.pad(small, ((2, 2), (2, 2), (0, 0)), constant_values=255)
 
 
-def plot(made: Made, path: Path) -> None:
-    """Write a plot of the difficulties by family, and of what they are made of."""
-    from matplotlib.figure import Figure  # the extra train
-
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    axes = figure.subplots(2, 2).ravel()
-    names = list(made)
-    values = {
-        "difficulty": [[level.difficulty.number for level in made[name]] for name in names],
-        "frames simulated to the first solution": [[level.difficulty.effort for level in made[name]] for name in names],
-        "shortest solution, seconds": [[level.difficulty.shortest / 60 for level in made[name]] for name in names],
-        "least clearance, pixels (24: more, or nothing deadly)": [
-            [min(level.difficulty.clearance / 10, 24) for level in made[name]] for name in names
-        ],
-    }
-    for axis, (title, columns) in zip(axes, values.items()):
-        axis.boxplot(columns, orientation="horizontal", tick_labels=names, showfliers=False, whis=(5, 95))
-        axis.set_title(title, fontsize=10)
-        axis.invert_yaxis()
-    axes[1].set_xscale("log")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=80)
-
-
 def main(
     families: tuple[str, ...] = DEFAULT_FAMILIES,
     count: int = 20,
@@ -124,9 +100,8 @@ def main(
     split: str = TRAIN_SPLIT,
     shown: int = 60,
     sheet: Path = Path("runs/generated-levels.png"),
-    figure: Path = Path("runs/generated-difficulty.png"),
 ) -> None:
-    """Make levels, print a table, draw a contact sheet and a plot.
+    """Make levels, print a table and draw a contact sheet.
 
     Args:
         families: families to measure.
@@ -135,14 +110,12 @@ def main(
         split: train or held-out.
         shown: levels on the contact sheet.
         sheet: picture of the levels to write.
-        figure: plot of the difficulties to write.
     """
     print(describe())
     made, seconds = make(families, count, seed, split)
     report(made, seconds)
     write_picture(contact_sheet(made, shown), sheet)
-    plot(made, figure)
-    print(f"difficulties {LEAST_DIFFICULTY}..{MOST_DIFFICULTY}; contact sheet in {sheet}, plot in {figure}")
+    print(f"difficulties {LEAST_DIFFICULTY}..{MOST_DIFFICULTY}; contact sheet in {sheet}")
 
 
 if __name__ == "__main__":

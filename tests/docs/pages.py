@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-INDEX = ROOT / "docs" / "README.md"
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
+PAGES = (*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")), *sorted((ROOT / "docs").rglob("*.md")))
 
 
 def prose(text: str) -> str:

@@ -39,7 +39,7 @@ from nclone_env.sim import (
 
 STREAMED_BYTES = 16 * 1024**2
 """Size of the pictures of a step from which on they are streamed. From 24 MB on it pays even if all pictures are read
-after each step, up to 12 MB it may not; measured with 32 MB of L3 cache (``profiling.speed.streamed_pictures``)."""
+after each step, up to 12 MB it may not; measured with 32 MB of L3 cache."""
 _NO_EVENTS = np.zeros(0, EVENT)
 _GONE = -1
 

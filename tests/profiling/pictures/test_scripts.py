@@ -1,21 +1,11 @@
-"""The scripts that draw write one picture each."""
+"""The scripts that film write what they say."""
 
 from __future__ import annotations
 
-import cv2
 import numpy as np
 import pytest
 
-from profiling.pictures import contact_sheet, entity_clips, readme, sizes
-
-
-@pytest.mark.parametrize("script", [contact_sheet, sizes], ids=lambda script: script.__name__)
-def test_a_picture_is_drawn(script, tmp_path):
-    path = tmp_path / "new" / "picture.png"
-    script.main(path)
-    assert [file.name for file in path.parent.iterdir()] == ["picture.png"]
-    picture = cv2.imread(str(path))
-    assert len(np.unique(picture)) > 50
+from profiling.pictures import entity_clips, readme
 
 
 def test_the_loop_shows_runs_with_their_paths_and_views(tmp_path):
