@@ -93,7 +93,7 @@ def main(levels: int = 2000, updates: int = 40, num_envs: int = 256, held_out: i
             medians = [1e6 * float(np.median([turn[name][part] for turn in taken])) for part in parts]
             print(f"{name:<32}" + "".join(f"{median:>9,.0f} us" for median in medians))
         run = runs[next(reversed(cases))]
-        cost = [timed(partial(run.held_out.play, run.workers, run.chunks, n), time.process_time)[1] for n in range(3)]
+        cost = [timed(partial(run.held_out.play, run.workers, n), time.process_time)[1] for n in range(3)]
         update = float(np.median([turn[next(reversed(cases))]["update"] for turn in taken]))
         print(f"one evaluation: {np.median(cost):.2f} s, as much as {np.median(cost) / update:.1f} updates")
 
