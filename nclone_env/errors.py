@@ -128,7 +128,7 @@ class ResetNeededError(NcloneError, RuntimeError):
 
 
 class StepOrderError(NcloneError, RuntimeError):
-    """``recv`` was called without ``send``, or another method between ``send`` and ``recv``."""
+    """A call came while another thread was inside of one of the same environment."""
 
 
 class ClosedError(NcloneError, RuntimeError):

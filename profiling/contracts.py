@@ -10,11 +10,11 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import Action, EnvironmentConfig, NPlusPlusVectorEnv
 
-CONTRACTS = ("default", "out=", "copy=False")
+CONTRACTS = ("default", "out=")
 LEVELS = ("first-steps", "jumps", "hazards")
 STATE = ("game_state",)
 SHORT_EPISODE = 244
-"""Frames; at frame_skip 4 an odd number of steps, so that episodes end in both batches of a ring of two."""
+"""Frames; at frame_skip 4 an odd number of steps, so that episodes end in both turns of the results beside ``out``."""
 
 
 def touched_arrays(env: NPlusPlusVectorEnv) -> dict[str, np.ndarray]:
@@ -33,7 +33,7 @@ def begin(
         num_envs: number of environments.
         **options: further arguments of the environment.
     """
-    env = NPlusPlusVectorEnv(config, num_envs, copy=contract != "copy=False", **options)
+    env = NPlusPlusVectorEnv(config, num_envs, **options)
     arguments = {"out": touched_arrays(env)} if contract == "out=" else {}
     env.reset(seed=0, **arguments)
     return env, arguments

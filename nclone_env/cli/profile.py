@@ -106,7 +106,7 @@ def vector(
     Args:
         environment: the environments.
         options: length and reports.
-        contract: who owns the observations: ``default``, ``out`` (arrays of the caller) or ``ring`` (``copy=False``).
+        contract: who owns the observations: ``default`` or ``out`` (arrays of the caller).
         autoreset: when the next episode begins.
     """
     target = VectorTarget(environment.config, environment.seed, contract=contract, autoreset=autoreset)

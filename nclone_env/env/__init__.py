@@ -19,8 +19,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.reachability import Reachability
     from nclone_env.env.single import NPlusPlusEnv, create_environment
     from nclone_env.env.spaces import check_actions, flat_masks
-    from nclone_env.env.threads import CALLING_THREAD, Chunks, Workers
-    from nclone_env.env.vector import NPlusPlusVectorEnv, compile_kernels, create_vector_environment
-    from nclone_env.env.vector_steps import AUTORESET_CODES
+    from nclone_env.env.threads import CALLING_THREAD, Workers
+    from nclone_env.env.vector import AUTORESET_CODES, NPlusPlusVectorEnv, compile_kernels, create_vector_environment
 
 __all__, __getattr__, __dir__ = face(__name__)

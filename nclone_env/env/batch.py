@@ -79,7 +79,7 @@ class Batch:
             self.level_set,
             num_envs,
             autoreset,
-            self.workers.slots,
+            self.workers.count,
             pictures=like.pictures if like else None,
             with_events=reward_function is not None,
         )
@@ -101,7 +101,7 @@ class Batch:
 
     def _make_observers(self) -> None:
         """Allocate the working memory of the configured observations."""
-        config, slots, same_step = self.config, self.workers.slots, self.autoreset == SAME_STEP
+        config, slots, same_step = self.config, self.workers.count, self.autoreset == SAME_STEP
         lattice = self.graphs.lattice if "graph" in config.observations else NO_LATTICE
         self._unobserved = no_observations(frame_specs(config, self.level_set), lattice)
         self._masks: ActionMasks | None = None
@@ -215,22 +215,22 @@ class Batch:
         except SnapshotError as error:
             raise SnapshotError(f"states[{number}]", error.where, error.expected, error.got) from error
 
-    def reset_call(self, mask: np.ndarray, out: Buffers, base: int) -> Call:
+    def reset_call(self, mask: np.ndarray, out: Buffers) -> Call:
         """Return the call that begins new episodes where ``mask``, (n,) bool, is set, and observes all environments.
 
-        Run it over the environments, then call :meth:`finish`. It writes ``out``, from environment ``base`` on.
+        Run it over the environments, then call :meth:`finish`.
         """
-        return self._call(self._reset_passes, self._stack.newest if self._stack else out, None, base, mask)
+        return self._call(self._reset_passes, self._stack.newest if self._stack else out, None, mask)
 
-    def step_call(self, out: Buffers, final: FinalRows | None, base: int) -> Call:
+    def step_call(self, out: Buffers, final: FinalRows | None) -> Call:
         """Return the call that steps environments with ``actions`` and writes their ``results``.
 
         Run it over the environments, then call :meth:`finish`. It writes ``out`` and, in same-step mode, the last
-        observations of episodes that end, ``final``, from environment ``base`` on.
+        observations of episodes that end, ``final``.
         """
         if self._stack:
-            return self._call(self._step_passes, self._stack.advance(), self._stack.final, base)
-        return self._call(self._step_passes, out, final, base)
+            return self._call(self._step_passes, self._stack.advance(), self._stack.final)
+        return self._call(self._step_passes, out, final)
 
     def kernel_steps(self, out: Buffers, final: Buffers) -> KernelSteps | None:
         """Return what a kernel needs to step the environments; see ``NPlusPlusVectorEnv.kernel_steps``."""
@@ -245,7 +245,7 @@ class Batch:
     @cached_property
     def _step_address(self) -> Any:
         """The address of the compiled step; found on first use, as few environments need it."""
-        return address_of(step_range, self._arrays, self._unobserved, self._no_final, 0, 0, 0, 0, 0)
+        return address_of(step_range, self._arrays, self._unobserved, self._no_final, 0, 0, 0, 0)
 
     def finish(self, out: Buffers) -> None:
         """Complete the observations of a step or reset after all passes, and after :meth:`finish_final`."""
@@ -266,14 +266,15 @@ class Batch:
 
     def observe(self, index: int, out: Buffers) -> None:
         """Write the observations of one environment into the first row of ``out``."""
-        none = np.zeros(self.num_envs, dtype=np.bool_)
-        self.reset_call(none, out, 0 if self._stack else index)(CALLING_THREAD, index, index + 1)
+        call = self.reset_call(np.zeros(self.num_envs, dtype=np.bool_), out)
+        call.base = 0 if self._stack else index
+        call(CALLING_THREAD, index, index + 1)
         if self._stack:
             self._stack.fill(self.episodes["steps"] == 0)
             self._stack.read(out, slice(index, index + 1), slice(0, 1))
 
     def _call(
-        self, passes: tuple[Pass, ...], out: Buffers, final: FinalRows | None, base: int, reset: np.ndarray = NO_RESET
+        self, passes: tuple[Pass, ...], out: Buffers, final: FinalRows | None, reset: np.ndarray = NO_RESET
     ) -> Call:
         reach, final_view = self._reach, self._no_final
         out_view = kernel_view(out, self._unobserved, reach.queries if reach else NO_QUERIES)
@@ -283,7 +284,7 @@ class Batch:
                 observations = kernel_view(final.kernel_arrays, self._unobserved, queries)
                 self._final_views[final] = FinalArrays(observations, final.used, final.places, self._ended)
             final_view = self._final_views[final]
-        return Call(passes, self._arrays, out, final, out_view, final_view, base, reset)
+        return Call(passes, self._arrays, out, final, out_view, final_view, reset)
 
     @cached_property
     def graphs(self) -> Graphs:

@@ -136,7 +136,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
                 self._batch.begin_at(start, 0)
                 self._batch.observe(0, buffers)
             else:
-                self._batch.reset_call(_ALL, buffers, 0)(CALLING_THREAD, 0, 1)
+                self._batch.reset_call(_ALL, buffers)(CALLING_THREAD, 0, 1)
                 self._batch.finish(buffers)
         self._show()
         return self._row(buffers), self._info()
@@ -160,7 +160,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         check_actions(action, self.config.action_space, self._batch.actions.reshape(()))
         buffers = self._pool.take()
         self._lifecycle.phase = BROKEN  # unless the step comes to its end
-        self._batch.step_call(buffers, None, 0)(CALLING_THREAD, 0, 1)
+        self._batch.step_call(buffers, None)(CALLING_THREAD, 0, 1)
         self._batch.finish(buffers)
         reward, terminated, truncated, info = single_result(self._batch.results, 0, self.level_names)
         self._lifecycle.phase = OVER if terminated or truncated else RUNNING

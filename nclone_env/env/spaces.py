@@ -81,13 +81,12 @@ def _key_codes(bit: int) -> list[int]:
     return [_KEY_CODES.get(name) or ord(name) for name, held in KEYS.items() if held == bit]
 
 
-def check_actions(actions: Any, kind: str, out: np.ndarray, first: int = 0) -> None:
+def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:
     """Check actions and write them as numbers 0..5 into ``out``.
 
     Args:
         actions: (n,) for ``discrete``, (n, 2) for ``multi_discrete``; any integer dtype.
         out: (n,) int64; for one environment ().
-        first: environment of the first action, for messages.
 
     Raises:
         ActionError: if dtype, shape or range is wrong.
@@ -109,20 +108,20 @@ def check_actions(actions: Any, kind: str, out: np.ndarray, first: int = 0) -> N
         one = "a single number" if shape == () else f"shape {shape}"
         raise ActionError(f"action: expected {one} for the {kind} space, got shape {array.shape}")
     if kind == "discrete":
-        _check_range(array, NUM_ACTIONS, array, _DISCRETE_RANGE, first)
+        _check_range(array, NUM_ACTIONS, array, _DISCRETE_RANGE)
         out[...] = array
     else:
         direction, jump = array[..., 0], array[..., 1]
-        _check_range(direction, _PAIR[0], array, _PAIR_RANGE, first)
-        _check_range(jump, _PAIR[1], array, _PAIR_RANGE, first)
+        _check_range(direction, _PAIR[0], array, _PAIR_RANGE)
+        _check_range(jump, _PAIR[1], array, _PAIR_RANGE)
         np.multiply(jump, NUM_DIRECTIONS, out=out, casting="unsafe")
         out += direction.astype(np.int64, copy=False)
 
 
-def _check_range(part: np.ndarray, limit: int, actions: np.ndarray, valid: str, first: int) -> None:
+def _check_range(part: np.ndarray, limit: int, actions: np.ndarray, valid: str) -> None:
     """Reject numbers outside 0..limit - 1; ``argmin`` allocates next to nothing, unlike ``min``."""
     if part.item(part.argmin()) >= 0 and part.item(part.argmax()) < limit:
         return
     wrong = tuple(np.argwhere((part < 0) | (part >= limit))[0])
-    where = f" in environment {first + wrong[0]}" if wrong else ""
+    where = f" in environment {wrong[0]}" if wrong else ""
     raise ActionError(f"action: expected {valid}, got {actions[wrong]}{where}")

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from threading import Thread
 from time import perf_counter, sleep
-from typing import Any
 
-from nclone_env.errors import StepOrderError
 from nclone_env.machine import available_cores
 from nclone_env.sim import Pace
 
@@ -24,45 +22,27 @@ _MIN_CHUNK = 64  # environments; handing over less work costs more than it saves
 _CHUNKS_PER_THREAD = 4  # unless they would be smaller than that
 
 
-class Chunks:
-    """A range of environments in chunks, each processed by the first free thread; reused by one caller.
+class _Chunks:
+    """A range of environments in chunks, each processed by the first free thread; one range after another.
 
     A thread that arrives late finds no chunk left, or helps with the next range. No thread keeps a reference to a
     finished task: its arrays may be in use elsewhere by then.
     """
 
-    __slots__ = (
-        "_busy",
-        "_count",
-        "_first",
-        "_last",
-        "_numbers",
-        "_outcomes",
-        "_outstanding",
-        "_pace",
-        "_process",
-        "_reports",
-        "_task",
-    )
+    __slots__ = ("_busy", "_count", "_first", "_last", "_numbers", "_outcomes", "_pace", "_task")
 
     def __init__(self) -> None:
-        self._outcomes: list[BaseException | None] = []
-        self._reports: SimpleQueue[None] = SimpleQueue()  # one for each outcome, after it
+        self._outcomes: SimpleQueue[BaseException | None] = SimpleQueue()  # one for each chunk
         self._busy: set[int] = set()  # threads that may be processing a chunk
         self._task: Task | None = None
         self._pace: Pace | None = None
-        self._first = self._last = self._count = self._outstanding = self._process = 0
+        self._first = self._last = self._count = 0
         self._numbers = iter(range(0))
 
     def begin(self, task: Task, first: int, last: int, chunks: int, pace: Pace) -> None:
-        """Offer the chunks of a range to threads that call :meth:`work`.
-
-        What is left of an earlier range, if its caller was interrupted while it waited, is given up.
-        """
-        self.give_up()
-        self._task, self._first, self._last, self._pace = task, first, last, pace
-        self._count = self._outstanding = chunks
-        self._process = os.getpid()
+        """Offer the chunks of a range to threads that call :meth:`work`."""
+        self.stop()  # does nothing unless this was interrupted after the range before
+        self._task, self._first, self._last, self._count, self._pace = task, first, last, chunks, pace
         self._numbers = iter(range(chunks))  # set last: threads look here; the interpreter hands out each number once
 
     def work(self, worker: int) -> None:
@@ -75,50 +55,30 @@ class Chunks:
             except BaseException as failure:
                 if worker == CALLING_THREAD and not isinstance(failure, Exception):  # Ctrl-C: do not go on
                     raise
-                self._report(failure)  # finish() raises it in the caller; this thread goes on
+                self._outcomes.put(failure)  # finish() raises it in the caller; this thread goes on
             else:
                 self._pace.adjust(last - first, perf_counter() - began)  # type: ignore[union-attr]
-                self._report(None)
+                self._outcomes.put(None)
         self._busy.discard(worker)
 
-    def _report(self, outcome: BaseException | None) -> None:
-        self._outcomes.append(outcome)
-        self._reports.put(None)
-
     def finish(self) -> None:
-        """Wait for all chunks; raise the exception of one that failed.
-
-        It can be interrupted anywhere and called again: a report may be lost then, but no outcome.
-
-        Raises:
-            StepOrderError: if the range was begun in another process; a fork has no part in it.
-        """
-        if self._outstanding and self._process != os.getpid():
-            self.give_up()
-            raise StepOrderError("the step was sent before this process was forked; call reset() to use its copy")
-        while len(self._outcomes) < self._outstanding:
-            self._reports.get()
-        while not self._reports.empty():
-            self._reports.get()
-        failure = next(filter(None, self._outcomes), None)
-        self._task, self._outstanding = None, 0
-        self._outcomes.clear()
+        """Wait for all chunks; raise the exception of one that failed."""
+        failure = None
+        for _ in range(self._count):
+            failure = self._outcomes.get() or failure
+        self._task, self._count = None, 0
         if failure is not None:
             raise failure
 
-    def give_up(self) -> None:
-        """Start no further chunk, and wait for those that threads of this process are processing, if any are left."""
-        if not self._outstanding:
-            return
-        if self._task is not None and hasattr(self._task, "given_up"):  # it ends early when no one waits for it
-            self._task.given_up = True
-        for _ in self._numbers:
-            pass
-        self._busy.discard(CALLING_THREAD)
-        while self._busy and self._process == os.getpid():
-            sleep(_MOMENT)
-        self._outcomes, self._reports = [], SimpleQueue()
-        self._busy, self._task, self._outstanding = set(), None, 0
+    def stop(self) -> None:
+        """If the range was interrupted, start no further chunk, and wait for those that threads are processing."""
+        if self._count:
+            for _ in self._numbers:
+                pass
+            self._busy.discard(CALLING_THREAD)
+            while self._busy:
+                sleep(_MOMENT)
+            self._task, self._count, self._outcomes = None, 0, SimpleQueue()
 
     def _bound(self, number: int) -> int:
         return self._first + (self._last - self._first) * number // self._count
@@ -134,32 +94,31 @@ class Workers:
     Args:
         num_threads: number of threads; by default one per core, fewer for small batches.
         min_chunk: smallest range that is worth handing over.
+
+    Attributes:
+        count: number of threads, the calling one among them, and of worker slots, each with scratch memory of its own.
+        pace_of_resets: pace of resets, which are far faster than steps.
     """
 
-    __slots__ = ("__weakref__", "_inboxes", "_min_chunk", "_owner", "_pace", "count", "pace_of_resets")
+    __slots__ = ("__weakref__", "_chunks", "_inboxes", "_min_chunk", "_owner", "_pace", "count", "pace_of_resets")
+    _chunks: _Chunks
 
     def __init__(self, num_envs: int, num_threads: int | None = None, min_chunk: int = _MIN_CHUNK):
         threads = num_threads or min(available_cores(), max(1, num_envs // min_chunk))
         self.count = max(1, min(threads, num_envs))
         self._min_chunk = min_chunk
         self._pace, self.pace_of_resets = (Pace(), Pace()) if num_envs > 1 else (_PACE_OF_ONE, _PACE_OF_ONE)
-        self._inboxes: Sequence[SimpleQueue[Any]] = ()
+        self._inboxes: Sequence[SimpleQueue[_Chunks | None]] = ()
         self._owner = 0
-
-    @property
-    def slots(self) -> int:
-        """Number of worker slots, each with its own scratch memory: the calling thread's and one per thread."""
-        return self.count + 1
 
     def begin_slowly(self) -> None:
         """Begin again with the shortest pieces, as other levels may take a thousand times as long."""
         self._pace = Pace()
 
-    def run(self, chunks: Chunks, task: Task, first: int, last: int, pace: Pace | None = None) -> None:
-        """Process a range, in part in this thread, and wait for all of it.
+    def run(self, task: Task, first: int, last: int, pace: Pace | None = None) -> None:
+        """Process a range, in part in this thread, and wait for all of it; one range at a time.
 
         Args:
-            chunks: finished, or new.
             task: called for each chunk.
             pace: of work that is far faster than other work of these threads, which would be cut too late after it.
         """
@@ -168,33 +127,30 @@ class Workers:
             for piece in pace.pieces(first, last):
                 task(CALLING_THREAD, *piece)
             return
-        chunks.begin(task, first, last, self._count_chunks(last - first, pace), pace)
+        if self._owner != os.getpid():
+            self._start_threads()
+        chunks = self._chunks
         try:
-            self._hand_out(chunks, self.count - 1)
+            chunks.begin(task, first, last, self._count_chunks(last - first, pace), pace)
+            for inbox in self._inboxes:
+                inbox.put(chunks)
             chunks.work(CALLING_THREAD)
             chunks.finish()
         finally:
-            chunks.give_up()
-
-    def start(self, chunks: Chunks, task: Task, first: int, last: int) -> None:
-        """Begin to process a range in other threads; ``chunks.finish`` waits for it. Arguments as of :meth:`run`."""
-        chunks.begin(task, first, last, self._count_chunks(last - first, self._pace), self._pace)
-        self._hand_out(chunks, self.count)
+            chunks.stop()
 
     def _count_chunks(self, size: int, pace: Pace) -> int:
         """Return the number of chunks of a range: at least one per thread, more if there is enough or slow work."""
         enough = min(_CHUNKS_PER_THREAD * self.count, size // self._min_chunk)
         return min(size, max(self.count, enough, -(-size // pace.size)))
 
-    def _hand_out(self, chunks: Chunks, threads: int) -> None:
-        if self._owner != os.getpid():
-            self._inboxes = [SimpleQueue() for _ in range(self.count)]
-            self._owner = os.getpid()
-            weakref.finalize(self, _dismiss, self._inboxes)
-            for worker, inbox in enumerate(self._inboxes, start=CALLING_THREAD + 1):
-                Thread(target=_work, args=(worker, inbox), name=f"nclone-env-{worker}", daemon=True).start()
-        for inbox in self._inboxes[:threads]:
-            inbox.put(chunks)
+    def _start_threads(self) -> None:
+        self._chunks = _Chunks()  # a forked child has a copy of its parent's, which no thread works on
+        self._inboxes = [SimpleQueue() for _ in range(self.count - 1)]
+        self._owner = os.getpid()
+        weakref.finalize(self, _dismiss, self._inboxes)
+        for worker, inbox in enumerate(self._inboxes, start=CALLING_THREAD + 1):
+            Thread(target=_work, args=(worker, inbox), name=f"nclone-env-{worker}", daemon=True).start()
 
     def close(self) -> None:
         """End the threads."""
@@ -203,13 +159,13 @@ class Workers:
         self._inboxes, self._owner = (), 0
 
 
-def _work(worker: int, inbox: SimpleQueue[Any]) -> None:
+def _work(worker: int, inbox: SimpleQueue[_Chunks | None]) -> None:
     """Work on incoming jobs until None arrives."""
     while (chunks := inbox.get()) is not None:
         chunks.work(worker)
         del chunks  # waiting for the next ones must not keep these
 
 
-def _dismiss(inboxes: Sequence[SimpleQueue[Any]]) -> None:
+def _dismiss(inboxes: Sequence[SimpleQueue[_Chunks | None]]) -> None:
     for inbox in inboxes:
         inbox.put(None)

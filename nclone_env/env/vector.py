@@ -1,31 +1,52 @@
-"""The vector environment: many environments in one process, with access to the state of each."""
+"""The vector environment: many environments in one process, advanced by one compiled call per chunk."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import gymnasium
 import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
 
-from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig, ObservationName
-from nclone_env.env.arguments import check_assignment, check_indices, check_weights
+from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig, ObservationName, config_from
+from nclone_env.env.arguments import (
+    check_assignment,
+    check_indices,
+    check_mask,
+    check_options,
+    check_seeds,
+    check_weights,
+    find_level,
+    per_environment,
+)
 from nclone_env.env.arrays.buffers import Buffers, alone, make_buffers
-from nclone_env.env.arrays.outputs import COLUMNS, single_result
-from nclone_env.env.base import AFTER_RESET, NOT_CLOSED
+from nclone_env.env.arrays.outputs import COLUMNS, OutputMemory, Outputs, gathered_info, single_result
+from nclone_env.env.base import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, BaseEnvironment, Lifecycle, Phase
+from nclone_env.env.batch import Batch
+from nclone_env.env.compiled import records
+from nclone_env.env.compiled.passes import RewardFunction
 from nclone_env.env.compiled.starts import PackedStarts
 from nclone_env.env.compiled.step import KernelSteps
-from nclone_env.env.vector_steps import VectorSteps
+from nclone_env.env.spaces import action_space, check_actions, observation_space
+from nclone_env.errors import ConfigError, check_integer, check_value, shortened
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
 
+_MAX_ENVS, _MAX_THREADS = 1 << 24, 1024
+Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
+AUTORESET_CODES = {
+    AutoresetMode.NEXT_STEP: records.NEXT_STEP,
+    AutoresetMode.SAME_STEP: records.SAME_STEP,
+    AutoresetMode.DISABLED: records.DISABLED,
+}
 
-class NPlusPlusVectorEnv(VectorSteps):
+
+class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.ndarray, np.ndarray]):
     """``num_envs`` environments in one process, stepped by compiled code on several threads.
 
-    Observations are a dict of arrays (num_envs, ...), or one array with ``dict_observations=False``. Three contracts
-    define who owns what a call returns (docs/memory.md):
-
-    - default: everything returned is safe to keep; a buffer is reused once all references to it are gone.
-    - ``out``: observations are written into arrays of the caller.
-    - ``copy=False``: everything returned is valid until the ``ring``-th call after.
+    Observations are a dict of arrays (num_envs, ...), or one array with ``dict_observations=False``. Everything
+    returned is safe to keep: a buffer is reused only once all references to it are gone. With ``out`` observations are
+    written into arrays of the caller instead (docs/environments/memory.md).
 
     ``info`` has the columns ``level`` (index in ``level_names``), ``start`` (number of the start state, -1: none),
     ``frames``, ``outcome`` (code, see ``env.compiled.records.OUTCOMES``), ``gold``, ``episode_frames``,
@@ -45,9 +66,6 @@ class NPlusPlusVectorEnv(VectorSteps):
         num_envs: number of environments.
         autoreset_mode: when the next episode begins (Gymnasium's ``AutoresetMode`` or its value).
         num_threads: number of threads; by default one per core, fewer for small batches.
-        copy: whether returned arrays are safe to keep.
-        ring: number of batches used in turn with ``copy=False``.
-        num_groups: number of equal groups of environments that ``send`` and ``recv`` step independently.
         gymnasium_infos: return ``info`` as Gymnasium's ``SyncVectorEnv`` does: ``level`` and ``outcome`` as names,
             ``final_obs`` as an array of objects, all arrays new (``env.arrays.outputs``). Costs time in every step.
         reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step, which
@@ -61,6 +79,144 @@ class NPlusPlusVectorEnv(VectorSteps):
         MemoryLimitError: if so many environments need more memory than is available; it names the number that fits.
     """
 
+    def __init__(
+        self,
+        config: EnvironmentConfig | None = None,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        num_threads: int | None = None,
+        gymnasium_infos: bool = False,
+        reward_function: RewardFunction | None = None,
+        max_episode_steps: int | None = None,
+        **fields: Any,
+    ):
+        self.closed = True  # for now: Gymnasium's __del__ closes environments that are not, even half-built ones
+        self.config = config_from(config, fields)
+        if max_episode_steps is not None:
+            check_integer("max_episode_steps", max_episode_steps, low=1)
+            frames = min(self.config.max_frames, int(max_episode_steps) * self.config.frame_skip)
+            self.config = self.config.replace(max_frames=frames)
+        check_integer("num_envs", num_envs, low=1, high=_MAX_ENVS)
+        if num_threads is not None:
+            check_integer("num_threads", num_threads, low=1, high=_MAX_THREADS)
+        self.num_envs = num_envs = int(num_envs)
+        check_value("gymnasium_infos", bool, gymnasium_infos)
+        self.gymnasium_infos = bool(gymnasium_infos)
+        mode = autoreset_mode_of(autoreset_mode)
+        self._batch = Batch(self.config, num_envs, AUTORESET_CODES[mode], num_threads, reward_function)
+        self._only = only = self.config.only_observation
+        self._outputs = OutputMemory(self._batch.specs, num_envs, mode is AutoresetMode.SAME_STEP, only)
+        self._all_mask = np.ones(num_envs, dtype=np.bool_)
+        self._all_mask.flags.writeable = False
+        self._lifecycle = Lifecycle()
+        self.autoreset_mode = mode
+        self.metadata = {
+            "render_modes": ["rgb_array", "human"],
+            "render_fps": self.config.frames_per_second,
+            "autoreset_mode": mode,
+        }
+        self.render_mode = self.config.render_mode
+        self.single_observation_space = observation_space(self._batch.specs, only)
+        self.single_action_space = action_space(self.config.action_space)
+        self.observation_space = observation_space(self._batch.specs, only, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.closed = False
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+        out: Mapping[str, np.ndarray] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin new episodes.
+
+        Args:
+            seed: environment i gets ``seed + i``, or the i-th of a list; None continues the random sequence. Seeds
+                that differ by a multiple of 2**64 are the same.
+            options: ``{"level": name or index}`` plays that level; ``{"state": snapshot}`` begins in the world of the
+                snapshot; either may be a list with one item per environment; ``{"reset_mask": (n,) bool}`` resets
+                only those.
+            out: arrays to write, by name: all observations, and any of rewards (float64 or float32), terminations,
+                truncations and the columns of ``info``.
+
+        Returns:
+            Observations and info.
+
+        Raises:
+            ConfigError: if an option is unknown, the mask has the wrong shape or dtype, or a seed is not a whole
+                number of at least 0.
+            UnknownLevelError: if no episodes begin on the level.
+            SnapshotError: if the snapshot is malformed, of other levels, over, or has no frame left.
+            BufferError: if ``out`` does not fit; nothing is changed in any of these cases.
+            StepOrderError: while another thread is in a call.
+            ClosedError: after ``close``.
+        """
+        self._lifecycle.check("reset", NOT_CLOSED)
+        chosen = check_options(options, ("level", "state", "reset_mask"))
+        states = per_environment("options['state']", chosen["state"], self.num_envs) if "state" in chosen else {}
+        starts = {index: self._batch.read_start(state) for index, state in states.items()}
+        whole = self._lifecycle.phase in (Phase.NEW, Phase.BROKEN)
+        mask = self._all_mask if whole else check_mask(chosen.get("reset_mask"), self.num_envs)
+        levels = self._requested_levels(chosen.get("level"))
+        seeds, seeded = self._seeds(seed)
+        outputs = self._outputs.take(out)
+        if "level" in chosen:
+            self._batch.workers.begin_slowly()
+        with self._lifecycle:
+            self._batch.episodes["next_level"][mask] = levels[mask]
+            self._batch.seed(seeds, seeded & mask)
+            for index, start in starts.items():
+                if mask[index]:
+                    self._batch.begin_at(start, index)
+            from_start = mask.copy()
+            from_start[list(starts)] = False
+            self._begin(from_start, outputs)
+        return self._returned(outputs, mask)
+
+    def step(self, actions: Any, *, out: Mapping[str, np.ndarray] | None = None) -> Step:
+        """Advance every environment by one step.
+
+        Args:
+            actions: (n,) integers 0..5, or (n, 2) for ``multi_discrete``.
+            out: as in ``reset``.
+
+        Returns:
+            Observations, rewards (n,) float64, terminations (n,) bool, truncations (n,) bool, info.
+
+        Raises:
+            ActionError: if the actions have the wrong dtype, shape or range; no environment is stepped then.
+            BufferError: if ``out`` does not fit.
+            ResetNeededError: before the first ``reset``.
+            StepOrderError: while another thread is in a call.
+            ClosedError: after ``close``.
+
+        An error in the step itself, such as one that the reward function raises, and Ctrl-C leave some environments
+        stepped and others not: the next call must be ``reset`` or ``close``.
+        """
+        lifecycle, batch = self._lifecycle, self._batch
+        lifecycle.check("step", AFTER_RESET)
+        outputs = self._outputs.take(out)
+        check_actions(actions, self.config.action_space, batch.actions)
+        with lifecycle.changing:  # what ``with lifecycle`` does, in half a microsecond less
+            lifecycle.phase = BROKEN
+            outputs.final = self._outputs.take_final()
+            call = batch.step_call(outputs.observations, outputs.final)
+            batch.workers.run(call, 0, self.num_envs)
+            del call  # before the results are made: what a step allocates stays below a kilobyte
+            self._complete(outputs)
+            lifecycle.phase = RUNNING
+        columns = outputs.columns
+        observations, info = self._returned(outputs)
+        return observations, columns["rewards"], columns["terminations"], columns["truncations"], info
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """End the threads and close the window; called once by ``close``."""
+        self._close_window()
+        self._batch.close()
+        self._lifecycle.phase = Phase.CLOSED
+
     def render(self) -> tuple[np.ndarray, ...] | None:
         """Return the pictures of all environments in ``rgb_array`` mode; show the first one in ``human`` mode.
 
@@ -72,7 +228,7 @@ class NPlusPlusVectorEnv(VectorSteps):
             MemoryLimitError: if the pictures need more memory than is available.
             ResetNeededError, ClosedError: as ``step``.
         """
-        self._check("render", AFTER_RESET)
+        self._lifecycle.check("render", AFTER_RESET)
         if self.render_mode is None:
             return None
         if self.render_mode == "human":
@@ -93,7 +249,7 @@ class NPlusPlusVectorEnv(VectorSteps):
             ConfigError: if there is no such environment.
             MemoryLimitError, ResetNeededError, ClosedError: as ``render``.
         """
-        self._check("pictures", AFTER_RESET)
+        self._lifecycle.check("pictures", AFTER_RESET)
         for index in indices:
             self._check_index("indices", index)
         made: list[np.ndarray] = []
@@ -105,11 +261,8 @@ class NPlusPlusVectorEnv(VectorSteps):
 
     def memory(self) -> MemoryNode:
         """Return the tree of all bytes that this environment owns."""
-        groups = {f"outputs of group {number}": group for number, group in enumerate(self._groups)}
-        named = {"outputs": self._all} if len(groups) == 1 else {"outputs": self._all, **groups}
-        outputs = [group.outputs.memory(name) for name, group in named.items()]
-        children = (self._batch.memory(), *(node for node in outputs if node.total_bytes))
-        return MemoryNode("vector environment", children=children)
+        parts = self._batch.memory(), self._outputs.memory()
+        return MemoryNode("vector environment", children=tuple(part for part in parts if part.total_bytes))
 
     def get_state(self, index: int) -> bytes:
         """Return a snapshot of one environment, as bytes that can be stored.
@@ -119,7 +272,7 @@ class NPlusPlusVectorEnv(VectorSteps):
             ResetNeededError: before the first ``reset``.
             ClosedError: after ``close``.
         """
-        self._check("get_state", AFTER_RESET)
+        self._lifecycle.check("get_state", AFTER_RESET)
         self._check_index("index", index)
         return self._batch.get_state(index)
 
@@ -138,7 +291,7 @@ class NPlusPlusVectorEnv(VectorSteps):
                 same-step mode; nothing is changed.
             ConfigError, ResetNeededError, ClosedError: as ``get_state``.
         """
-        self._check("set_state", AFTER_RESET)
+        self._lifecycle.check("set_state", AFTER_RESET)
         self._check_index("index", index)
         self._batch.set_state(index, state)
         return self._observed(index)
@@ -152,7 +305,7 @@ class NPlusPlusVectorEnv(VectorSteps):
         Raises:
             ConfigError, ResetNeededError, ClosedError: as ``get_state``.
         """
-        self._check("copy_world", AFTER_RESET)
+        self._lifecycle.check("copy_world", AFTER_RESET)
         self._check_index("source", source)
         self._check_index("target", target)
         self._batch.copy(source, target)
@@ -173,13 +326,13 @@ class NPlusPlusVectorEnv(VectorSteps):
             BufferError: if ``out`` does not fit.
             ResetNeededError, ClosedError: as ``get_state``.
         """
-        self._check("gather", AFTER_RESET)
+        self._lifecycle.check("gather", AFTER_RESET)
         chosen = check_indices(indices, self.num_envs)
-        outputs = self._all.outputs.take(out)
+        outputs = self._outputs.take(out)
         with self._lifecycle:
             self._batch.gather(chosen)
-            self._all.reset(~self._all_mask, outputs)
-        return self._returned(self._all, outputs)
+            self._begin(~self._all_mask, outputs)
+        return self._returned(outputs)
 
     def kernel_steps(self, out: Buffers, final: Buffers) -> KernelSteps | None:
         """Return what a kernel of your own needs to step these environments by ``env.step_all``.
@@ -197,7 +350,7 @@ class NPlusPlusVectorEnv(VectorSteps):
             BufferError: if an array is not a writable C-contiguous array of the right dtype and shape.
             ResetNeededError, StepOrderError, ClosedError: as ``step``.
         """
-        self._check("kernel_steps", AFTER_RESET)
+        self._lifecycle.check("kernel_steps", AFTER_RESET)
         return self._batch.kernel_steps(out, final)
 
     def exchange_levels(self, levels: Any) -> None:
@@ -216,12 +369,12 @@ class NPlusPlusVectorEnv(VectorSteps):
             UnknownLevelError, LevelFormatError, UnsupportedLevelError: if a level cannot be used.
             ConfigError: if there are no levels, or ``graph`` is among the observations, as its space depends on the
                 levels.
-            StepOrderError: while a sent step has not been received.
+            StepOrderError: while another thread is in a call.
             ClosedError: after ``close``.
 
         Nothing is changed by a call that raises an error or is interrupted.
         """
-        self._check("exchange_levels", NOT_CLOSED)
+        self._lifecycle.check("exchange_levels", NOT_CLOSED)
         self._batch.exchange_levels(levels)
         self.config = self._batch.config
 
@@ -236,10 +389,10 @@ class NPlusPlusVectorEnv(VectorSteps):
         Raises:
             UnknownLevelError: if a name is not one of these levels.
             ConfigError: if the number of weights is wrong, one is negative or not finite, or all are 0.
-            StepOrderError: while a sent step has not been received.
+            StepOrderError: while another thread is in a call.
             ClosedError: after ``close``.
         """
-        self._check("set_level_weights", NOT_CLOSED)
+        self._lifecycle.check("set_level_weights", NOT_CLOSED)
         drawn = self._batch.drawn_names
         self._batch.set_weights(check_weights(weights, drawn, len(self.level_names) - len(drawn)))
 
@@ -252,10 +405,10 @@ class NPlusPlusVectorEnv(VectorSteps):
         Raises:
             UnknownLevelError: if a level is not one of ``level_names``, or kept for episodes under way.
             ConfigError: if there are not n items.
-            StepOrderError: while a sent step has not been received.
+            StepOrderError: while another thread is in a call.
             ClosedError: after ``close``.
         """
-        self._check("assign_levels", NOT_CLOSED)
+        self._lifecycle.check("assign_levels", NOT_CLOSED)
         names = self._batch.drawn_names
         self._batch.episodes["own_level"] = check_assignment("levels", levels, names, self.num_envs)
 
@@ -278,10 +431,10 @@ class NPlusPlusVectorEnv(VectorSteps):
             SnapshotError: if one is malformed, of other levels, over, or has no frame left; the message names the item.
             ConfigError: if the share has another shape, is no probability, or exceeds 1 for the states of a level;
                 nothing is changed in either case.
-            StepOrderError: while a sent step has not been received.
+            StepOrderError: while another thread is in a call.
             ClosedError: after ``close``.
         """
-        self._check("set_starts", NOT_CLOSED)
+        self._lifecycle.check("set_starts", NOT_CLOSED)
         self._batch.set_starts(states, share)
 
     def set_start_shares(self, share: Any) -> None:
@@ -293,7 +446,7 @@ class NPlusPlusVectorEnv(VectorSteps):
         Raises:
             ConfigError, StepOrderError, ClosedError: as ``set_starts``.
         """
-        self._check("set_start_shares", NOT_CLOSED)
+        self._lifecycle.check("set_start_shares", NOT_CLOSED)
         self._batch.set_start_shares(share)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
@@ -302,6 +455,47 @@ class NPlusPlusVectorEnv(VectorSteps):
             "a vector environment cannot be copied or pickled; make another one with the same config, and carry "
             "environments over with get_state() and set_state()"
         )
+
+    def _begin(self, mask: np.ndarray, outputs: Outputs) -> None:
+        """Begin new episodes where ``mask``, (n,) bool, is set, and observe all environments."""
+        workers = self._batch.workers
+        workers.run(self._batch.reset_call(mask, outputs.observations), 0, self.num_envs, workers.pace_of_resets)
+        self._complete(outputs)
+
+    def _complete(self, outputs: Outputs) -> None:
+        outputs.fill(self._batch.results)
+        if outputs.final is not None:
+            self._batch.finish_final(outputs.final, outputs.ended)
+        self._batch.finish(outputs.observations)
+        outputs.select_info()
+
+    def _returned(self, outputs: Outputs, mask: np.ndarray | None = None) -> tuple[Any, dict[str, Any]]:
+        """Return observations and info of a call, those of the environments in ``mask``, (n,) bool; None: of all."""
+        observations = outputs.observations if self._only is None else outputs.observations[self._only]
+        if self.gymnasium_infos:
+            return observations, gathered_info(outputs, self._batch.worlds.ninjas, self.level_names, self._only, mask)
+        return observations, outputs.info
+
+    def _requested_levels(self, level: Any) -> np.ndarray:
+        """Return the level that each environment is asked to play next, (n,) int64, -1 for none."""
+        if level is None:
+            return np.full(self.num_envs, -1)
+        if isinstance(level, (list, tuple, np.ndarray)):
+            return check_assignment("options['level']", level, self._batch.drawn_names, self.num_envs)
+        return np.full(self.num_envs, find_level(level, self._batch.drawn_names, "options['level']"))
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return seeds, (n,) uint64, and the mask of the environments to seed; the first call seeds all."""
+        bits, given = np.zeros(self.num_envs, np.uint64), ~self._all_mask
+        if seed is not None:
+            bits, given = check_seeds(seed, self.num_envs)
+        if self._lifecycle.phase is not Phase.NEW:
+            return bits, given
+        random = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
+        return np.where(given, bits, random), self._all_mask
+
+    def _check_index(self, name: str, index: int) -> None:
+        check_integer(name, index, low=0, high=self.num_envs - 1)
 
     def _observed(self, index: int) -> tuple[Any, dict[str, Any]]:
         """Return copies of one environment's observation and ``info`` columns."""
@@ -314,6 +508,21 @@ class NPlusPlusVectorEnv(VectorSteps):
         return row, {name: result[name].item() for name in COLUMNS}
 
 
+def autoreset_mode_of(mode: AutoresetMode | str) -> AutoresetMode:
+    """Return Gymnasium's mode given as such or by its value.
+
+    Raises:
+        ConfigError: if there is no such mode; the message lists the values.
+    """
+    try:
+        return AutoresetMode(mode)
+    except ValueError as error:
+        listed = ", ".join(repr(known.value) for known in AUTORESET_CODES)
+        raise ConfigError(
+            f"autoreset_mode: expected an AutoresetMode or one of {listed}, got {shortened(mode)}"
+        ) from error
+
+
 def create_vector_environment(
     config: EnvironmentConfig | None = None, num_envs: int = 1, **options: Any
 ) -> NPlusPlusVectorEnv:
@@ -322,8 +531,8 @@ def create_vector_environment(
     Args:
         config: configuration; the defaults of :class:`EnvironmentConfig` if None.
         num_envs: number of environments.
-        **options: the other arguments of :class:`NPlusPlusVectorEnv`: ``autoreset_mode``, ``num_threads``, ``copy``,
-            ``ring``, ``num_groups``, ``gymnasium_infos``, ``reward_function``, and fields of the configuration.
+        **options: the other arguments of :class:`NPlusPlusVectorEnv`: ``autoreset_mode``, ``num_threads``,
+            ``gymnasium_infos``, ``reward_function``, and fields of the configuration.
     """
     return NPlusPlusVectorEnv(config, num_envs, **options)
 

@@ -187,12 +187,3 @@ def of_kept_results(owners: Sequence[OwnedNode]) -> Iterator[Advice]:
             f'Copy what is needed of info["final_obs"] before the next step: {format_bytes(finals)} of final '
             "observations are kept.",
         )
-    groups = [node.environment_bytes for node in owners if node.name.startswith("outputs of group ")]
-    together = sum(node.environment_bytes for node in owners if node.name == "outputs")
-    if groups and together:
-        saved = min(sum(groups), together)
-        yield Advice(
-            "num_groups=1",
-            saved,
-            f"num_groups=1 saves {format_bytes(saved)}: each group keeps outputs of its own besides those of all.",
-        )

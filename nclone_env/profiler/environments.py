@@ -33,7 +33,7 @@ from nclone_env.memory import (
 from nclone_env.obs import frame_specs
 from nclone_env.profiler.phases import measure_phases
 
-Contract = Literal["default", "out", "ring"]
+Contract = Literal["default", "out"]
 Mode = Literal["next-step", "same-step", "disabled"]
 AUTORESET = {
     "next-step": AutoresetMode.NEXT_STEP,
@@ -106,7 +106,7 @@ class VectorTarget(EnvironmentTarget):
     most_envs = 16384
 
     contract: Contract = "default"
-    """Who owns the observations: ``default``, ``out`` (arrays of the caller) or ``ring`` (``copy=False``)."""
+    """Who owns the observations: ``default`` or ``out`` (arrays of the caller)."""
     autoreset: Mode = "next-step"
     """When the next episode begins."""
 
@@ -117,14 +117,6 @@ class VectorTarget(EnvironmentTarget):
     def _candidates(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> Iterator[Advice]:
         yield from super()._candidates(owners, num_envs, unreported)
         yield from of_kept_results(owners)
-        saved = sum(node.environment_bytes for node in owners if node.name == "observations 1")
-        if self.contract == "ring":
-            yield Advice(
-                "--contract out",
-                saved,
-                f"--contract out, step(..., out=arrays), saves {format_bytes(saved)}: one batch instead of the two of "
-                "the ring.",
-            )
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
         """Return the time of the compiled step and of its parts, in one thread and without stacks."""
@@ -134,7 +126,7 @@ class VectorTarget(EnvironmentTarget):
     def make(self, num_envs: int) -> Subject:
         """Make a vector environment and reset it."""
         mode = AUTORESET[self.autoreset]
-        env = NPlusPlusVectorEnv(self.config, num_envs, autoreset_mode=mode, copy=self.contract != "ring")
+        env = NPlusPlusVectorEnv(self.config, num_envs, autoreset_mode=mode)
         return VectorSubject(env, self.seed, with_out=self.contract == "out")
 
 

@@ -71,7 +71,7 @@ class PhaseTimer:
         self._play = specialised(play_range, self._step_call({}).arrays, False, 0, 0)
         everywhere = ~self._none
         batch.seed(self._random.integers(2**63, size=num_envs, dtype=np.uint64), everywhere)
-        self._run(batch.reset_call(everywhere, self._out, 0))
+        self._run(batch.reset_call(everywhere, self._out))
 
     def step(self) -> dict[str, float]:
         """Step all environments once; return the seconds of each phase by name."""
@@ -104,17 +104,17 @@ class PhaseTimer:
     def _observation_seconds(self, name: str | None = None) -> float:
         """Return the time of writing one observation of the current state; of none: of the loop and of queries."""
         out = {part: self._out[part] for part in _TOGETHER.get(name, (name,))} if name else {}
-        call = self._batch.reset_call(self._none, out, 0)
+        call = self._batch.reset_call(self._none, out)
         return _seconds(lambda: self._run_pass(call.passes[0], call))
 
     def _begin_episodes(self) -> None:
         """Begin new episodes where the step does not."""
         if self._batch.autoreset == DISABLED:
-            self._run(self._batch.reset_call(self._batch.episodes["over"] != 0, self._out, 0))
+            self._run(self._batch.reset_call(self._batch.episodes["over"] != 0, self._out))
 
     def _step_call(self, out: Buffers) -> Call:
         finals = self._finals if out else self._empty_finals
-        return self._batch.step_call(out, finals.take() if self._batch.autoreset == SAME_STEP else None, 0)
+        return self._batch.step_call(out, finals.take() if self._batch.autoreset == SAME_STEP else None)
 
     def _run(self, call: Call) -> None:
         call(CALLING_THREAD, 0, self._batch.num_envs)

@@ -67,8 +67,6 @@ WAYS = {
     "batches of 5 and 7": Way(batches=(5, 7), threads=2),
     "twelve batches of 1": Way(batches=(1,) * ENVS),
     "out=": Way(contract="out", threads=2),
-    "copy=False": Way(contract="ring", threads=2),
-    "send and recv": Way(contract="send", threads=2),
     "snapshots in mid-run": Way(snapshot_at=137),
     "snapshots, 2 threads": Way(snapshot_at=61, threads=2, contract="out"),
 }
@@ -103,12 +101,8 @@ def _run(way: Way, mode: str, first: int, size: int) -> Iterator[tuple[Mapping[s
     for step, actions in enumerate(actions_of(way)[:, first : first + size]):
         if step == way.snapshot_at:
             envs = _carried_over(envs, _make(way, mode, size))
-        if way.contract == "send":
-            envs.send(actions)
-            observations, rewards, terminations, truncations, _ = envs.recv()
-        else:
-            given = {"out": out} if way.contract == "out" else {}
-            observations, rewards, terminations, truncations, _ = envs.step(actions, **given)
+        given = {"out": out} if way.contract == "out" else {}
+        observations, rewards, terminations, truncations, _ = envs.step(actions, **given)
         results = {"rewards": rewards, "terminations": terminations, "truncations": truncations}
         yield _copies({**_worlds(envs), **results}), _copies(observations)
         if mode == "Disabled" and (terminations | truncations).any():
@@ -117,9 +111,7 @@ def _run(way: Way, mode: str, first: int, size: int) -> Iterator[tuple[Mapping[s
 
 
 def _make(way: Way, mode: str, size: int) -> NPlusPlusVectorEnv:
-    return NPlusPlusVectorEnv(
-        None, size, autoreset_mode=mode, num_threads=way.threads, copy=way.contract != "ring", **FIELDS
-    )
+    return NPlusPlusVectorEnv(None, size, autoreset_mode=mode, num_threads=way.threads, **FIELDS)
 
 
 def _carried_over(envs: NPlusPlusVectorEnv, others: NPlusPlusVectorEnv) -> NPlusPlusVectorEnv:

@@ -30,7 +30,7 @@ MODULES = (
     "cli/train",
     "env/compiled/step",
     "env/compiled/observe",
-    "env/vector_steps",
+    "env/vector",
     "level/routes/distance",
     "obs/game_state",
     "obs/locals",

@@ -9,7 +9,6 @@ Gymnasium's vectorisers hold our single environment. The costs of observations a
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable
 from functools import partial
@@ -19,9 +18,9 @@ import numpy as np
 import tyro
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
-from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env import EnvironmentConfig, NPlusPlusEnv
 from nclone_env.config import DEFAULT_OBSERVATIONS, OBSERVATION_NAMES
-from profiling.contracts import CONTRACTS, LEVELS, STATE, begin, random_actions, touched_arrays
+from profiling.contracts import CONTRACTS, LEVELS, STATE, begin, random_actions
 from profiling.measure import describe, ratios, turns
 from profiling.speed import observations
 
@@ -42,24 +41,6 @@ def our_case(name: str, contract: str, config: EnvironmentConfig, num_envs: int,
     """Return our vector environment under a contract."""
     env, arguments = begin(contract, config, num_envs, autoreset_mode=SAME_STEP, num_threads=threads)
     return Case(name, env, lambda actions: env.step(actions, **arguments))
-
-
-def two_groups(name: str, config: EnvironmentConfig, num_envs: int) -> Case:
-    """Return our vector environment in halves: one is received and sent again while the other is stepped."""
-    env = NPlusPlusVectorEnv(config, num_envs, autoreset_mode=SAME_STEP, num_groups=2)
-    env.reset(seed=0)
-    edges = (0, num_envs // 2, num_envs)
-    arrays = touched_arrays(env)
-    halves = [{key: array[slice(*edge)] for key, array in arrays.items()} for edge in itertools.pairwise(edges)]
-
-    def step(actions: np.ndarray) -> None:
-        for group, out in enumerate(halves):
-            env.recv(group)
-            env.send(actions[edges[group] : edges[group + 1]], group, out=out)
-
-    for group, out in enumerate(halves):
-        env.send(np.zeros(edges[group + 1] - edges[group], np.int64), group, out=out)
-    return Case(name, env, step)
 
 
 def gymnasium_cases(config: EnvironmentConfig, num_envs: int) -> list[Case]:
@@ -84,7 +65,7 @@ def contract_cases(config: EnvironmentConfig, num_envs: int) -> list[Case]:
         for threads in (2, 1)
         for contract in ("out=", *(contract for contract in CONTRACTS if contract != "out="))
     ]
-    return [*ways, two_groups("out=, send and recv of two groups", config, num_envs), *foreign]
+    return [*ways, *foreign]
 
 
 def speed(case: Case, seconds: float) -> float:

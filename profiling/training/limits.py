@@ -71,10 +71,10 @@ def products(seconds: float, hidden_size: int, towers: int, epochs: int) -> floa
     """
     import scipy.linalg  # noqa: F401 - before the threads of BLAS are limited
 
-    from nclone_env.env.threads import Chunks, Workers
+    from nclone_env.env.threads import Workers
     from nclone_env.train.collect.acting import one_thread_per_call
 
-    workers, chunks = Workers(_STEPS, min_chunk=1), Chunks()
+    workers = Workers(_STEPS, min_chunk=1)
     seats = [_arrays(hidden_size, towers) for _ in range(workers.count)]
 
     def multiply_blocks(seat: int, first: int, last: int) -> None:
@@ -82,10 +82,10 @@ def products(seconds: float, hidden_size: int, towers: int, epochs: int) -> floa
 
     blocks, done = _STEPS // _BLOCK, 0
     with one_thread_per_call():
-        workers.run(chunks, multiply_blocks, 0, blocks)
+        workers.run(multiply_blocks, 0, blocks)
         started = time.perf_counter()
         while (passed := time.perf_counter() - started) < seconds:
-            workers.run(chunks, multiply_blocks, 0, blocks)
+            workers.run(multiply_blocks, 0, blocks)
             done += _STEPS
     workers.close()
     return done / passed

@@ -71,7 +71,7 @@ def test_the_vector_environment_is_profiled(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        (["vector", "--contract", "ring", "--autoreset", "disabled"], "native vector environment"),
+        (["vector", "--contract", "out", "--autoreset", "disabled"], "native vector environment"),
         (["single"], "list of single environments"),
         (["gym"], "list of environments of gymnasium.make"),
         (["sync"], "Gymnasium's SyncVectorEnv"),

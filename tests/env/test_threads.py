@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nclone_env.env import NPlusPlusVectorEnv
-from nclone_env.env.threads import Chunks, Workers
+from nclone_env.env.threads import Workers
 from nclone_env.sim.pace import Pace
 
 
@@ -21,34 +21,32 @@ def workers():
     pool.close()
 
 
-def played(workers, chunks) -> list[int]:
+def played(workers) -> list[int]:
     lock, seen = threading.Lock(), []
 
     def task(worker, first, last):
         with lock:
             seen.extend(range(first, last))
 
-    workers.run(chunks, task, 0, 10)
+    workers.run(task, 0, 10)
     return sorted(seen)
 
 
 @pytest.mark.parametrize("culprit", [0, 4, 9])
 def test_an_exception_of_a_task_reaches_the_caller_and_the_next_call_is_right(workers, culprit):
-    chunks = Chunks()
-
     def task(worker, first, last):
         if first <= culprit < last:
             raise ArithmeticError(f"environment {culprit}")
 
     for _ in range(3):
         with pytest.raises(ArithmeticError, match=f"environment {culprit}"):
-            workers.run(chunks, task, 0, 10)
-        assert played(workers, chunks) == list(range(10))
+            workers.run(task, 0, 10)
+        assert played(workers) == list(range(10))
 
 
 def test_a_stalled_thread_does_not_delay_the_others():
     """The other thread processes all chunks but the one in which the first is stalled."""
-    workers, chunks, slots, lock = Workers(4096, num_threads=2), Chunks(), {}, threading.Lock()
+    workers, slots, lock = Workers(4096, num_threads=2), {}, threading.Lock()
     rest_done = threading.Event()
 
     def task(worker, first, last):
@@ -59,109 +57,34 @@ def test_a_stalled_thread_does_not_delay_the_others():
         if first == 0:
             assert rest_done.wait(10.0)
 
-    workers.run(chunks, task, 0, 4096)
+    workers.run(task, 0, 4096)
     workers.close()
     assert len(slots) > 2
     assert sorted(list(slots.values()).count(slot) for slot in {*slots.values()}) == [1, len(slots) - 1]
 
 
-@pytest.mark.parametrize("background", [False, True])
-def test_no_reference_to_a_finished_task_is_kept(workers, background):
+def test_no_reference_to_a_finished_task_is_kept(workers):
     """Output arrays are recycled once all references to them are gone, so a late thread must hold none."""
 
     class Memory:
         pass
 
     for _ in range(200):
-        chunks, memory = Chunks(), Memory()
+        memory = Memory()
         reference = weakref.ref(memory)
 
         def task(worker, first, last, memory=memory):
             pass
 
-        if background:
-            workers.start(chunks, task, 0, 10)
-            chunks.finish()
-        else:
-            workers.run(chunks, task, 0, 10)
+        workers.run(task, 0, 10)
         del task, memory
         assert reference() is None
-
-
-def test_an_exception_in_the_background_reaches_the_caller_that_waits(workers):
-    chunks = Chunks()
-
-    def task(worker, first, last):
-        raise ArithmeticError("in the background")
-
-    workers.start(chunks, task, 0, 10)
-    with pytest.raises(ArithmeticError, match="in the background"):
-        chunks.finish()
-    assert played(workers, chunks) == list(range(10))
-
-
-def test_what_an_interrupted_wait_left_is_given_up_before_the_next_range_begins(workers):
-    """As when a key interrupts the wait: no thread works on the old range any more, and its outcomes do not count."""
-    chunks, lock, running, most = Chunks(), threading.Lock(), set(), []
-
-    def slow(worker, first, last):
-        with lock:
-            running.add(first)
-        time.sleep(0.05)
-        with lock:
-            running.remove(first)
-
-    def quick(worker, first, last):
-        with lock:
-            most.append(len(running))
-
-    workers.start(chunks, slow, 0, 10)
-    workers.run(chunks, quick, 0, 10)
-    assert not any(most)
-    assert played(workers, chunks) == list(range(10))
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_wait_that_is_interrupted_with_a_report_in_hand_loses_no_outcome(workers, fails):
-    """The second wait ends, and raises what a task raised."""
-    chunks, ends = Chunks(), []
-
-    def task(worker, first, last):
-        if fails and first == 0:
-            raise ArithmeticError("in the background")
-
-    class Interrupted:
-        def __init__(self, reports):
-            self.put, self.empty, self._reports = reports.put, reports.empty, reports
-
-        def get(self):
-            self._reports.get()
-            raise KeyboardInterrupt
-
-    def wait_again():
-        try:
-            chunks.finish()
-        except ArithmeticError as failure:
-            ends.append(failure)
-        else:
-            ends.append(None)
-
-    chunks._reports = Interrupted(chunks._reports)
-    workers.start(chunks, task, 0, 10)
-    with pytest.raises(KeyboardInterrupt):
-        chunks.finish()
-    chunks._reports = chunks._reports._reports
-    again = threading.Thread(target=wait_again, daemon=True)
-    again.start()
-    again.join(20.0)
-    assert [type(end) for end in ends] == [ArithmeticError if fails else type(None)]
-    assert played(workers, chunks) == list(range(10))
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
 def test_a_key_that_interrupts_a_task_ends_the_range(num_threads):
     """The rest of the range is not processed, and the next one is processed in full."""
-    pool, chunks, seen, caller = Workers(1000, num_threads, min_chunk=10), Chunks(), [], threading.get_ident()
+    pool, seen, caller = Workers(1000, num_threads, min_chunk=10), [], threading.get_ident()
     interrupted = threading.Event()
 
     def task(worker, first, last):
@@ -173,12 +96,12 @@ def test_a_key_that_interrupts_a_task_ends_the_range(num_threads):
         time.sleep(0.05)  # time to end the range: a third of a second for the chunks that are left
 
     with pytest.raises(KeyboardInterrupt):
-        pool.run(chunks, task, 0, 1000)
+        pool.run(task, 0, 1000)
     count = len(seen)
     assert count < 8
     time.sleep(0.01)
     assert len(seen) == count
-    assert played(pool, chunks) == list(range(10))
+    assert played(pool) == list(range(10))
     pool.close()
 
 
@@ -190,12 +113,12 @@ def test_slow_work_is_cut_into_short_pieces():
         sizes.append(last - first)
         time.sleep((last - first) * 1e-4)
 
-    pool.run(Chunks(), slow, 0, 3000)
+    pool.run(slow, 0, 3000)
     assert sum(sizes) == 3000
     assert max(sizes) < 1000
     sizes.clear()
     for _ in range(20):
-        pool.run(Chunks(), lambda worker, first, last: sizes.append(last - first), 0, 10**6)
+        pool.run(lambda worker, first, last: sizes.append(last - first), 0, 10**6)
     assert sizes[-1] == 10**6
 
 
@@ -204,8 +127,8 @@ def test_fast_work_with_a_pace_of_its_own_does_not_lengthen_the_pieces_of_slow_w
     """A reset takes a hundredth of a long step, which may take half a second: Ctrl-C would wait for minutes."""
     pool, sizes = Workers(10**6, num_threads=1), []
     for _ in range(20):
-        pool.run(Chunks(), lambda worker, first, last: None, 0, 10**6, Pace() if own_pace else None)
-    pool.run(Chunks(), lambda worker, first, last: sizes.append(last - first), 0, 3000)
+        pool.run(lambda worker, first, last: None, 0, 10**6, Pace() if own_pace else None)
+    pool.run(lambda worker, first, last: sizes.append(last - first), 0, 3000)
     assert sizes[0] == longest
 
 

@@ -1,14 +1,194 @@
-"""Levels by weight, levels of an environment's own, and starts given one by one."""
+"""The vector environment: ends of episodes in all modes, levels by weight or assigned, starts given one by one."""
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
-from nclone_env import NPlusPlusVectorEnv, errors
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors, load_level, simulate
+from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.env.compiled.step_arrays import level_thresholds
+from nclone_env.game import CELEBRATING, DEAD
+from tests.shared import SHARED, needs_shared
 
+from .bases import QUICK_DEATH, QUICK_WIN, RIGHT, RIGHT_INPUT, WALK, assert_same, choices, copies
+
+NUM_ENVS, STEPS = 8, 250
+FIELDS = {"levels": (QUICK_WIN, QUICK_DEATH, "hazards"), "max_frames": 90}
+COLUMNS = ("level", "frames", "outcome", "gold", "episode_frames", "episode_steps", "episode_return")
 NUM_LEVELS = 6
+
+
+def ending(mode: AutoresetMode, **fields) -> NPlusPlusVectorEnv:
+    return NPlusPlusVectorEnv(None, NUM_ENVS, autoreset_mode=mode, **FIELDS | fields)
+
+
+@pytest.fixture(scope="module")
+def by_hand():
+    """Return the steps of a run without autoreset that resets what has ended: (first, [(step, masked reset)])."""
+    envs = ending(AutoresetMode.DISABLED)
+    first = copies(envs.reset(seed=6)[0])
+    steps, outcomes = [], set()
+    for actions in choices(STEPS, NUM_ENVS):
+        observations, rewards, terminated, truncated, info = envs.step(actions)
+        over = terminated | truncated
+        step = (copies(observations), rewards, terminated, truncated, info)
+        outcomes |= {OUTCOMES[code] for code in info["outcome"][over]}
+        again = envs.reset(options={"reset_mask": over}) if over.any() else (observations, info)
+        steps.append((step, (copies(again[0]), again[1])))
+    assert outcomes == {"won", "died", "timed_out"}
+    return first, steps
+
+
+def test_same_step_returns_the_reset_and_keeps_the_end(by_hand):
+    first, steps = by_hand
+    envs = ending(AutoresetMode.SAME_STEP)
+    assert_same(envs.reset(seed=6)[0], first)
+    for actions, (step, again) in zip(choices(STEPS, NUM_ENVS), steps):
+        observations, rewards, terminated, truncated, info = envs.step(actions)
+        assert_same(observations, again[0])
+        for left, right in zip((rewards, terminated, truncated), step[1:4]):
+            np.testing.assert_array_equal(left, right)
+        for name in COLUMNS:
+            np.testing.assert_array_equal(info[name], step[4][name])
+        check_final(info, terminated | truncated, step)
+
+
+def check_final(info, over, step) -> None:
+    assert ("final_obs" in info) == over.any()
+    if not over.any():
+        return
+    np.testing.assert_array_equal(info["_final_obs"], over)
+    np.testing.assert_array_equal(info["_final_info"], over)
+    for name, array in info["final_obs"].items():
+        np.testing.assert_array_equal(array, step[0][name][over])
+    for name in COLUMNS:
+        np.testing.assert_array_equal(info["final_info"][name][over], step[4][name][over])
+        np.testing.assert_array_equal(info["final_info"][f"_{name}"], over)
+
+
+def test_next_step_spends_a_step_on_the_reset():
+    waiting, resetting = ending(AutoresetMode.DISABLED), ending(AutoresetMode.NEXT_STEP)
+    waiting.reset(seed=6)
+    resetting.reset(seed=6)
+    over = np.zeros(NUM_ENVS, np.bool_)
+    ends = 0
+    for actions in choices(STEPS, NUM_ENVS):
+        expected = waiting.step(actions)
+        if over.any():
+            expected = (waiting.reset(options={"reset_mask": over})[0], *expected[1:])
+        observations, rewards, terminated, truncated, info = resetting.step(actions)
+        assert_same(observations, expected[0])
+        assert not terminated[over].any()
+        assert not truncated[over].any()
+        for name in ("frames", "episode_frames", "episode_steps", "episode_return", "gold", "outcome"):
+            assert not info[name][over].any()
+        assert not rewards[over].any()
+        for left, right in zip((rewards, terminated, truncated), expected[1:4]):
+            np.testing.assert_array_equal(left[~over], right[~over])
+        over = terminated | truncated
+        ends += over.sum()
+    assert ends > 30
+
+
+def test_disabled_waits_where_it_ended():
+    envs = ending(AutoresetMode.DISABLED, levels=(QUICK_WIN,))
+    envs.reset()
+    actions = np.array([RIGHT, RIGHT] + [0] * (NUM_ENVS - 2))
+    while not (last := envs.step(actions))[2].any():
+        pass
+    kept = copies(last[0])
+    observations, rewards, terminated, _, info = envs.step(actions)
+    for name in observations:
+        np.testing.assert_array_equal(observations[name][:2], kept[name][:2])
+    assert terminated.tolist() == [True, True] + [False] * (NUM_ENVS - 2)
+    assert rewards[:2].tolist() == [0, 0]
+    assert info["frames"].tolist() == [0, 0] + [4] * (NUM_ENVS - 2)
+    assert info["episode_return"][:2].tolist() == last[4]["episode_return"][:2].tolist()
+
+
+def test_a_reset_mask_leaves_the_others_alone():
+    envs = ending(AutoresetMode.DISABLED, levels="first-steps")
+    envs.reset(seed=1)
+    for _ in range(5):
+        before = copies(envs.step(np.full(NUM_ENVS, RIGHT))[0])
+    mask = np.arange(NUM_ENVS) % 2 == 0
+    observations, info = envs.reset(options={"reset_mask": mask, "level": 4})
+    for name in observations:
+        np.testing.assert_array_equal(observations[name][~mask], before[name][~mask])
+    assert info["episode_frames"].tolist() == [0, 20] * (NUM_ENVS // 2)
+    assert (info["level"][mask] == 4).all()
+    assert (observations["game_state"][mask, 29] == 1).all()
+
+
+def test_a_reset_mask_restarts_only_the_seeds_it_names():
+    left, right = (ending(AutoresetMode.DISABLED, levels=("hazards", "jumps")) for _ in range(2))
+    left.reset(seed=1)
+    right.reset(seed=1)
+    mask = np.arange(NUM_ENVS) < 3
+    left.reset(seed=50, options={"reset_mask": mask})
+    levels = [left.reset()[1]["level"] for _ in range(10)]
+    others = [right.reset()[1]["level"] for _ in range(10)]
+    assert all((a[3:] == b[3:]).all() for a, b in zip(levels, others))
+    assert any((a[:3] != b[:3]).any() for a, b in zip(levels, others))
+
+
+@pytest.mark.parametrize(("level", "state", "outcome"), [(QUICK_WIN, CELEBRATING, "won"), (QUICK_DEATH, DEAD, "died")])
+def test_a_step_stops_at_the_frame_that_ends_the_episode(level, state, outcome):
+    last = 1 + int(np.argmax(simulate(level, [RIGHT_INPUT] * 60).state == state))
+    assert 1 < last < 60
+    for frame_skip in (1, 4, 60):
+        env = NPlusPlusEnv(levels=level, frame_skip=frame_skip, observations="game_state")
+        env.reset()
+        frames, over = [], False
+        while not over:
+            *_, over, truncated, info = env.step(RIGHT)
+            assert not truncated
+            frames.append(info["frames"])
+        assert sum(frames) == info["episode_frames"] == last
+        assert frames[:-1] == [frame_skip] * (len(frames) - 1)
+        assert (info["outcome"], info["episode_steps"]) == (outcome, len(frames))
+
+
+def test_the_time_limit_truncates_in_the_middle_of_a_step():
+    env = NPlusPlusEnv(levels=WALK, max_frames=10)
+    env.reset()
+    steps = [env.step(0) for _ in range(3)]
+    assert [step[4]["frames"] for step in steps] == [4, 4, 2]
+    assert [step[2:4] for step in steps] == [(False, False), (False, False), (False, True)]
+    assert [step[4]["outcome"] for step in steps] == ["playing", "playing", "timed_out"]
+    assert [step[0]["game_state"][29] for step in steps] == pytest.approx([0.6, 0.2, 0.0])
+
+
+@pytest.mark.parametrize(("level", "state"), [(QUICK_WIN, CELEBRATING), (QUICK_DEATH, DEAD)])
+@pytest.mark.parametrize("spare", [0, -1])
+def test_an_end_on_the_last_frame_is_no_timeout(level, state, spare):
+    last = 1 + int(np.argmax(simulate(level, [RIGHT_INPUT] * 60).state == state))
+    env = NPlusPlusEnv(levels=level, max_frames=last + spare, frame_skip=60)
+    env.reset()
+    *_, terminated, truncated, info = env.step(RIGHT)
+    assert (terminated, truncated) == (spare == 0, spare < 0)
+    assert info["frames"] == last + spare
+
+
+@needs_shared
+@pytest.mark.parametrize(("trace", "level"), [("attract_001__random1", "1"), ("attract_007__random3", "7")])
+@pytest.mark.parametrize("spare", [0, -1])
+def test_recorded_victories_are_victories(trace, level, spare):
+    with np.load(SHARED / "traces" / f"{trace}.npz") as recorded:
+        inputs, states = recorded["inputs"], recorded["state"]
+    frames = 1 + int(np.argmax(states == CELEBRATING))
+    env = NPlusPlusEnv(levels=load_level(SHARED / "attract" / level), frame_skip=1, max_frames=frames + spare)
+    env.reset()
+    for code in inputs[: frames + spare]:
+        direction = 1 if code & 4 else 2 if code & 2 else 0
+        *_, terminated, truncated, info = env.step(3 * (code & 1) + direction)
+    assert info["episode_frames"] == frames + spare
+    assert (terminated, truncated) == (spare == 0, spare < 0)
+    assert info["outcome"] == ("won" if spare == 0 else "timed_out")
 
 
 def make(num_envs=64, **options):
@@ -138,3 +318,26 @@ def test_what_does_not_fit_is_refused(call, error, message):
     with pytest.raises(getattr(errors, error), match=message):
         call(envs)
     assert len({envs.reset()[1]["level"][0] for _ in range(30)}) > 3  # levels are still drawn
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_threads_are_restarted_in_a_forked_child():
+    envs = make(7, num_threads=2)
+    envs.reset(seed=1)
+    envs.step([2] * 7)
+    expected_envs = make(7, num_threads=1)
+    expected_envs.reset(seed=1)
+    expected_envs.step([2] * 7)
+    expected = expected_envs.step([5] * 7)[0]["game_state"].tobytes()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, envs.step([5] * 7)[0]["game_state"].tobytes())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        assert pipe.read() == expected
+    os.waitpid(child, 0)
+    assert envs.step([5] * 7)[0]["game_state"].tobytes() == expected

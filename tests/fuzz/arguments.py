@@ -53,13 +53,10 @@ _GOOD: dict[str, tuple[Any, ...]] = {
     "render_mode": (None, "rgb_array"),
     "num_envs": (1, 2, 3, 0, -1, 2**31, 2**70),
     "num_threads": (None, 1, 2, 0, 1025),
-    "copy": (True, False),
-    "ring": (1, 2, 9, 0, 1025),
-    "num_groups": (1, 2, 4),
     "autoreset_mode": ("NextStep", "SameStep", "Disabled", "Never"),
     "config": (None, EnvironmentConfig()),
 }
-_VECTOR = ("num_envs", "num_threads", "copy", "ring", "num_groups", "autoreset_mode")
+_VECTOR = ("num_envs", "num_threads", "autoreset_mode")
 _NESTED = {"reward": RewardConfig, "observation": ObservationConfig, "render": RenderConfig}
 
 Call = tuple[str, dict[str, Any]]

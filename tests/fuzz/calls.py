@@ -146,19 +146,14 @@ class VectorCalls(_Calls):
     @initialize(
         count=st.integers(1, 3),
         mode=st.sampled_from(("NextStep", "SameStep", "Disabled")),
-        copy=st.booleans(),
         stack=st.sampled_from((1, 1, 3)),
-        groups=st.integers(1, 2),
         picture=st.sampled_from((None, "rgb_array")),
     )
-    def make(self, count, mode, copy, stack, groups, picture):
-        self.groups = min(groups, count) if stack == 1 else 1
+    def make(self, count, mode, stack, picture):
         self.env = NPlusPlusVectorEnv(
             None,
             count,
             autoreset_mode=mode,
-            copy=copy,
-            num_groups=self.groups,
             num_threads=2,
             levels=_LEVELS,
             observations=("game_state", "action_mask"),
@@ -166,19 +161,9 @@ class VectorCalls(_Calls):
             max_frames=60,
             render_mode=picture,
         )
-        self.sent: set[int] = set()
 
-    def expected(self, needs_reset: bool = True) -> type[Exception] | None:
-        return super().expected(needs_reset) or (errors.StepOrderError if self.sent else None)
-
-    def of_group(self, is_sent: bool, group: int) -> type[Exception] | None:
-        """Return the class of the error of ``send`` or ``recv``."""
-        return super().expected() or (errors.StepOrderError if (group in self.sent) is is_sent else None)
-
-    def actions(self, group: int | None = None) -> list[int]:
-        count = self.env.num_envs
-        size = count if group is None else count * (group + 1) // self.groups - count * group // self.groups
-        return [index % 6 for index in range(size)]
+    def actions(self) -> list[int]:
+        return [index % 6 for index in range(self.env.num_envs)]
 
     @rule(times=st.sampled_from((1, 1, 20)))
     def step(self, times):
@@ -198,27 +183,6 @@ class VectorCalls(_Calls):
         space = self.env.observation_space
         out = {name: np.zeros(part.shape, part.dtype) for name, part in space.items()}
         self.call(self.expected(), self.env.step, self.actions(), out=out)
-
-    @rule(group=st.integers(0, 1))
-    def send(self, group):
-        group = min(group, self.groups - 1)
-        wrong = self.of_group(True, group)
-        self.call(wrong, self.env.send, self.actions(group), group)
-        if not wrong:
-            self.sent.add(group)
-
-    @rule(group=st.integers(0, 1))
-    def recv(self, group):
-        group = min(group, self.groups - 1)
-        wrong = self.of_group(False, group)
-        self.call(wrong, self.env.recv, group)
-        if not wrong:
-            self.sent.discard(group)
-
-    @rule(group=st.sampled_from(_WRONG_INDICES), name=st.sampled_from(("send", "recv")))
-    def use_wrong_group(self, group, name):
-        arguments = (self.actions(), group) if name == "send" else (group,)
-        self.call(super().expected() or errors.ConfigError, getattr(self.env, name), *arguments)
 
     @rule()
     def get_state(self):

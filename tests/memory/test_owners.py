@@ -22,12 +22,9 @@ def test_batches_alive_at_a_time_are_counted_beyond_the_first():
     assert not list(of_kept_results((node("player_frame x 1", 3000),)))  # negative control
 
 
-def test_kept_final_observations_and_groups_are_named():
-    owners = (node("outputs", 500), node("outputs of group 0", 300), node("final observations", 700))
-    assert [(advice.option, advice.saved_bytes) for advice in of_kept_results(owners)] == [
-        ("final_obs", 700),
-        ("num_groups=1", 300),
-    ]
+def test_kept_final_observations_are_named():
+    owners = (node("outputs", 500), node("final observations", 700))
+    assert [(advice.option, advice.saved_bytes) for advice in of_kept_results(owners)] == [("final_obs", 700)]
 
 
 def test_what_saves_next_to_nothing_is_left_out_and_the_rest_sorted():

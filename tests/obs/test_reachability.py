@@ -387,18 +387,6 @@ def test_out_snapshots_and_gathered_worlds():
     np.testing.assert_array_equal(envs.copy_world(3, 1)[0]["reachability"], before[1])
 
 
-def test_groups_get_what_a_step_gets():
-    whole, parted = make(6, levels_with_doors(), 1), make(6, levels_with_doors(), 1, num_groups=2, num_threads=2)
-    whole.reset(seed=1)
-    parted.reset(seed=1)
-    for actions in choices(40, 6):
-        expected = whole.step(actions)[0]["reachability"]
-        for group in (0, 1):
-            parted.send(actions[3 * group : 3 * group + 3], group)
-        got = [parted.recv(group)[0]["reachability"] for group in (0, 1)]
-        np.testing.assert_array_equal(np.concatenate(got), expected)
-
-
 def test_clones_share_the_fields_and_step_at_the_same_time(computed):
     with patch.object(reachability, "slot_count", lambda levels: 1):
         env = NPlusPlusEnv(levels=(rooms(), hall()), observations="reachability", max_frames=100)

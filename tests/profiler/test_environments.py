@@ -24,7 +24,7 @@ STEPS = 3
 SMALL = EnvironmentConfig(observations=("game_state",), max_frames=20)
 TARGETS = {
     "out, same-step": VectorTarget(SMALL, contract="out", autoreset="same-step"),
-    "ring, disabled": VectorTarget(SMALL, contract="ring", autoreset="disabled"),
+    "default, disabled": VectorTarget(SMALL, autoreset="disabled"),
     "single": SingleTarget(SMALL),
     "gym": GymTarget(SMALL),
     "sync": SyncTarget(SMALL),
@@ -43,7 +43,7 @@ def test_a_target_steps_through_ends_of_episodes_and_reports_its_memory(name):
     assert target.env_steps(2) == 2
 
 
-@pytest.mark.parametrize("contract", ["default", "out", "ring"])
+@pytest.mark.parametrize("contract", ["default", "out"])
 @pytest.mark.parametrize("mode", ["next-step", "same-step"])
 def test_vector_environments_are_estimated_exactly(contract, mode):
     vectors = "entity_states", "locals", "reachability", "free_motion", "action_outcomes"
@@ -90,7 +90,6 @@ CASES = {
     "--picture-size 64": (VectorTarget(config()), VectorTarget(config(size=64)), 64),
     "--picture-size 32": (GymTarget(config(size=64)), GymTarget(config(size=32)), 64),
     "--vector-dtype float16": (VectorTarget(config(STATES)), VectorTarget(config(STATES, dtype="float16")), 2048),
-    "--contract out": (VectorTarget(config(), contract="ring"), VectorTarget(config(), contract="out"), 64),
     "--num-envs 64": (
         TrainingTarget(TrainConfig.of(num_steps=32)),
         TrainingTarget(TrainConfig.of(num_steps=32)),

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.env import Workers
 from nclone_env.errors import ResetNeededError, StepOrderError
 from nclone_env.game import DEATH_BALL, EXIT, EXIT_SWITCH, NINJA
 from nclone_env.level.level import RawLevel
@@ -68,16 +69,29 @@ def test_ctrl_c_ends_a_step_of_slow_environments(num_threads):
     envs.close()
 
 
-def test_ctrl_c_while_waiting_for_a_sent_step_loses_nothing():
-    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=256, num_threads=1, **LONG)
-    envs.reset(seed=0)
-    timer = interrupt_after(0.2)
-    envs.send(np.zeros(256, np.int64))
+def test_ctrl_c_while_waiting_for_other_threads_leaves_none_at_work():
+    """The rest of the range is left out, and the next range is processed in full."""
+    workers, caller = Workers(1000, num_threads=2, min_chunk=10), threading.get_ident()
+    begun, running, interrupted, seen = threading.Event(), set(), [], []
+
+    def slow(worker, first, last):
+        if threading.get_ident() == caller:
+            assert begun.wait(60)
+            return
+        running.add(first)
+        begun.set()
+        if not interrupted:
+            interrupted.append(first)
+            os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        running.remove(first)
+
     with pytest.raises(KeyboardInterrupt):
-        envs.recv()
-    timer.join()
-    assert envs.recv()[4]["frames"].tolist() == [60] * 256
-    envs.close()
+        workers.run(slow, 0, 1000)
+    assert not running
+    workers.run(lambda worker, first, last: seen.extend(range(first, last)), 0, 1000)
+    assert sorted(seen) == list(range(1000))
+    workers.close()
 
 
 def test_ctrl_c_ends_a_simulation():
@@ -125,8 +139,14 @@ def test_a_call_while_another_thread_steps_is_rejected():
     thread.start()
     while not envs.worlds.ninjas["frame"].any():
         assert thread.is_alive()
-    for call in (lambda: envs.step(actions), lambda: envs.send(actions), lambda: envs.reset(seed=0)):
-        with pytest.raises(StepOrderError, match="while another thread is inside of a call"):
+    calls = {
+        "step": lambda: envs.step(actions),
+        "reset": lambda: envs.reset(seed=0),
+        "set_starts": envs.set_starts,
+        "exchange_levels": lambda: envs.exchange_levels("jumps"),
+    }
+    for name, call in calls.items():
+        with pytest.raises(StepOrderError, match=rf"{name}\(\) was called while another thread is inside of a call"):
             call()
     thread.join(60)
     assert frames == [60 * 256]
@@ -160,29 +180,6 @@ def test_two_threads_in_one_environment():
     envs.close()
 
 
-def test_two_threads_wait_for_one_step():
-    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=64, num_threads=1, **LONG)
-    envs.reset(seed=0)
-    envs.send(np.zeros(64, np.int64))
-    outcomes: list[str] = []
-
-    def wait():
-        try:
-            outcomes.append(f"{len(envs.recv()[1])} rewards")
-        except StepOrderError as error:
-            outcomes.append(str(error))
-
-    threads = [threading.Thread(target=wait, daemon=True) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
-    assert sorted(outcomes)[0] == "64 rewards"
-    assert "recv() " in sorted(outcomes)[1]
-    envs.close()
-
-
 def in_child(call) -> str:
     """Fork; return what the call raised in the child, which is killed after a minute."""
     reading, writing = os.pipe()
@@ -200,24 +197,6 @@ def in_child(call) -> str:
         said = pipe.read().decode()
     assert os.waitpid(process, 0)[1] == 0, "the child hung"
     return said
-
-
-@pytest.mark.parametrize("num_threads", [1, 2])
-def test_a_fork_while_a_step_is_sent(num_threads):
-    envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=64, num_threads=num_threads, **LONG)
-    envs.reset(seed=0)
-    envs.send(np.zeros(64, np.int64))
-
-    def receive():
-        with pytest.raises(StepOrderError, match="the step was sent before this process was forked; call reset"):
-            envs.recv()
-        envs.reset(seed=0)
-        return envs.step(np.zeros(64, np.int64))[4]["frames"].sum()
-
-    assert in_child(receive) == "returned 3840"
-    assert in_child(envs.close) == "returned None"
-    assert envs.recv()[4]["frames"].sum() == 3840
-    envs.close()
 
 
 def test_a_fork_while_another_thread_steps():
@@ -242,6 +221,7 @@ UNDER_WAY = """
 import os
 import signal
 import sys
+import threading
 import numpy as np
 from nclone_env import NPlusPlusVectorEnv
 from tests.system.test_interruption import slow_level
@@ -261,12 +241,12 @@ else:
 signal.alarm(60)
 envs = NPlusPlusVectorEnv(levels=(level,), num_envs=2048, num_threads=2, frame_skip=60)
 envs.reset(seed=0)
-envs.send(np.zeros(2048, np.int64))
+threading.Thread(target=envs.step, args=(np.zeros(2048, np.int64),), daemon=True).start()
 exec(ending)
 """
 
 
-def test_processes_end_while_a_step_is_sent():
+def test_processes_end_while_a_thread_steps():
     """The step takes 5 seconds of processor time; the processes are copies of one that has loaded the kernels."""
     command = [sys.executable, "-c", UNDER_WAY, *ENDINGS]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
@@ -281,7 +261,7 @@ def test_garbage_collection_ends_the_threads():
     for _ in range(5):
         envs = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS)
         envs.reset(seed=0)
-        envs.send(np.zeros(512, np.int64))
+        envs.step(np.zeros(512, np.int64))
         del envs
     gc.collect()
     ended = time.monotonic() + 30
@@ -291,13 +271,13 @@ def test_garbage_collection_ends_the_threads():
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
-def test_other_ways_to_start_processes_while_a_step_is_sent(method):
+def test_other_ways_to_start_processes_beside_threads(method):
     envs = NPlusPlusVectorEnv(None, 512, num_threads=2, **FIELDS)
     envs.reset(seed=0)
-    envs.send(np.zeros(512, np.int64))
+    expected = envs.step(np.zeros(512, np.int64))[1]
     with multiprocessing.get_context(method).Pool(1) as pool:
         rewards = pool.apply(rewards_of_a_step)
-    np.testing.assert_array_equal(envs.recv()[1], rewards)
+    np.testing.assert_array_equal(rewards, expected)
     envs.close()
 
 

@@ -1,25 +1,22 @@
-"""The outputs of a reset or step, and the three contracts of their ownership.
+"""The outputs of a reset or step, and the two contracts of their ownership.
 
-=========== ==================================================== ================================================
-contract    observations                                         rewards, terminations, truncations, info
-=========== ==================================================== ================================================
-default     recycled: valid while any reference to them exists   the same
-``out=``    arrays of the caller                                 arrays of the caller that ``out`` has, else a ring
-                                                                 of 2
-copy=False  a ring of k: valid until the k-th call after         the same ring
-=========== ==================================================== ================================================
+======== =================================================== =======================================================
+contract observations                                        rewards, terminations, truncations, info
+======== =================================================== =======================================================
+default  recycled: valid while any reference to them exists  the same
+``out=`` arrays of the caller                                arrays of the caller that ``out`` has, else two in turn
+======== =================================================== =======================================================
 
-The arrays of ``final_obs`` are recycled in all contracts. The dict of them is emptied before its memory is used again:
-by the next call with ``out=``, with the rest of its turn in a ring, and never by default.
+The arrays of ``final_obs`` are recycled in both. The next call with ``out=`` empties the dict of them.
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +28,6 @@ from nclone_env.memory import MemoryNode, array_group, arrays_node
 COLUMNS = ("level", "start", "frames", "outcome", "gold", "episode_frames", "episode_steps", "episode_return")
 """Columns of ``info``, fields of ``RESULT``."""
 _PLURALS = {"reward": "rewards", "terminated": "terminations", "truncated": "truncations"}
-T = TypeVar("T")
 _NUMBERS = ("frames", "gold", "episode_frames", "episode_steps", "episode_return")
 
 
@@ -116,21 +112,18 @@ class OutputMemory:
 
     Args:
         keeps_final: whether calls return ``final_obs``.
-        ring: number of batches used in turn; None: recycled arrays.
         only: name of the array that is the observation; None: observations are dicts.
     """
 
-    def __init__(
-        self, specs: Sequence[ArraySpec], num_envs: int, keeps_final: bool, ring: int | None, only: str | None = None
-    ):
+    def __init__(self, specs: Sequence[ArraySpec], num_envs: int, keeps_final: bool, only: str | None = None):
         self._specs, self._num_envs, self._only = tuple(specs), num_envs, only
         self._all_mask = np.ones(num_envs, dtype=np.bool_)
         self._all_mask.flags.writeable = False
         self._observations = RecyclingPool(self._specs, num_envs)
         self._columns = RecyclingPool((*RESULT_SPECS, _ENDED), num_envs)
         self._finals = FinalPool(self._specs, num_envs) if keeps_final else None
-        self._ring = Ring(lambda: self._prepared(make_buffers(self._specs, self._num_envs)), ring) if ring else None
-        self._beside_out = Ring(lambda: self._prepared({}), 2)
+        self._beside_out: list[Outputs] = []
+        self._turns = itertools.cycle(range(2))  # two in turn: the results of a call outlive the next one
 
     def take(self, out: Mapping[str, np.ndarray] | None) -> Outputs:
         """Return the outputs for the next call to fill.
@@ -143,10 +136,6 @@ class OutputMemory:
         """
         if out is not None:
             return self._written_into(out)
-        if self._ring is not None:
-            outputs = self._ring.take()
-            outputs.drop_final()
-            return outputs
         return Outputs.of(self._observations.take(), self._columns.take(), self._all_mask, self._only)
 
     def take_final(self) -> FinalRows | None:
@@ -157,9 +146,14 @@ class OutputMemory:
         if isinstance(out, Mapping):  # read once, as plain arrays: what is checked is what is written
             out = {name: np.asarray(a) if isinstance(a, np.ndarray) else a for name, a in out.items()}
         check_buffers(out, self._specs, RESULT_SPECS, self._num_envs)
-        outputs = self._beside_out.take()
-        for made in self._beside_out.made:
+        turn = next(self._turns)
+        if turn == len(self._beside_out):
+            columns = make_buffers((*RESULT_SPECS, _ENDED), self._num_envs)
+            self._beside_out.append(Outputs.of({}, columns, self._all_mask, self._only))
+            self._beside_out[-1].info_with_final()
+        for made in self._beside_out:
             made.drop_final()
+        outputs = self._beside_out[turn]
         outputs.observations = {spec.name: out[spec.name] for spec in self._specs}
         if len(out) == len(self._specs):
             return outputs
@@ -168,29 +162,18 @@ class OutputMemory:
         with_columns.final_obs = outputs.final_obs
         return with_columns
 
-    def _prepared(self, observations: Buffers) -> Outputs:
-        columns = make_buffers((*RESULT_SPECS, _ENDED), self._num_envs)
-        outputs = Outputs.of(observations, columns, self._all_mask, self._only)
-        outputs.info_with_final()
-        return outputs
-
-    def memory(self, name: str) -> MemoryNode:
-        """Return the bytes of pools and rings."""
+    def memory(self) -> MemoryNode:
+        """Return the bytes of all arrays."""
         pools = (self._observations.memory("recycled observations"), self._columns.memory("recycled results"))
-        rings = (
-            _ring_memory("ring", self._ring, ("observations", "columns")),
-            _ring_memory("ring beside out", self._beside_out, ("columns",)),
+        beside_out = MemoryNode(
+            "results beside out",
+            children=tuple(
+                array_group(f"columns {number}", outputs.columns, shared=False)
+                for number, outputs in enumerate(self._beside_out)
+            ),
         )
         finals = (self._finals.memory(),) if self._finals else ()
-        return MemoryNode(name, children=tuple(node for node in (*pools, *rings, *finals) if node.total_bytes))
-
-
-def _ring_memory(name: str, ring: Ring[Outputs] | None, owned: Sequence[str]) -> MemoryNode:
-    """Return the bytes of the arrays that a ring owns; ``owned`` names the attributes of its outputs."""
-    groups = []
-    for number, outputs in enumerate(ring.made if ring else ()):
-        groups += [array_group(f"{name} {number}", getattr(outputs, name), shared=False) for name in owned]
-    return MemoryNode(name, children=tuple(groups))
+        return MemoryNode("outputs", children=tuple(node for node in (*pools, beside_out, *finals) if node.total_bytes))
 
 
 class RecyclingPool:
@@ -235,22 +218,6 @@ def _unreferenced_count() -> int:
 
 
 _UNREFERENCED = _unreferenced_count()
-
-
-class Ring(Generic[T]):
-    """Hands out ``count`` items in turn, each made when first needed."""
-
-    def __init__(self, make: Callable[[], T], count: int):
-        self._make = make
-        self._turns = itertools.cycle(range(count))
-        self.made: list[T] = []
-
-    def take(self) -> T:
-        """Return the next item; it is handed out again ``count`` calls later."""
-        turn = next(self._turns)
-        if turn == len(self.made):
-            self.made.append(self._make())
-        return self.made[turn]
 
 
 def single_result(

@@ -44,9 +44,8 @@ class Call:
         final: last observations of episodes that end in this call; None if they are not asked for.
         out_view: ``out`` as kernels take it.
         final_view: ``final`` as kernels take it.
-        base: environment of the first row of ``out`` and of ``final.places``.
         reset: (n,) bool, the environments of the batch in which a reset begins an episode; not read by steps.
-        given_up: set when no one waits for the call any more; long passes look at it between their pieces.
+        base: environment of the first row of ``out``; above 0 where a single one is observed.
     """
 
     passes: tuple[Pass, ...]
@@ -55,9 +54,8 @@ class Call:
     final: FinalRows | None
     out_view: ObservationArrays
     final_view: FinalArrays
-    base: int
     reset: np.ndarray
-    given_up: bool = False
+    base: int = 0
 
     def __call__(self, worker: int, first: int, last: int) -> None:
         """Run all passes over environments ``first`` to ``last - 1``."""
@@ -71,11 +69,11 @@ class StepPass:
     __slots__ = ("_step",)
 
     def __init__(self, arrays: StepArrays, view: ObservationArrays, final_view: FinalArrays):
-        self._step = specialised(step_range, arrays, view, final_view, 0, 0, 0, 0, 0)
+        self._step = specialised(step_range, arrays, view, final_view, 0, 0, 0, 0)
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Step environments ``first`` to ``last - 1``."""
-        self._step(call.arrays, call.out_view, call.final_view, call.base, 0, worker, first, last)
+        self._step(call.arrays, call.out_view, call.final_view, 0, worker, first, last)
 
 
 class ResetPass:

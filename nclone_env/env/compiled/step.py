@@ -21,15 +21,14 @@ _LONGEST_PATH = 3.0  # in initial path lengths; also used where no path exists, 
 
 
 @kernel
-def step_range(arrays, out, final, base, row, worker, first, last):
+def step_range(arrays, out, final, row, worker, first, last):
     """Step environments ``first`` to ``last - 1`` with ``arrays.actions``.
 
     Args:
         arrays: ``StepArrays``; worlds, episodes, results and events are updated in place.
         out: ``ObservationArrays``, written: the observations to act on next.
         final: ``FinalArrays``; in same-step mode each episode that ends claims a row for its last observation.
-        base: environment of the first row of ``final.places``.
-        row: its row of ``out``.
+        row: row of environment 0 in ``out``.
     """
     autoreset = arrays.settings[0]["autoreset"]
     episodes = arrays.episodes
@@ -40,12 +39,12 @@ def step_range(arrays, out, final, base, row, worker, first, last):
             play_step(arrays, index)
             if episodes[index]["over"] != 0 and autoreset == SAME_STEP:
                 place = next_number(final.used)
-                final.places[index - base] = place
+                final.places[index] = place
                 observe(arrays, index, place, worker, final.observations)
                 if final.worlds.ninjas.shape[0] > 0:
                     copy_world(arrays.worlds, index, final.worlds, index)
                 begin(arrays, index)
-        observe(arrays, index, row + index - base, worker, out)
+        observe(arrays, index, row + index, worker, out)
 
 
 class KernelSteps(NamedTuple):
@@ -68,12 +67,15 @@ def step_all(steps: KernelSteps, row):
     """
     steps.final.used[0] = 0
     count = len(steps.arrays.actions)
-    call_at(steps.address, (steps.arrays, steps.out, steps.final, 0, row, 0, 0, count))
+    call_at(steps.address, (steps.arrays, steps.out, steps.final, row, 0, 0, count))
 
 
 @kernel
 def reset_range(arrays, mask, out, base, worker, first, last):
-    """Begin a new episode where ``mask``, (n,) bool, is set; observe all, as :func:`step_range` does from row 0 on."""
+    """Begin a new episode where ``mask``, (n,) bool, is set; observe all.
+
+    ``base`` is the environment of row 0 in ``out``.
+    """
     for index in range(first, last):
         if mask[index]:
             begin(arrays, index)

@@ -141,7 +141,7 @@ class ActionOutcomes:
         progress, pace = self._progress[0][worker], self._paces[worker]
         progress[:] = 0
         progress[ENVIRONMENT] = first
-        while progress[ENVIRONMENT] < last and not call.given_up:
+        while progress[ENVIRONMENT] < last:
             budget, began = pace.size, perf_counter()
             left = self._write(*inputs, budget, out, places, call.arrays.results, call.base, worker, last)
             pace.adjust(budget - left, perf_counter() - began)

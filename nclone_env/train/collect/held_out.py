@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.env import Chunks, Workers
+from nclone_env.env import Workers
 from nclone_env.memory import MemoryNode, array_group, merged
 from nclone_env.train.collect.acting import chosen_actions
 from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
@@ -61,7 +61,7 @@ class HeldOutLevels:
         """Names of the L levels."""
         return self._envs[0].level_names
 
-    def play(self, workers: Workers, chunks: Chunks, updates: int) -> dict[str, float]:
+    def play(self, workers: Workers, updates: int) -> dict[str, float]:
         """Play every level, by at most as many threads as there are ``envs``; keep the results.
 
         Returns:
@@ -74,7 +74,7 @@ class HeldOutLevels:
             for batch in range(first, last):
                 self._play_batch(seat, batch * size, updates * self._most_steps)
 
-        workers.run(chunks, play, 0, -(-len(self._played) // size))
+        workers.run(play, 0, -(-len(self._played) // size))
         played = self._played.reshape(-1, self._attempts)
         self.results["attempts"] = self._attempts
         self.results["wins"] = played["success"].sum(axis=1)
@@ -85,7 +85,7 @@ class HeldOutLevels:
             "held_out_any": float((self.results["wins"] > 0).mean()),
         }
 
-    def warm_up(self, workers: Workers, chunks: Chunks) -> None:
+    def warm_up(self, workers: Workers) -> None:
         """Reset and step the environments of every thread once; the results are left as they are."""
 
         def begin(seat: int, first: int, last: int) -> None:
@@ -94,7 +94,7 @@ class HeldOutLevels:
                 self._network.outputs(seat, observations)
                 envs.step(np.zeros(envs.num_envs, np.int64), out=observations)
 
-        workers.run(chunks, begin, 0, len(self._envs))
+        workers.run(begin, 0, len(self._envs))
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the environments, their observations and the results."""

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.env import Chunks
 from nclone_env.jit import next_number, numeric_kernel, read_number, specialised_at_first
 from nclone_env.memory import MemoryNode, arrays_node
 from nclone_env.train.learn.adam import Adam, clipped_step, sum_gradients
@@ -140,7 +139,7 @@ class CompiledDescents:
         totals: np.ndarray,
     ):
         self._network, self._parameters = parts.network, parts.parameters.vector
-        self._workers, self._chunks = parts.workers, Chunks()
+        self._workers = parts.workers
         self._optimiser, self._max_norm = optimiser, parts.config.ppo.max_grad_norm
         count = len(order)
         counters = Progress(*(np.zeros(size, np.int64) for size in (count, count, 1)))
@@ -165,7 +164,7 @@ class CompiledDescents:
             descents.rates[number] = optimiser.rates(learning_rate, optimiser.count)
         self._scaling = scaling
         self._begin(0)
-        self._workers.run(self._chunks, self._work, 0, self._workers.count)
+        self._workers.run(self._work, 0, self._workers.count)
 
     def warm_up(self) -> None:
         """Compile the kernel and use the scratch of every thread, and leave parameters and optimiser as at first."""

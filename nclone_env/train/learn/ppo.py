@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nclone_env.env import Chunks
 from nclone_env.jit import kernel
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.sim import splitmix
@@ -38,7 +37,7 @@ class PPO:
         self.optimiser = Adam(len(parameters.vector))
         self.state, self.restore = self.optimiser.state, self.optimiser.restore
         self._network, self._parameters, self._config = network, parameters, config
-        self._workers, self._chunks = workers, Chunks()
+        self._workers = workers
         self._ranks, self._envs = ranks, ranks.share(config.num_envs)
         self._advantages = storage.learning_fields.advantages
         self._order = np.zeros(config.batch_size, np.int64)
@@ -113,7 +112,7 @@ class PPO:
             self._gradients[count:] = 0
             self._sums[count:] = 0
         if count:
-            self._workers.run(self._chunks, self._differentiate, 0, count)
+            self._workers.run(self._differentiate, 0, count)
         sum_gradients(self._gradients)
         gradient = self._gradients[0]
         self._ranks.add_up(gradient)

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import torch
 
-from nclone_env.env import Chunks, Workers
+from nclone_env.env import Workers
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.network.mlp import make_network
@@ -31,9 +31,9 @@ class Reference:
         self._stacked = storage.frame_stack > 1
         self._buffers = [storage.observation_buffers(part_size) if self._stacked else {} for _ in range(seats)]
 
-    def evaluate(self, workers: Workers, chunks: Chunks) -> None:
+    def evaluate(self, workers: Workers) -> None:
         """Write the probabilities of all choices in the steps of the stored rollout to ``storage.reference``."""
-        workers.run(chunks, self._evaluate_parts, 0, -(-len(self._storage.reference) // self._part_size))
+        workers.run(self._evaluate_parts, 0, -(-len(self._storage.reference) // self._part_size))
 
     def memory(self) -> MemoryNode:
         """Return the bytes of parameters and scratch."""

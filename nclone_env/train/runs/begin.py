@@ -76,14 +76,14 @@ def warm_up(run: TrainingRun) -> None:
     with run.hooks.stage("storage"):
         run.storage.commit()
     with run.hooks.stage("collection"):
-        run.workers.run(run.chunks, play, 0, len(run.collectors))
+        run.workers.run(play, 0, len(run.collectors))
         run.statistics.add(np.zeros(0, FINISHED))
     with run.hooks.stage("update" if run.device is None else f"update on {run.device}"):
         compute_returns(run)
         run.learner.warm_up()
     if run.held_out is not None:
         with run.hooks.stage("held-out levels"):
-            run.held_out.warm_up(run.workers, run.chunks)
+            run.held_out.warm_up(run.workers)
 
 
 def short_run(**fields: Any) -> TrainConfig:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env import Chunks, Workers, playable_levels
+from nclone_env.env import Workers, playable_levels
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.level import LevelSource, load_levels
 from nclone_env.machine import available_cores
@@ -77,7 +77,6 @@ class TrainingRun:
     folder: RunFolder
     curve: LearningCurve
     counters: Counters = field(default_factory=Counters)
-    chunks: Chunks = field(default_factory=Chunks)
     ranks: Ranks = ALONE
     hooks: Hooks = SILENT
     device: torch.device | None = None

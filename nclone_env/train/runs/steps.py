@@ -78,7 +78,7 @@ def collect_rollout(run: TrainingRun) -> None:
         for collector in run.collectors[first:last]:
             collector.play(seat, step)
 
-    run.workers.run(run.chunks, play, 0, len(run.collectors))
+    run.workers.run(play, 0, len(run.collectors))
     run.statistics.vector_steps += run.config.num_steps
     ended = list(_ended_episodes(run))
     run.counters.episodes += sum(map(len, ended))
@@ -145,7 +145,7 @@ def evaluate_held_out(run: TrainingRun) -> Row:
     if run.held_out is None or interval == 0 or (updates % interval and not run.finished):
         return {}
     started = time.perf_counter()
-    measured = run.held_out.play(run.workers, run.chunks, updates)
+    measured = run.held_out.play(run.workers, updates)
     return {**measured, "evaluation_seconds": time.perf_counter() - started}
 
 

@@ -58,7 +58,7 @@ def evaluate_reference(run: TrainingRun) -> float:
     """Compute what the loss needs of the clone in the stored rollout; return its coefficient in this update."""
     coefficient = reference_coefficient(run.config, run.counters.timesteps)
     if coefficient > 0 and run.reference is not None:
-        run.reference.evaluate(run.workers, run.chunks)
+        run.reference.evaluate(run.workers)
     return coefficient
 
 

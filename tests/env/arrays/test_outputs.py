@@ -1,4 +1,4 @@
-"""Whose memory it is what a call returns: recycled, the caller's, or a ring's; and what a step allocates."""
+"""Whose memory it is what a call returns: recycled or the caller's; and what a step allocates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from ..bases import QUICK_DEATH, QUICK_WIN, assert_same, choices, copies
 
 RESULTS = {"rewards": np.float64, "terminations": np.bool_, "truncations": np.bool_, "gold": np.int16}
 FIELDS = {"levels": (QUICK_WIN, QUICK_DEATH, "hazards"), "observations": ("game_state", "locals"), "max_frames": 100}
-CONTRACTS = {"default": {}, "ring": {"copy": False, "ring": 1}}
 
 
 def make(num_envs=4, **options):
@@ -31,10 +30,6 @@ def arrays_of(step) -> dict[str, np.ndarray]:
     return flat
 
 
-def addresses(step) -> set[int]:
-    return {array.ctypes.data for array in arrays_of(step).values()}
-
-
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_everything_that_is_kept_stays_as_it_was(mode):
     envs = make(autoreset_mode=mode)
@@ -45,46 +40,6 @@ def test_everything_that_is_kept_stays_as_it_was(mode):
         envs.step(actions)
     for step, before in zip(kept, expected, strict=True):
         assert_same(arrays_of(step), before)
-
-
-@pytest.mark.parametrize("ring", [1, 2, 3])
-def test_a_ring_hands_the_same_arrays_out_in_turn(ring):
-    envs, plain = make(copy=False, ring=ring), make()
-    envs.reset(seed=1)
-    plain.reset(seed=1)
-    places = []
-    for actions in choices(3 * ring, 4):
-        step = envs.step(actions)
-        assert_same(arrays_of(step), arrays_of(plain.step(actions)))
-        places.append(addresses(step) - {envs.step.__self__._all.outputs._all_mask.ctypes.data})
-    assert places[:ring] == places[ring : 2 * ring] == places[2 * ring :]
-    for i in range(ring):
-        for j in range(i):
-            assert not places[i] & places[j]
-
-
-def test_with_a_ring_of_two_the_last_batch_is_still_there():
-    envs = make(copy=False, autoreset_mode=AutoresetMode.SAME_STEP)
-    last, _ = envs.reset(seed=1)
-    for actions in choices(40, 4):
-        before = copies(last)
-        step = envs.step(actions)
-        assert_same(last, before)
-        last = step[0]
-
-
-def test_a_ring_costs_its_batches_and_no_more():
-    envs = make(copy=False)
-    envs.reset(seed=1)
-    for actions in choices(4, 4):
-        step = envs.step(actions)
-    size = envs.memory().total_bytes
-    for actions in choices(20, 4):
-        step = envs.step(actions)
-    assert envs.memory().total_bytes == size
-    ring = next(node for _, node in envs.memory().walk() if node.name == "ring")
-    everything = sum(array.nbytes for name, array in arrays_of(step).items() if not name.startswith("_"))
-    assert ring.total_bytes == 2 * (everything + 4)  # and which episodes ended, a byte each
 
 
 def test_results_go_into_the_arrays_of_the_caller_too():
@@ -127,12 +82,6 @@ def test_rewards_can_be_written_as_float32(mode):
     assert rounded > 20
 
 
-@pytest.mark.parametrize(("name", "value"), [("ring", 0), ("ring", 1.5), ("num_groups", 0), ("num_groups", 5)])
-def test_numbers_of_batches_and_groups_are_checked(name, value):
-    with pytest.raises(errors.ConfigError, match=f"{name}: expected a whole number from 1 to"):
-        make(**{name: value})
-
-
 def peaks(envs, steps, **arguments) -> list[int]:
     """Return the peaks of traced memory of vector steps, bytes above what was there before each."""
     found = []
@@ -157,12 +106,6 @@ def test_a_step_with_out_allocates_less_than_a_kilobyte(mode, observations):
     out = {name: np.zeros(space.shape, space.dtype) for name, space in envs.observation_space.items()}
     envs.reset(seed=1, out=out)
     assert max(peaks(envs, choices(60, 256), out=out)) < 1024
-
-
-def test_a_step_in_a_ring_allocates_less_than_a_kilobyte():
-    envs = make(256, num_threads=1, copy=False)
-    envs.reset(seed=1)
-    assert max(peaks(envs, choices(60, 256))) < 1024
 
 
 def test_a_default_step_allocates_views_alone():
@@ -198,10 +141,9 @@ def assert_equal(left, right, path="info") -> None:
 
 
 @pytest.mark.parametrize("fields", [{}, {"observations": "game_state", "dict_observations": False}], ids=len)
-@pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_infos_equal_those_of_gymnasium(mode, contract, fields):
-    theirs, ours = sync(mode, **fields), native(mode, **CONTRACTS[contract], **fields)
+def test_infos_equal_those_of_gymnasium(mode, fields):
+    theirs, ours = sync(mode, **fields), native(mode, **fields)
     assert_equal(theirs.reset(seed=0)[1], ours.reset(seed=0)[1])
     ends, kept = 0, []
     for actions in choices(300, 4):
@@ -230,10 +172,9 @@ def test_by_default_infos_are_columns_of_numbers():
 
 
 def test_arguments_are_truth_values():
-    with pytest.raises(errors.ConfigError, match=r"copy: expected True or False, got array"):
-        NPlusPlusVectorEnv(num_envs=2, copy=np.zeros(3))
-    with pytest.raises(errors.ConfigError, match="gymnasium_infos: expected True or False, got 'yes'"):
-        native(AutoresetMode.NEXT_STEP, gymnasium_infos="yes")
+    for value in ("'yes'", "array"):
+        with pytest.raises(errors.ConfigError, match=f"gymnasium_infos: expected True or False, got {value}"):
+            native(AutoresetMode.NEXT_STEP, gymnasium_infos="yes" if value == "'yes'" else np.zeros(3))
 
 
 def test_with_arrays_of_the_caller():
@@ -259,26 +200,11 @@ def test_infos_of_a_restored_environment_are_those_of_a_single_one():
     assert envs.gather([1, 0, 2, 3])[1]["level"][0] == info["level"]
 
 
-def test_infos_of_groups():
-    whole, groups = native(AutoresetMode.SAME_STEP), native(AutoresetMode.SAME_STEP, num_groups=2)
-    whole.reset(seed=0)
-    groups.reset(seed=0)
-    for actions in choices(100, 4):
-        groups.send(actions[:2], 0)
-        groups.send(actions[2:], 1)
-        parts = [groups.recv(group)[4] for group in (0, 1)]
-        info = whole.step(actions)[4]
-        for name in ("level", "outcome", "gold", "episode_steps"):
-            np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), info[name])
-    groups.close()
-
-
-@pytest.mark.parametrize("contract", CONTRACTS)
-def test_last_observations_own_their_memory(contract):
+def test_last_observations_own_their_memory():
     """Nothing the environment or the caller writes later reaches them."""
 
     def last_observations(**options):
-        envs = native(AutoresetMode.SAME_STEP, **CONTRACTS[contract], **options)
+        envs = native(AutoresetMode.SAME_STEP, **options)
         envs.reset(seed=0)
         for actions in choices(300, 4):
             info = envs.step(actions)[4]

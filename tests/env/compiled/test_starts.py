@@ -246,18 +246,6 @@ def test_start_states_survive_gathering_and_snapshots_keep_the_start():
     assert envs.get_state(2) == state
 
 
-def test_groups_use_start_states():
-    envs = make(4, num_groups=2)
-    envs.assign_levels([MOVING] * 4)
-    envs.set_starts(STATES)
-    envs.reset(seed=0)
-    envs.send([0, 0], 0)
-    for call in (lambda: envs.set_starts(STATES), lambda: envs.set_start_shares(0.5)):
-        with pytest.raises(errors.StepOrderError, match=r"set_start.*\(\) was called while a step of group 0 is sent"):
-            call()
-    assert (envs.recv(0)[4]["start"] >= 0).all()
-
-
 def test_start_states_are_in_the_memory_tree():
     envs = make()
     before = envs.memory().total_bytes

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.env.compiled.trials import MASK_AT_END
-from nclone_env.env.threads import Chunks, Workers
+from nclone_env.env.threads import Workers
 from nclone_env.level.build import everything
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
@@ -132,7 +132,7 @@ def test_every_bit_of_a_world_counts():
 
 @pytest.mark.parametrize(("num_envs", "threads"), [(1, 1), (7, 3), (64, 5), (5, 5), (1000, 16)])
 def test_no_two_concurrent_calls_have_the_same_worker_slot(num_envs, threads):
-    workers, chunks = Workers(num_envs, threads), Chunks()
+    workers = Workers(num_envs, threads)
     lock, busy, shared, calls = threading.Lock(), set(), [], []
 
     def task(worker, first, last):
@@ -145,10 +145,10 @@ def test_no_two_concurrent_calls_have_the_same_worker_slot(num_envs, threads):
             calls.append((worker, first, last))
 
     for _ in range(5):
-        workers.run(chunks, task, 0, num_envs)
+        workers.run(task, 0, num_envs)
         assert sorted(index for _, first, last in calls for index in range(first, last)) == list(range(num_envs))
         assert len(calls) >= min(threads, num_envs)
-        assert all(0 <= worker < workers.slots for worker, _, _ in calls)
+        assert all(0 <= worker < workers.count for worker, _, _ in calls)
         calls.clear()
     workers.close()
     assert not shared

@@ -9,7 +9,7 @@ import torch
 
 from nclone_env.cli.progress import TrainingProgress
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.threads import Chunks, Workers
+from nclone_env.env.threads import Workers
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.load import load_levels
@@ -55,7 +55,7 @@ def held_out(policy, *, attempts=40, threads=1, size=16, seed=0, make_envs=LineW
 
 def play(*arguments, updates=1, **options):
     levels, workers, _ = held_out(*arguments, **options)
-    row = levels.play(workers, Chunks(), updates)
+    row = levels.play(workers, updates)
     workers.close()
     return row, levels.results.tolist()
 
@@ -96,7 +96,7 @@ def test_threads_do_not_matter_and_seed_and_update_do():
 
 def test_the_network_sees_fewer_rows_as_episodes_end():
     levels, workers, network = held_out(walker(1.0), attempts=8, size=16)
-    levels.play(workers, Chunks(), 1)
+    levels.play(workers, 1)
     assert network.rows[0] == 16
     assert network.rows == sorted(network.rows, reverse=True)
     assert network.rows[-1] < 16

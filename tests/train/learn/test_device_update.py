@@ -103,7 +103,7 @@ def on_device(policy, parameters, storage, settings=UPDATE, device="cpu"):
 
 def in_host_memory(policy, parameters, storage, settings=UPDATE):
     workers = Workers(ENVS, 1)
-    network = TorchNetwork(policy, parameters, storage, workers.slots, 64)
+    network = TorchNetwork(policy, parameters, storage, workers.count, 64)
     return network, PPO(LearnerParts(settings, policy, parameters, storage, network, workers, 64, ALONE, None))
 
 

@@ -71,7 +71,7 @@ def trainer(network, config, hidden=16, threads=1, part_size=512, compiled=True)
     policy = ActorCritic({"game_state": (4,)}, hidden_size=hidden, generator=torch.Generator().manual_seed(0))
     parameters = FlatParameters(policy)
     workers = Workers(config.num_envs, threads, min_chunk=1)
-    made = network(policy, parameters, storage, workers.slots, part_size)
+    made = network(policy, parameters, storage, workers.count, part_size)
     if not compiled:
         made.pass_arrays = lambda seat: None
     parts = LearnerParts(config, policy, parameters, storage, made, workers, part_size, ALONE, None)

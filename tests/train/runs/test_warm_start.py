@@ -7,7 +7,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from nclone_env.env.threads import Chunks, Workers
+from nclone_env.env.threads import Workers
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level
@@ -150,7 +150,7 @@ def test_probabilities_of_the_reference(frame_stack):
     with torch.no_grad():
         policy.actor.weight.zero_()  # what is trained afterwards does not matter
     workers = Workers(count, 2, min_chunk=1)
-    reference.evaluate(workers, Chunks())
+    reference.evaluate(workers)
     workers.close()
     seen = storage.observation_buffers(steps * count)
     storage.gather(torch.arange(steps * count), seen)
