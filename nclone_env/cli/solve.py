@@ -15,7 +15,7 @@ from nclone_env.cli.arguments import read_whole_number
 from nclone_env.cli.output import check_folder, claim_folder
 from nclone_env.cli.progress import StatusLine, StopRequest, stop_on_signals
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
-from nclone_env.jobs import TABLE, Row, Shard, Solving, rows_before, run, search_file
+from nclone_env.jobs import TABLE, Row, Shard, Solving, rows_before, run
 from nclone_env.plan import MOST_FRAMES, Solution, compile_kernels
 
 _DEFAULT_SECONDS = 4.0
@@ -33,7 +33,6 @@ def solve_levels(
     hold: int = 1,
     smooth: float | None = None,
     output: Path = Path("solutions"),
-    resume: bool = False,
     shard: str | None = None,
     video: bool = False,
     force: bool = False,
@@ -55,8 +54,6 @@ def solve_levels(
         hold: inputs change only in frames that are multiples of it, as those of a policy with this frame skip.
         smooth: share by which a recording may be longer than the solution found, to change its inputs less often.
         output: folder for the recordings and for solutions.jsonl, the rows of the table.
-        resume: keep the searches in the output folder, and go on with those that are there. --frames counts from the
-            beginning of a search, --seconds from now.
         shard: part I/N of the levels, such as 1/4, for one of N processes: results go to a journal in the output
             folder, a restarted shard goes on with it, and 'merge' joins those of all.
         video: also export each solution as an MP4 video.
@@ -65,17 +62,17 @@ def solve_levels(
     _check_budget(threads, hold, frames, seconds)
     times, counts = _budget_of(seconds, frames, ladder)
     part = Shard.of(shard)
-    if resume + force + (part is not None) > 1:
-        raise ConfigError("resume: expected at most one of --resume, --force and --shard, got several")
+    if force and part:
+        raise ConfigError("force: expected it without --shard, whose results are in a journal; leave it out")
     _check_results(objective, smooth, video)
-    table = _Table(output if resume else None)
+    table = _Table()
     job = Solving(levels, times, counts, objective, seed, hold, smooth, video, partial(table.watch, objective))
     numbers = job.numbers(part)
     check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
     if not part:
         claim_folder(output)
-        rows_before(output, set() if resume or force else {ref.name for ref in job.refs})
+        rows_before(output, set() if force else {ref.name for ref in job.refs})
     compile_kernels()  # what is said about it comes before the table, and its time is not that of the search
     table.begin(len(numbers), max(threads // max(len(numbers), 1), 1))
     with (
@@ -146,13 +143,13 @@ def _line(row: Row) -> str:
 class _Table(StatusLine):
     """The rows of the table and, on a terminal, what goes on, in a line below them that is overwritten.
 
-    ``rows`` are the finished ones, ``stop`` is whether to stop the searches, and ``folder`` has saved ones that go on.
+    ``rows`` are the finished ones, ``stop`` is whether to stop the searches.
     """
 
-    def __init__(self, folder: Path | None):
+    def __init__(self) -> None:
         super().__init__(sys.stdout)
         self.rows: list[Row] = []
-        self.stop, self._folder = StopRequest(), folder
+        self.stop = StopRequest()
 
     def begin(self, total: int, threads: int) -> None:
         """Print the header of the rows of so many levels, with so many threads each."""
@@ -172,8 +169,7 @@ class _Table(StatusLine):
             gold = "" if objective == "time" else f", {found.gold}/{found.gold_total} gold"
             self._say(f"{level}: {found.frames} frames{gold} after {found.seconds:.1f} s")
 
-        saved = self._folder / search_file(number, level) if self._folder else None
-        return {"threads": self._threads, "stop": stop, "on_solution": report, "resume": saved}
+        return {"threads": self._threads, "stop": stop, "on_solution": report}
 
     def add(self, result: Mapping[str, Any]) -> None:
         """Print a finished row."""

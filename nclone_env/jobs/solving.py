@@ -17,7 +17,7 @@ from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.jobs.job import LevelJob
 from nclone_env.jobs.shard import checked
 from nclone_env.level import Level
-from nclone_env.plan import SEARCH_SUFFIX, Solution, smooth, solve
+from nclone_env.plan import Solution, smooth, solve
 from nclone_env.replay import Recording, recording_name, write_recording, write_video
 
 TABLE = "solutions.jsonl"
@@ -125,11 +125,6 @@ class Solving(LevelJob):
                 _write_table(output, rows, before)
 
 
-def search_file(number: int, level: str) -> str:
-    """Return the name of the file of a saved search."""
-    return f"{Path(recording_name(number, level)).stem}{SEARCH_SUFFIX}"
-
-
 def rows_before(output: Path, names: Set[str] = frozenset()) -> list[dict[str, Any]]:
     """Return the rows of the table in the output folder, to which those of more levels are added.
 
@@ -147,7 +142,7 @@ def rows_before(output: Path, names: Set[str] = frozenset()) -> list[dict[str, A
         raise ConfigError(f"output: expected the rows of 'solve' in {table}, got others; move the file") from error
     if known:
         more = f" and {len(known) - 1} more" if len(known) > 1 else ""
-        fix = "--resume goes on with it, --force replaces it, or name another folder"
+        fix = "--force replaces it, or name another folder"
         raise ConfigError(f"output: {table} has a row of {known[0]}{more} already; {fix}")
     return rows
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.plan.archive import Archive, Rules, cells_that_fit, make_archive
     from nclone_env.plan.kernels import play
-    from nclone_env.plan.saved import SEARCH_SUFFIX
     from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, compile_kernels
     from nclone_env.plan.task import MOST_FRAMES, Replayed, Task, make_task, origin_of, smooth, wins_at_end
 

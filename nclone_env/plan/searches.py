@@ -6,7 +6,7 @@ and the result does not depend on their number. A round that was stopped goes on
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -17,7 +17,7 @@ from nclone_env.plan.archive import HOLD, Archive, Rules, begin, best_inputs, ex
 from nclone_env.plan.polish import make_polisher, polish, take
 from nclone_env.plan.task import Replayed, Task, make_task
 from nclone_env.plan.tube import lay, make_tube, search_tube
-from nclone_env.sim import Pace, Session, WorldArrays
+from nclone_env.sim import Pace, Session
 
 _FIRST_TURN, _LONGEST_TURN = 5_000, 40_000
 """Frames of a search with weight 1 in the first round and in later ones; short rounds find easy solutions soon."""
@@ -47,15 +47,12 @@ class Search(ABC):
         known: solutions cost less.
         stage: name of the stage.
         weight: its share of a round.
-        archive: its memory of worlds, None if it has none.
     """
 
-    def __init__(
-        self, task: Task, progress: np.ndarray, known: int, stage: str, weight: int, archive: Archive | None = None
-    ):
-        self.stage, self.weight, self._archive = stage, weight, archive
+    def __init__(self, task: Task, progress: np.ndarray, known: int, stage: str, weight: int):
+        self.stage, self.weight = stage, weight
         self._task, self._progress, self._pace = task, progress, Pace()
-        self._known = np.full(1, known, np.int64)  # the limit after the last exchange
+        self._known = known  # the limit after the last exchange
 
     @property
     def simulated(self) -> int:
@@ -85,38 +82,9 @@ class Search(ABC):
     def learn(self, best: Replayed) -> None:
         """Take note of the best solution of all searches."""
 
-    def _own_arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays that its state consists of besides an archive."""
-        return {}
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = self._own_arrays() | {"known": self._known}
-        if self._archive is not None:
-            arrays |= _named(self._archive.worlds) | self._archive.table._asdict()
-            arrays |= {name: getattr(self._archive, name) for name in ("cells", "nodes", "visits", "search")}
-        return arrays
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Return what :meth:`restore` needs, views; of an archive the rows in use."""
-        used: dict[str, int] = {}
-        if self._archive is not None:
-            used = {name: int(self._archive.search[0][name]) for name in ("cells", "nodes")}
-            used |= dict.fromkeys(_named(self._archive.worlds), used["cells"])
-        return {name: array[: used.get(name)] for name, array in self._arrays().items()}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from a saved state of a search that was made with the same arguments.
-
-        Raises:
-            ValueError: if it is of another search.
-        """
-        fill(self._arrays(), state)
-
 
 class ArchiveSearch(Search):
     """A search for the exit from an archive of worlds, which is emptied; ``best`` is the best solution so far."""
-
-    _archive: Archive
 
     def __init__(
         self,
@@ -129,8 +97,8 @@ class ArchiveSearch(Search):
         weight: int = 1,
     ):
         known = best.cost if best else task.max_frames + 1 + task.price * task.gold
-        super().__init__(task, archive.search, known, stage, weight, archive)
-        self._rules = rules
+        super().__init__(task, archive.search, known, stage, weight)
+        self._archive, self._rules = archive, rules
         search = archive.search[0]
         search["longest"], search["price"], search["limit"] = task.max_frames, task.price, known
         search["hold"] = task.hold if task.hold > 1 else HOLD
@@ -147,11 +115,11 @@ class ArchiveSearch(Search):
 
     def found(self) -> np.ndarray | None:
         """Return the best new solution; see :class:`Search`."""
-        return best_inputs(self._archive) if self._archive.search[0]["limit"] < self._known[0] else None
+        return best_inputs(self._archive) if self._archive.search[0]["limit"] < self._known else None
 
     def learn(self, best: Replayed) -> None:
         """Take note of the best solution; see :class:`Search`."""
-        self._known[0] = self._archive.search[0]["limit"] = best.cost
+        self._known = self._archive.search[0]["limit"] = best.cost
 
 
 class TubeSearch(Search):
@@ -171,7 +139,7 @@ class TubeSearch(Search):
         best: Replayed,
         stage: str = "",
     ):
-        super().__init__(task, archive.search, best.cost, stage, 1, archive)
+        super().__init__(task, archive.search, best.cost, stage, 1)
         way = 2.0 * float(task.guide.longest.max()) + float(task.guide.gold.shares.sum())
         self._rules, self._tube = rules, make_tube(archive, longest, way, lag)
         search = archive.search[0]
@@ -185,12 +153,12 @@ class TubeSearch(Search):
 
     def found(self) -> np.ndarray | None:
         """Return the best new solution; see :class:`Search`."""
-        better = self._tube.archive.search[0]["limit"] < self._known[0]
+        better = self._tube.archive.search[0]["limit"] < self._known
         return self._tube.inputs[: self._tube.state[0]["length"]].copy() if better else None
 
     def learn(self, best: Replayed) -> None:
         """Take note of the best solution, unless the own one is as good; see :class:`Search`."""
-        self._known[0] = best.cost
+        self._known = best.cost
         if self._tube.archive.search[0]["limit"] > best.cost:
             self._take(best)
 
@@ -198,9 +166,6 @@ class TubeSearch(Search):
         self._tube.archive.search[0]["limit"], self._tube.state[0]["length"] = best.cost, len(best.inputs)
         self._tube.inputs[: len(best.inputs)] = best.inputs
         lay(self._tube)
-
-    def _own_arrays(self) -> dict[str, np.ndarray]:
-        return {name: getattr(self._tube, name) for name in ("due", "inputs", "state")}
 
 
 class PolishSearch(Search):
@@ -218,37 +183,13 @@ class PolishSearch(Search):
     def found(self) -> np.ndarray | None:
         """Return the best new solution; see :class:`Search`."""
         search = self._polisher.search[0]
-        return self._polisher.best[: search["best_length"]].copy() if search["least"] < self._known[0] else None
+        return self._polisher.best[: search["best_length"]].copy() if search["least"] < self._known else None
 
     def learn(self, best: Replayed) -> None:
         """Take note of the best solution, unless the own one is as good; see :class:`Search`."""
-        self._known[0] = best.cost
+        self._known = best.cost
         if self._polisher.search[0]["least"] > best.cost:
             take(self._task.levels, self._polisher, self._task.guide, best.inputs)
-
-    def _own_arrays(self) -> dict[str, np.ndarray]:
-        rest = {name: getattr(self._polisher, name) for name in ("inputs", "best", "ways", "search")}
-        return _named(self._polisher.worlds) | rest
-
-
-def _named(worlds: WorldArrays) -> dict[str, np.ndarray]:
-    return {f"world {name}": array for name, array in worlds._asdict().items()}
-
-
-def fill(arrays: Mapping[str, np.ndarray], saved: Mapping[str, np.ndarray]) -> None:
-    """Copy saved arrays into the first rows of arrays with the same names.
-
-    Raises:
-        ValueError: if one is missing, or has another dtype, other rows or too many.
-    """
-    for name, array in arrays.items():
-        rows = saved.get(name)
-        if rows is None or rows.dtype != array.dtype or rows.ndim != array.ndim:
-            raise ValueError(f"another dtype or number of axes for {name!r}")
-        if rows.shape[1:] != array.shape[1:] or len(rows) > len(array):
-            raise ValueError(f"shape {rows.shape} for {name!r}")
-    for name, array in arrays.items():
-        array[: len(saved[name])] = saved[name]
 
 
 class Rounds:

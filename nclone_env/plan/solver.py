@@ -7,15 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice, repeat
-from pathlib import Path
 
 import numpy as np
 
-from nclone_env.errors import ConfigError, FormatError, check_integer
+from nclone_env.errors import ConfigError, check_integer
 from nclone_env.level import LevelSource, load_level, make_guide
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
-from nclone_env.plan.budget import Budget
-from nclone_env.plan.saved import SavedSearch, load_search, save_search
 from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Rounds, Search, TubeSearch, compile_kernels
 from nclone_env.plan.task import (
     CLOCK,
@@ -69,7 +66,7 @@ class Solution:
         inputs: (T,) uint8, one input byte a frame, the last one of the frame in which the ninja wins; empty if no
             solution was found.
         simulated: frames that the search simulated.
-        seconds: seconds that it took, those before it was resumed included.
+        seconds: seconds that it took.
         stage: of the search that found it: ``first``, ``shorter`` (by an archive), ``tube`` (around the best one) or
             ``polished`` (by edits); empty if there is none.
         gold: pieces of gold that it collects.
@@ -115,21 +112,20 @@ def solve(
     hold: int = 1,
     start: Start | None = None,
     memory: int = MEMORY,
-    resume: Path | None = None,
     on_solution: Callable[[Solution], None] | None = None,
     stop: Callable[[], bool] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Solution:
     """Search for the best inputs that complete a level, until a budget is spent.
 
-    The same arguments give the same solutions if ``frames`` ends the search, with any number of threads, and whether it
-    was interrupted and resumed or not. Every solution is replayed by ``simulate`` before it is reported. Ctrl-C ends
-    the search with the best solution so far; without one, the exception is raised.
+    The same arguments give the same solutions if ``frames`` ends the search, with any number of threads. Every solution
+    is replayed by ``simulate`` before it is reported. Ctrl-C ends the search with the best solution so far; without
+    one, the exception is raised.
 
     Args:
         level: the level, in any form that ``load_level`` accepts.
-        seconds: budget of time of this call, preparation of the level included; compiling kernels does not count.
-        frames: budget of simulated frames, those before the search was resumed included.
+        seconds: budget of time, preparation of the level included; compiling kernels does not count.
+        frames: budget of simulated frames.
         frames_to_first: budget of a search that has found no solution within ``frames``; the first one ends it.
         objective: ``time``, as few frames as possible; ``score``, as much time on the game's clock, on which a piece of
             gold counts as two seconds; ``all-gold``, as much gold as possible, then as few frames.
@@ -141,7 +137,6 @@ def solve(
             ``(envs, 3)``; the world must be on this level. Bare worlds, ``(envs.worlds, 3)``, do not tell their level:
             whether it is this one is up to the caller. None: the start of the level.
         memory: bytes of the archives, at most.
-        resume: file of the search. If it exists, the search in it goes on; at the end the search is saved in it.
         on_solution: called with each better solution.
         stop: asked every few milliseconds whether to end the search, by any of the threads.
         clock: measures the time; ``time.process_time`` leaves out the time that other processes take.
@@ -151,41 +146,58 @@ def solve(
         UnsupportedLevelError: if it has no exit.
         ConfigError: if a budget, ``max_frames``, ``hold`` or ``threads`` is not positive, ``max_frames`` or ``hold`` is
             above ``MOST_FRAMES``, no budget is given, the seed is negative or too large, there is no such objective,
-            the memory is too small for the level, ``start`` is not a world of it, or both ``start`` and ``resume`` are
-            given.
-        FormatError: if ``resume`` is not the file of a search, or of a search with other arguments.
-        OSError: if it cannot be read or written.
+            the memory is too small for the level, or ``start`` is not a world of it.
     """
     _check(seconds, frames, seed, max_frames, hold, threads)
     if not frames_to_first >= 0:
         raise ConfigError(f"frames_to_first: expected a number of at least 0, got {frames_to_first}")
-    if start is not None and resume is not None:
-        raise ConfigError("start, resume: expected at most one; a saved search begins at the start of the level")
     price = price_of(objective)
     compile_kernels()  # it does not count towards the seconds
-    budget = Budget(seconds, frames, frames_to_first, stop, clock)
-    loaded = load_level(level)
-    arguments = {"objective": objective, "seed": seed, "max_frames": max_frames, "hold": hold, "memory": memory}
-    saved = load_search(resume, loaded.raw.digest, arguments) if resume and resume.exists() else None
-    search = _Solver(make_task(loaded, price, max_frames, hold, start), seed, memory, threads, budget, saved)
-    _report(search, budget, on_solution, is_kept=resume is not None)
-    if resume is not None:
-        save_search(resume, loaded.raw.digest, arguments, search.saved())
-    return search.result()
-
-
-def _report(search: _Solver, budget: Budget, on_solution: Callable[[Solution], None] | None, *, is_kept: bool) -> None:
-    """Report the solutions of a search; Ctrl-C ends it, and is raised if there is none and the search is not kept."""
+    budget = _Budget(seconds, frames, frames_to_first, stop, clock)
+    search = _Solver(make_task(load_level(level), price, max_frames, hold, start), seed, memory, threads, budget)
     try:
         for best in search.solutions():
             if on_solution is not None:
                 on_solution(best)
     except KeyboardInterrupt:
         budget.interrupted = True
-        if not is_kept and not search.result().completed:
+        if not search.result().completed:
             raise
     finally:
         search.rounds.close()
+    return search.result()
+
+
+class _Budget:
+    """What is left of a number of seconds and of frames.
+
+    Attributes:
+        frames: frames to simulate in all.
+        frames_to_first: the same for a search that has found no solution within these.
+        interrupted: set to end the search.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        frames: float,
+        frames_to_first: float,
+        stop: Callable[[], bool] | None,
+        clock: Callable[[], float],
+    ):
+        self._clock, self._began = clock, clock()
+        self._seconds, self._stop = seconds, stop
+        self.frames, self.frames_to_first = frames, frames_to_first
+        self.interrupted = False
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return self._clock() - self._began
+
+    def is_over(self) -> bool:
+        """Return whether to end the search, apart from its number of frames."""
+        return self.interrupted or self.elapsed >= self._seconds or (self._stop is not None and self._stop())
 
 
 @dataclass(frozen=True)
@@ -217,18 +229,14 @@ class _Solver:
         rounds: the searches that are running.
     """
 
-    def __init__(self, task: Task, seed: int, memory: int, threads: int, budget: Budget, saved: SavedSearch | None):
+    def __init__(self, task: Task, seed: int, memory: int, threads: int, budget: _Budget):
         self._task, self._seed, self._threads, self._budget = task, seed, threads, budget
         cells = min(cells_that_fit(task.level_set, memory // len(_FIRST_RULES)), _MOST_CELLS)
         if cells < 1:
             raise ConfigError(f"memory: expected room for {len(_FIRST_RULES)} archives of worlds, got {memory} bytes")
         self._archives = [make_archive(task.level_set, cells, task.origin) for _ in _FIRST_RULES]
         self._best: _Best | None = None
-        self._seconds_before, self._source = 0.0, ""  # of the saved search, and its file
-        if saved is None:
-            self.rounds = self._rounds()
-        else:
-            self._restore(saved)
+        self.rounds = self._rounds()
 
     def solutions(self) -> Iterator[Solution]:
         """Yield ever better solutions until the budget is spent."""
@@ -240,7 +248,7 @@ class _Solver:
     def _within_budget(self) -> Iterator[Solution]:
         while not self._budget.is_over() and self._frames_left > 0:
             before = self._best
-            if self._is_switching or self.rounds.play(self._frames_left, self._budget.is_over):
+            if self.rounds.play(self._frames_left, self._budget.is_over):
                 self._share_best()
             elif not self._budget.is_over():
                 break  # the budget was a part of a round
@@ -252,36 +260,11 @@ class _Solver:
     def result(self) -> Solution:
         """Return the best solution, those of the round that goes on included, with the statistics so far."""
         best = self._newest() or self._best
-        seconds = self._seconds_before + self._budget.elapsed
+        seconds = self._budget.elapsed
         if best is None:
             return Solution(np.zeros(0, np.uint8), self._simulated, seconds, "", 0, self._task.gold)
         run = best.run
         return Solution(run.inputs, self._simulated, seconds, best.stage, run.gold, self._task.gold, dict(best.won))
-
-    def saved(self) -> SavedSearch:
-        """Return the search so far."""
-        best, seconds = self._best, self._seconds_before + self._budget.elapsed
-        searches = [] if self._is_switching else [search.state() for search in self.rounds.searches]
-        if best is None:
-            return SavedSearch(None, "", {}, 0, 0, seconds, self.rounds.number, searches)
-        inputs, number = best.run.inputs, 0 if self._is_switching else self.rounds.number
-        return SavedSearch(inputs, best.stage, dict(best.won), best.first, best.before, seconds, number, searches)
-
-    def _restore(self, saved: SavedSearch) -> None:
-        """Go on with a saved search."""
-        self._seconds_before, self._source = saved.seconds, saved.source
-        if saved.best is not None:
-            run = self._replay(saved.best)
-            self._best = _Best(run, saved.stage, saved.won, saved.first, saved.before)
-        self.rounds = self._rounds()
-        self.rounds.number = saved.rounds
-        for number, (search, state) in enumerate(zip(self.rounds.searches, saved.searches)):
-            try:
-                search.restore(state)
-            except ValueError as error:
-                raise FormatError(saved.source, f"search {number}", "the arrays of this search", str(error)) from error
-        if self._best is None and saved.rounds >= _CARELESS:
-            self._take_care()
 
     def _take_care(self) -> None:
         """Give the searches for a first solution a careful guide, all but the last: the guide can be wrong."""
@@ -299,7 +282,7 @@ class _Solver:
     def _frames_left(self) -> float:
         """Frames of the budget for the round that goes on and later ones."""
         before = self._best.before if self._best else 0
-        return self._budget.frames - before - (0 if self._is_switching else self.rounds.before)
+        return self._budget.frames - before - self.rounds.before
 
     @property
     def _simulated(self) -> int:
@@ -309,8 +292,7 @@ class _Solver:
     def _share_best(self) -> None:
         """Let all searches learn of the best solution of a complete round; after a first one, begin the other searches.
 
-        Each change is one assignment, and doing all again changes nothing, so that Ctrl-C at any moment leaves a state
-        that can be saved.
+        Each change is one assignment, so that Ctrl-C at any moment leaves the best solution.
         """
         self._best = self._newest() or self._best
         if self._best is None:
@@ -332,20 +314,12 @@ class _Solver:
             inputs = search.found()
             if inputs is None:
                 continue
-            run = self._replay(inputs)
+            run = replay(self._task.level_set, self._task.origin, inputs, self._task.price)
             if best is None:
                 newest = best = _Best(run, search.stage, {}, run.cost, self.rounds.simulated)
             elif run.cost < best.run.cost:
                 newest = best = best.improved(run, search.stage, self._best)
         return newest
-
-    def _replay(self, inputs: np.ndarray) -> Replayed:
-        try:
-            return replay(self._task.level_set, self._task.origin, inputs, self._task.price)
-        except RuntimeError as error:
-            if not self._source:
-                raise
-            raise FormatError(self._source, "inputs", "those of a search on this level", "others") from error
 
     def _rounds(self) -> Rounds:
         """Begin the searches for a first solution, or those for better ones."""

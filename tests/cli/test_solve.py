@@ -79,17 +79,6 @@ def test_an_objective_counts_gold(folder, capsys):
     assert run("first-steps/02-step", "--objective", "speed") == 2
 
 
-def test_a_search_goes_on_where_it_ended(folder):
-    for frames in (20_000, 200_000):
-        assert run("jumps/01-stairs", "--frames", frames, "--output", "a", "--resume") == 0
-    assert run("jumps/01-stairs", "--frames", 200_000, "--output", "b") == 0
-    (one,), (other,) = rows_in(folder / "a"), rows_in(folder / "b")
-    assert one | {"seconds": 0} == other | {"seconds": 0}
-    assert (folder / "a" / "000-jumps-01-stairs.search.npz").exists()
-    assert not list((folder / "b").glob("*.npz"))
-    assert run("jumps/01-stairs", "--frames", 300_000, "--output", "a", "--resume", "--seed", 1) == 2
-
-
 def test_a_ladder_gives_more_only_to_what_is_not_completed(folder):
     levels = ("first-steps/06-hop", "jumps/03-islands", "hazards/05-slalom")
     assert run(*levels, "--ladder", "20_000,2e5", "--output", "ladder") == 0
@@ -180,11 +169,9 @@ def test_another_level_is_added_and_only_the_same_one_refused(folder, capsys):
     assert run("hazards/01-mind-the-mine", "jumps/01-stairs", "--frames", 1, "--output", "a") == 2
     assert capsys.readouterr().err == (
         "nclone-env: output: a/solutions.jsonl has a row of jumps/01-stairs already; "
-        "--resume goes on with it, --force replaces it, or name another folder\n"
+        "--force replaces it, or name another folder\n"
     )
     assert {path: path.read_bytes() for path in (folder / "a").iterdir()} == before
-    assert run("jumps/01-stairs", "--frames", 1, "--output", "a", "--force", "--resume") == 2
-    assert "resume: expected at most one of --resume, --force and --shard" in capsys.readouterr().err
 
 
 def test_a_row_is_replaced_on_request_with_its_recording(folder):
@@ -206,19 +193,18 @@ def test_kernels_are_compiled_before_the_table_and_the_clock(folder, capsys, mon
     assert capsys.readouterr().out.startswith("level ")
 
 
-def test_an_interrupted_search_that_goes_on_keeps_the_rows_of_the_others(folder, capsys, monkeypatch):
+def test_an_interrupted_command_keeps_the_rows_of_the_others(folder, capsys, monkeypatch):
     levels = ("first-steps/06-hop", "first-steps/01-walk")
-    assert run(*levels, "--frames", 20_000, "--output", "a", "--resume") == 0
+    assert run(*levels, "--frames", 20_000, "--output", "a", "--force") == 0
     before = {row["level"]: row for row in rows_in(folder / "a")}
 
     interrupt_searches(monkeypatch)
-    assert run(*levels, "--frames", 30_000, "--output", "a", "--resume") == 130
+    assert run(*levels, "--frames", 30_000, "--output", "a", "--force") == 130
     after = {row["level"]: row for row in rows_in(folder / "a")}
     assert list(after) == list(levels)
     assert after[levels[1]] == before[levels[1]]
-    assert after[levels[0]]["frames"] == before[levels[0]]["frames"] > 0
     (folder / "a" / "solutions.jsonl").write_text("[1]\n")
-    assert run(*levels, "--frames", 30_000, "--output", "a", "--resume") == 2
+    assert run(*levels, "--frames", 30_000, "--output", "a", "--force") == 2
     assert "output: expected the rows of 'solve' in a/solutions.jsonl, got others" in capsys.readouterr().err
 
 

@@ -25,7 +25,6 @@ from nclone_env.level import array_cache
 from nclone_env.level.load import load_level
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.stats import compute_stats
-from nclone_env.plan.saved import SavedSearch, save_search
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.replay.video import write_video
 from nclone_env.train.config import TrainConfig
@@ -115,16 +114,6 @@ def write_mp4(folder: Path, version: int) -> None:
 def write_report(folder: Path, version: int) -> None:
     stats = compute_stats(by_hand.measurements(traced_per_step=version))
     write_reports(stats, folder, as_json=True, as_html=True)
-
-
-def write_search(folder: Path, version: int) -> None:
-    search = SavedSearch(np.zeros(40, np.uint8), "first", {}, 40, 9, 1.0, version, [{"keys": np.arange(5_000)}])
-    save_search(folder / "walk.search.npz", load_level(LEVEL).raw.digest, {"seed": version}, search)
-
-
-def read_search(path: Path) -> object:
-    with np.load(path) as arrays:  # the archive itself tells the time
-        return {name: arrays[name].tobytes() for name in arrays.files}
 
 
 def write_text(folder: Path, version: int) -> None:
@@ -230,7 +219,6 @@ SCENES = (
     Scene("recording", write_recording),
     Scene("video", write_mp4),
     Scene("memory reports", write_report),
-    Scene("saved search", write_search, read_search),
     Scene("text, table", write_text),
     Scene("level library", write_levels, is_cache=True),
     Scene("kernel cache", write_kernel, read_kernel, is_cache=True),

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from . import checkpoints, commands, library, plans
-from .archives import members_of, plain_archive
+from . import checkpoints, commands, library
+from .archives import members_of
 from .levels import map_of, pack_line, raw_levels
 
 FOLDER = Path(__file__).with_name("corpus")
@@ -66,15 +66,6 @@ def _description(text: bytes) -> bytes:
     return library.sealed(library.files()[0], text)
 
 
-def _search(**changes: Any) -> bytes:
-    return plans.with_text(plans.searches()[-1], lambda text: {**text, **changes})
-
-
-def _search_with(name: str, array: np.ndarray) -> bytes:
-    members = {**members_of(plans.searches()[-1]), f"{name}.npy": plans.saved_array(array)}
-    return plain_archive(members)
-
-
 def _compared(**fields: Any) -> commands.Command:
     return ("compare", "k.pt"), {"k.pt": _checkpoint(**fields)}
 
@@ -108,16 +99,6 @@ MADE: dict[str, Callable[[], Any]] = {
     "library-description-of-a-list": lambda: _description(b"[]"),
     "library-description-that-is-no-text": lambda: _description(b"\xff"),
     "library-infinite-shape": lambda: _description(library.files()[0][64:].split(b"]")[0][:-1] + b"1e999"),
-    "search-of-a-list": lambda: plans.with_text(plans.searches()[-1], lambda text: [text]),
-    "search-with-a-billion-searches": lambda: _search(searches=10**9),
-    "search-with-rounds-in-words": lambda: _search(rounds="three"),
-    "search-with-a-long-level": lambda: _search(level="x" * 10**5),
-    "search-without-its-best": lambda: plain_archive(
-        {name: data for name, data in members_of(plans.searches()[-1]).items() if name != "best.npy"}
-    ),
-    "search-whose-best-does-not-win": lambda: _search_with("best", np.zeros(9, np.uint8)),
-    "search-with-other-worlds": lambda: _search_with("0 world ninjas", np.zeros(3)),
-    "search-with-an-array-of-no-search": lambda: _search_with("../x", np.zeros(3)),
     "command-gallery-of-a-recording-with-a-long-name": lambda: (("gallery", "--recordings", "0," * 3000), {}),
     "command-compare-curves-without-times": lambda: _compared_curve({"success_rate": 0.5}),
     "command-compare-curves-without-rates": lambda: _compared_curve({"timesteps": 5}),

@@ -214,8 +214,3 @@ def test_worlds_that_are_none_of_the_level():
     won = after(KNOWN)
     with pytest.raises(ConfigError, match="start: expected a world in which the ninja is alive"):
         solve(STAIRS, frames=1000, start=(won.worlds, 0))
-
-
-def test_start_and_resume_exclude_each_other(tmp_path):
-    with pytest.raises(ConfigError, match="start, resume: expected at most one"):
-        solve(STAIRS, frames=1000, start=(Session(STAIRS).worlds, 0), resume=tmp_path / "file")

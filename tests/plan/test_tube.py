@@ -6,14 +6,12 @@ from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.archive import Rules, make_archive
 from nclone_env.plan.searches import TubeSearch
-from nclone_env.plan.solver import solve
 from nclone_env.plan.task import make_task, replay
 from nclone_env.plan.tube import _BIN, choose, clear
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import hash_world
 
 from .test_solve import wins
-from .test_task import LEVEL as GOLD_LEVEL
 
 NAME = "jumps/04-chimney"
 LEVEL = load_level(NAME)
@@ -100,33 +98,5 @@ def test_the_same_seed_searches_alike():
     one, same, other = (searched(seed=seed) for seed in (1, 1, 2))
     assert [inputs.tobytes() for inputs in one[1]] == [inputs.tobytes() for inputs in same[1]]
     assert [inputs.tobytes() for inputs in one[1]] != [inputs.tobytes() for inputs in other[1]]
-    states = [search.state() for search, _ in (one, same)]
-    assert all(states[0][name].tobytes() == states[1][name].tobytes() for name in states[0])
-
-
-def test_a_restored_search_goes_on_as_if_it_had_not_been_interrupted():
-    whole, part, other = (searched(frames=frames)[0] for frames in (60_000, 60_000, 1000))
-    other.restore(part.state())
-    for search in (whole, other):
-        search.advance(120_000, lambda: False)
-    assert whole.found() is None or whole.found().tobytes() == other.found().tobytes()
-    assert whole.state()["search"].tobytes() == other.state()["search"].tobytes()
-    assert whole.state()["inputs"].tobytes() == other.state()["inputs"].tobytes()
-
-
-def test_inputs_change_only_in_multiples_of_the_hold():
-    _, found = searched(hold=4)
-    assert found
-    for inputs in found:
-        assert (np.flatnonzero(np.diff(inputs)) % 4 == 3).all()
-        assert wins(LEVEL, inputs)
-
-
-def test_gold_counts():
-    first = solve(GOLD_LEVEL, frames=20_000)
-    price = 1_000_000
-    search, found = searched(first.inputs, level=GOLD_LEVEL, price=price)
-    for inputs in found:
-        assert wins(GOLD_LEVEL, inputs)
-    costs = [replay(search._task.level_set, search._task.origin, inputs, price).cost for inputs in found]
-    assert costs == sorted(costs, reverse=True)
+    cells, others = (search._tube.archive.cells.tobytes() for search, _ in (one, same))
+    assert cells == others
