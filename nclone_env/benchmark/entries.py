@@ -7,6 +7,7 @@ import csv
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from nclone_env.benchmark.track import MODES, Track, track_levels, training_leve
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError
 from nclone_env.game import ACTION_OF_INPUT, DEAD, NUM_ACTIONS
+from nclone_env.generate import CollectionFiles, entry_of, generated_levels, write_collection
 from nclone_env.level import Level, pack
 from nclone_env.obs import GAME_STATE, columns
 from nclone_env.plan import solve
@@ -38,8 +40,8 @@ from nclone_env.train import (
 
 _AT = columns(GAME_STATE)
 _ASIDE, _UP = 0.1, -0.35
-_CLONED_LEVELS = 256
-"""Of the generator; demonstrations of the planner on so many take some minutes."""
+_LEVELS, _CLONED_LEVELS = 1000, 256
+"""Of the generator: to train on, and to clone; demonstrations of the planner on so many take some minutes."""
 _SHARE = 0.98
 """Of a budget of frames: a search ends with the trial that spends it, a few thousand frames later."""
 
@@ -113,6 +115,10 @@ def play_ppo(order: Order) -> Run:
     config = _config(order, {})
     if not config.batch_size <= steps <= most:
         raise ConfigError(f"steps: expected {config.batch_size:,} to {most:,} for {order.budget}, got {steps:,}")
+    if order.track.source == "generated":
+        files = _generated(order, _LEVELS)
+        solutions = tuple(map(str, files.recordings(range(_LEVELS))))
+        config = config.replace(levels=(str(files.pack),), starts=solutions)
     result = train(config.replace(total_timesteps=steps - steps % config.batch_size), order.hooks)
     return _of_run(result.checkpoint, order)
 
@@ -128,6 +134,19 @@ def _config(order: Order, options: Mapping[str, Any]) -> TrainConfig:
     source, mode = _PPO[order.track.source], _MODES[order.mode]
     packs = {"levels": training_levels(order.track, order.packs)} if order.track.source == "packs" else {}
     return TrainConfig.of(**{**source, **mode, **packs, **options}, seed=order.seed, output=order.output)
+
+
+def _generated(order: Order, count: int) -> CollectionFiles:
+    """Return a pack of training levels of the generator, with the seed of the run; make it if there is none."""
+    files = CollectionFiles(order.output / f"generated-seed{order.seed}-{count}.txt")
+    if not files.pack.exists():
+        entries = []  # written once all are made: a pack with fewer would pass for the whole
+        for place, made in enumerate(islice(generated_levels(seed=order.seed), count)):
+            entries.append(entry_of(made, place))
+            order.hooks.level("levels generated", place + 1, count)
+        order.output.mkdir(parents=True, exist_ok=True)
+        write_collection(files, iter(entries))
+    return files
 
 
 _MODES: Mapping[str, Mapping[str, Any]] = {
@@ -149,7 +168,7 @@ _OF_MANY_LEVELS: Mapping[str, Any] = {
 }
 _PPO: Mapping[str, Mapping[str, Any]] = {
     "builtin": {"levels": ("first-steps", "jumps", "hazards"), "observations": ("game_state",)},
-    "generated": {"levels": ("generated",), **_OF_MANY_LEVELS},
+    "generated": _OF_MANY_LEVELS,
     "packs": _OF_MANY_LEVELS,
 }
 
@@ -162,7 +181,7 @@ def play_clone(order: Order) -> Run:
     hooks = replace(order.hooks, on_warm_start=cloned.append, stop=lambda: bool(cloned))
     options: dict[str, Any] = {"warm_start": ("planned",), "starts": ()}
     if order.track.source == "generated":
-        options["generated_count"] = _CLONED_LEVELS
+        options["levels"] = (str(_generated(order, _CLONED_LEVELS).pack),)
     began = time.process_time()
     checkpoint = train(_config(order, options), hooks).checkpoint
     seconds = round(time.process_time() - began, 1)
@@ -218,7 +237,9 @@ class Entered:
         policy = load_policy(folder, levels=("first-steps",))
         self._config, self._counters = policy.config, policy.checkpoint.counters
         held_out = {level.digest for level in track.levels} if track.source != "builtin" else set()
-        seen = held_out.intersection(digest[:16] for digest in level_digests(self._config.fixed_levels))
+        # Bundled policies name the generator's train split, of which no level is on a track.
+        trained = [name for name in self._config.environment.levels if name != "generated"]
+        seen = held_out.intersection(digest[:16] for digest in level_digests(trained))
         if seen:
             raise ConfigError(
                 f"runs: expected a policy that was not trained on levels of {track.name}, got {folder}: {seen}"

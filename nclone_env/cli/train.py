@@ -40,8 +40,6 @@ def train(
     ``learning_curve.csv``, ``learning_curve.png``, ``levels.csv`` (results of each level), ``evaluation.txt``,
     ``evaluation.csv``, ``episode.mp4`` and TensorBoard files. ``nclone-env compare`` compares runs.
 
-    Among ``--levels``, ``generated`` stands for new levels without end.
-
     Runs never mix: without ``--name`` a new run gets a new folder (``first-steps-seed0``, then
     ``first-steps-seed0-2``); with ``--name`` the folder must not hold another run, unless ``--overwrite`` replaces it.
     Ctrl-C or SIGTERM ends the run after the current update, saves it and prints the command that continues it; the exit
@@ -129,24 +127,21 @@ def _rounding(config: TrainConfig) -> str:
 
 
 def _print_end(result: TrainResult, seconds: float) -> None:
-    """Print why a complete run has ended, and what it waited for."""
+    """Print why a complete run has ended."""
     reason = "every level solved" if result.solved else "total_timesteps reached"
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {seconds:.0f} s")
-    waits = [row["wait_seconds"] for row in result.curve if "wait_seconds" in row]
-    if waits:
-        print(f"exchanged generated levels {len(waits)} times, waited {sum(waits):.1f} s for them")
 
 
 def _report(config: TrainConfig, result: TrainResult, episodes: int | None, video: bool) -> None:
     """Plot the learning curve of a complete run, evaluate its policy, and add random actions to the plot."""
     from nclone_env.cli.policies import evaluate_and_report
-    from nclone_env.train import evaluated_levels, mean_success, write_learning_curve
+    from nclone_env.train import mean_success, write_learning_curve
 
     folder = result.checkpoint.parent
     plot = functools.partial(write_learning_curve, result.curve, folder / "learning_curve.png", config)
     plot()  # before the evaluation, which may be interrupted
     reported = (config.evaluation.attempts, result.held_out, result.counters.timesteps)
-    environment = config.evaluated_environment.replace(levels=evaluated_levels(config))
+    environment = config.evaluated_environment
     results = evaluate_and_report(result.policy, environment, folder, episodes, config.seed, video, *reported)
     evaluated = {mode: mean_success(results[mode]) for mode in ("sampled", "argmax")}
     plot(random=mean_success(results["random"]), evaluated=evaluated)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.collect.evaluate import evaluate as evaluate
     from nclone_env.train.config import CloneConfig as CloneConfig
     from nclone_env.train.config import EvaluationConfig as EvaluationConfig
-    from nclone_env.train.config import GeneratedConfig as GeneratedConfig
     from nclone_env.train.config import PPOConfig as PPOConfig
     from nclone_env.train.config import TrainConfig as TrainConfig
     from nclone_env.train.hooks import Hooks as Hooks
@@ -28,7 +27,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.learn.cloning import CloningSettings as CloningSettings
     from nclone_env.train.learn.cloning import clone as clone
     from nclone_env.train.learn.demonstrations import demonstrate as demonstrate
-    from nclone_env.train.learn.episode_data import EpisodeData as EpisodeData
+    from nclone_env.train.learn.trajectories import EpisodeData as EpisodeData
     from nclone_env.train.learn.trajectories import Intake as Intake
     from nclone_env.train.learn.trajectories import TrajectoryBuffer as TrajectoryBuffer
     from nclone_env.train.levels.curriculum import LevelCurriculum as LevelCurriculum
@@ -55,7 +54,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.hooks import SILENT
     from nclone_env.train.learn.demonstrations import Demonstration, held_actions, read_demonstrations
     from nclone_env.train.levels.solutions import recorded_solutions, winning_inputs
-    from nclone_env.train.levels.sources import evaluated_levels, level_digests
+    from nclone_env.train.levels.sources import level_digests
     from nclone_env.train.loop import advance, compile_kernels
     from nclone_env.train.reports.comparison import (
         by_levels,

@@ -10,14 +10,10 @@ from typing import Annotated, Any, Literal
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, Within, check_value, plain, shortened
-from nclone_env.generate import DEFAULT_FAMILIES, FAMILY_NAMES, LEAST_DIFFICULTY, MOST_DIFFICULTY, read_range
 from nclone_env.options import check, from_flat, group, option
 
 CurriculumName = Literal["even", "progress"]
 DeviceName = Literal["auto", "cpu", "cuda"]
-
-GENERATED = "generated"
-"""Stands among ``EnvironmentConfig.levels`` of a run for levels that are made while it goes on."""
 
 _LONGEST_NAME = 100  # characters of the levels in the name of a run folder
 _Count = Annotated[int, Within(1, 65536)]
@@ -45,29 +41,6 @@ class EvaluationConfig:
     def __post_init__(self) -> None:
         """Reject values out of range."""
         check(self)
-
-
-@dataclass(frozen=True)
-class GeneratedConfig:
-    """Levels that are made while the run goes on."""
-
-    count: _Count = option(64, key="generated_count", fixed="run")
-    """Generated levels that are trained on at a time."""
-    interval: _Interval = option(50, key="generated_interval")
-    """Updates after which the next ones take their place."""
-    families: tuple[str, ...] = option(DEFAULT_FAMILIES, key="generated_families")
-    """Families that take turns: rooms, caves, shafts, mazes, minefields, patrols, turrets, pads, slopes, motifs."""
-    difficulty: str = option(f"{LEAST_DIFFICULTY}..{MOST_DIFFICULTY}", key="generated_difficulty")
-    """Least and greatest measured difficulty, 0..100."""
-
-    def __post_init__(self) -> None:
-        """Reject values out of range."""
-        check(self)
-        unknown = [family for family in self.families if family not in FAMILY_NAMES]
-        if unknown or not self.families:
-            got = shortened(unknown[0]) if unknown else "none"
-            raise ConfigError(f"generated_families: expected some of {', '.join(FAMILY_NAMES)}, got {got}")
-        read_range("generated_difficulty", self.difficulty)
 
 
 @dataclass(frozen=True)
@@ -120,9 +93,8 @@ class TrainConfig:
     """All settings of a training run."""
 
     environment: EnvironmentConfig = group(EnvironmentConfig.for_training)
-    """The environments trained in. Among their levels, ``generated`` stands for new levels without end. Of the
-    observations, ``action_mask`` is no input but keeps redundant actions from being sampled. A stack is gathered from
-    observations that are stored once."""
+    """The environments trained in. Of the observations, ``action_mask`` is no input but keeps redundant actions from
+    being sampled. A stack is gathered from observations that are stored once."""
     evaluation: EvaluationConfig = group(EvaluationConfig)
     """Held-out levels."""
     curriculum: CurriculumName = option("even", fixed="run")
@@ -131,11 +103,9 @@ class TrainConfig:
     starts: tuple[str, ...] = option((), fixed="run")
     """Recordings of solutions, known or planned (by the planner, before the run): episodes begin along them, at first
     near the exit, then ever earlier."""
-    generated: GeneratedConfig = group(GeneratedConfig)
-    """Levels made while the run goes on."""
 
     seed: _Seed = 0
-    """Seed of the initial policy, sampled actions, minibatch order, environments and generated levels."""
+    """Seed of the initial policy, sampled actions, minibatch order and environments."""
     num_envs: _Count = option(256, fixed="run")
     """Number of parallel environments."""
     num_steps: _Count = option(64, fixed="run")
@@ -192,7 +162,6 @@ class TrainConfig:
             )
         if self.environment.observations == ("action_mask",):
             raise ConfigError("observations: expected something to see beside action_mask; add game_state")
-        _check_generated(self)
 
     @classmethod
     def of(cls, **options: Any) -> TrainConfig:
@@ -215,16 +184,6 @@ class TrainConfig:
     def evaluated_environment(self) -> EnvironmentConfig:
         """The environment that a policy is evaluated in: levels are as they are, not mirrored."""
         return self.environment.replace(mirrored=False)
-
-    @property
-    def generates(self) -> bool:
-        """Whether levels are generated while the run goes on."""
-        return GENERATED in self.environment.levels
-
-    @property
-    def fixed_levels(self) -> tuple[str, ...]:
-        """The levels that stay for the whole run."""
-        return tuple(level for level in self.environment.levels if level != GENERATED)
 
     @property
     def frame_stack(self) -> int:
@@ -263,28 +222,6 @@ class TrainConfig:
         names = (plain(Path(level).name).replace("\\", "-") for level in self.environment.levels[:3])
         levels = "+".join(name or "level" for name in names)
         return self.output / (self.name or f"{levels[:_LONGEST_NAME]}-seed{self.seed}")
-
-
-def _check_generated(config: TrainConfig) -> None:
-    """Check what the options of generated levels, and others beside generated levels, require of each other."""
-    given, default = config.generated, GeneratedConfig()
-    for name in ("count", "interval", "families", "difficulty"):
-        value = getattr(given, name)
-        if not config.generates and value != getattr(default, name):
-            raise ConfigError(
-                f"generated_{name}: expected the default without generated levels, got {shortened(value)}; "
-                f"add {GENERATED!r} to levels"
-            )
-    if config.generates and config.stop_at_success is not None:
-        raise ConfigError(
-            f"stop_at_success: expected None with generated levels, which take turns, got {config.stop_at_success}"
-        )
-    steps = config.environment.max_steps
-    if config.generates and given.interval * config.num_steps < steps:
-        raise ConfigError(
-            f"generated_interval: expected at least {math.ceil(steps / config.num_steps)} updates of "
-            f"{config.num_steps} steps, the longest episode, got {given.interval}"
-        )
 
 
 def _listed_divisors(number: int) -> str:

@@ -26,7 +26,7 @@ class Hooks:
     on_stage: Callable[[str, float], object] = _ignore
     """Called with the name and the seconds of each stage of the preparation."""
     on_level: OnLevel = _ignore
-    """Called as levels are planned or generated in the preparation, in each rank."""
+    """Called as levels are planned in the preparation, in each rank."""
     on_warm_start: Callable[[Any], object] = _ignore
     """Called with the ``WarmStart`` after demonstrations were cloned."""
     on_update: Callable[[dict[str, float]], object] = _ignore

@@ -18,7 +18,6 @@ from nclone_env.train.runs.steps import (
     collect_rollout,
     compute_returns,
     evaluate_held_out,
-    exchange_levels,
     is_stopped,
     log_update,
     update_policy,
@@ -97,11 +96,7 @@ def compile_kernels() -> None:
 
 
 def advance(run: TrainingRun) -> Row:
-    """Collect a rollout, update the policy, evaluate it where it is due; return the row of the learning curve.
-
-    Generated levels are exchanged before, where that is due.
-    """
-    exchanged = exchange_levels(run)
+    """Collect a rollout, update the policy, evaluate it where it is due; return the row of the learning curve."""
     started = time.perf_counter()
     collect_rollout(run)
     compute_returns(run)
@@ -109,5 +104,5 @@ def advance(run: TrainingRun) -> Row:
     statistics = update_policy(run)
     learned = time.perf_counter()
     evaluated = evaluate_held_out(run)
-    log_update(run, statistics, collected - started, learned - collected, {**evaluated, **exchanged})
+    log_update(run, statistics, collected - started, learned - collected, evaluated)
     return run.curve.rows[-1]

@@ -37,7 +37,7 @@ ATTEMPTS, MAX_FRAMES = 16, 2400
 SAMPLE = {"levels": ["first-steps"], "episodes": 8, "seed": 1}
 """What a test plays again."""
 _SAMPLES = 2000
-_EMPTY = ("optimiser", "episodes", "environments", "held_out", "selection", "reference", "generated")
+_EMPTY = ("optimiser", "episodes", "environments", "held_out", "selection", "reference")
 _PLAYED = {"name": "", "output": "runs", "num_threads": None, "mirrored": False, "held_out": 0.0, "starts": ()}
 """Options that only training needs, at their defaults."""
 

@@ -31,8 +31,7 @@ _COMMANDS = (
     "play L L --ghost R --output out --scale 0.5", "play L",
     "watch R R --output o.mp4 --force --scale 0.1 --views 2", "watch K R --levels L --argmax --seed 3 --scale 0.5",
     "compare K K --output c.png", "evaluate K --episodes 0",
-    "train --levels generated --generated-count 8 --generated-families caves pads --total-timesteps 99 --output out",
-    "train --levels L generated --generated-difficulty 20..60 --held-out 0.2 --name n --output out --overwrite",
+    "train --levels L --held-out 0.2 --total-timesteps 99 --name n --output out --overwrite",
     "train --levels L --num-envs 4 --init K --output out --no-video", "train --resume K --total-timesteps 100",
 )  # fmt: skip
 _WORDS = (

@@ -17,7 +17,7 @@ def test_derived_sizes():
 
 
 def test_options_are_named_as_on_the_command_line():
-    config = TrainConfig.of(levels="jumps", frame_skip=2, max_frames=300, reward={"gamma": 0.9}, generated_count=64)
+    config = TrainConfig.of(levels="jumps", frame_skip=2, max_frames=300, reward={"gamma": 0.9}, split_seed=64)
     environment = config.environment
     assert environment.levels == ("jumps",)
     assert (environment.frame_skip, environment.max_frames, environment.reward.gamma) == (2, 300, 0.9)
@@ -66,7 +66,6 @@ def test_names_from_before_are_known():
         ({"mirrored": "no"}, "mirrored: expected True or False, got 'no'"),
         ({"local_position": 1}, "local_position: expected True or False, got 1"),
         ({"num_env": 3}, "train_config: unknown field 'num_env'; did you mean 'num_envs'. valid fields: levels, "),
-        ({"generated_families": ()}, "generated_families: expected some of rooms, .*, got none"),
         ({"observations": ("graph",)}, "observations: expected none that varies in size between levels, got 'graph'"),
         ({"reward": {"gama": 1}}, "reward: unknown field 'gama'; did you mean 'gamma'. valid fields: .*gamma"),
     ],

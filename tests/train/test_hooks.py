@@ -1,6 +1,5 @@
 """The preparation of a run tells how far it is, can be stopped, and then goes on where it was."""
 
-import functools
 import time
 import types
 
@@ -14,14 +13,11 @@ from nclone_env.level import array_cache
 from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.levels import solutions, stream
+from nclone_env.train.levels import solutions
 from nclone_env.train.levels.solutions import Planner
-from nclone_env.train.levels.sources import training_collection
 from nclone_env.train.loop import train
 
 from . import runs
-from .levels.test_stream import config as generated_config
-from .levels.test_stream import rooms  # noqa: F401 - a fixture
 
 LEVELS = ("first-steps/01-walk", "first-steps/02-step", "first-steps/03-drop")
 
@@ -89,33 +85,6 @@ def test_an_error_ends_the_searches_that_wait(searched):
     with pytest.raises(StoppedError):
         list(waiting)
     assert len(searched) < 20
-
-
-@pytest.mark.usefixtures("rooms")
-def test_generated_levels_are_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr(stream, "_PIECE", 2)
-    settings = generated_config(tmp_path, generated_count=3, held_out=0.34, evaluation_interval=9)
-    calls = []
-    train(settings, Hooks(on_level=lambda *call: calls.append(call)))
-    made = [("levels generated", 2, 3), ("levels generated", 3, 3)]
-    assert calls == [("held-out levels generated", 1, 1), *made]
-    hooks, _ = stopping_after(2)
-    with pytest.raises(StoppedError, match="2/3 levels generated"):
-        train(settings, hooks)
-
-
-@pytest.mark.usefixtures("rooms")
-@pytest.mark.parametrize("levels", [("generated",), (LEVELS[0], "generated")])
-def test_levels_that_are_asked_for_in_pieces_are_the_same(tmp_path, levels):
-    settings = generated_config(tmp_path, levels=levels, max_frames=130)  # some rooms take longer
-    fixed = load_levels([name for name in levels if name == LEVELS[0]])
-    collection = training_collection(settings, fixed, ())
-    whole = collection.take(0, 20)
-    assert max(made.number for made in whole) > 20, "some cannot be used"
-    pieces = functools.reduce(lambda made, _: made + collection.take(made[-1].number + 1, 5), range(3), whole[:5])
-    assert [made.number for made in pieces] == [made.number for made in whole]
-    assert [made.level.raw.digest for made in pieces] == [made.level.raw.digest for made in whole]
-    assert collection.take(1, 20) != whole, "the negative control"
 
 
 def test_the_command_ends_as_signals_do(tmp_path, searched, monkeypatch, capsys):

@@ -36,9 +36,6 @@ class VectorEnvironment(Protocol):
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Advance all environments by one step."""
 
-    def exchange_levels(self, levels: Any) -> None:
-        """Play other levels in future episodes; only called if levels are generated."""
-
     def set_level_weights(self, weights: Any = None) -> None:
         """Draw the levels of future episodes by weights (L,)."""
 

@@ -96,12 +96,6 @@ class EpisodeStatistics:
         _count(episodes, self.recent, self.counts)
         return len(episodes)
 
-    def renew(self, level_names: Sequence[str], kept: int) -> None:
-        """Go on with as many other levels, of which the first ``kept`` are those of before."""
-        self.level_names = tuple(level_names)
-        self.counts[kept:] = 0
-        self.recent[kept:] = np.zeros((), FINISHED)
-
     def means(self, name: EpisodeField) -> np.ndarray:
         """Return the mean of a field over the recent episodes of each level, (L,); nan where undefined."""
         if self.vector_steps < self._longest:

@@ -14,17 +14,14 @@ class EpisodeSelection:
     """Level weights and start states of all environments of a run; without either, nothing is changed.
 
     Args:
-        envs: the environments of each group; start states are set at once.
-        count: number L of levels that episodes begin on, the first ones of the environments.
+        envs: the environments of each group, of L levels; start states are set at once.
         curriculum: whether level weights follow success; else levels are left as they are.
         starts: states along solutions to begin episodes in; None: episodes begin at the start of their level.
     """
 
-    def __init__(
-        self, envs: Sequence[VectorEnvironment], count: int, curriculum: bool = False, starts: StartStates | None = None
-    ):
-        self._envs, self._count = tuple(envs), count
-        self._curriculum = LevelCurriculum(count) if curriculum else None
+    def __init__(self, envs: Sequence[VectorEnvironment], curriculum: bool = False, starts: StartStates | None = None):
+        self._envs, self._count = tuple(envs), len(envs[0].level_names)
+        self._curriculum = LevelCurriculum(self._count) if curriculum else None
         self._backward = self._set_starts(starts)
 
     @property
@@ -45,21 +42,6 @@ class EpisodeSelection:
             self._set_weights()
         if self._backward is not None and self._backward.update(ended["start"], ended["level"], ended["success"]):
             self._set_shares()
-
-    def renew(self, kept: int, starts: StartStates | None) -> None:
-        """Go on with other levels, of which the first ``kept`` are those of before; what was measured on those stays.
-
-        Their start states are as many as before.
-        """
-        past = self.state()
-        if self._curriculum is not None:
-            self._curriculum = LevelCurriculum(self._count)
-        self._backward = self._set_starts(starts)
-        state = self.state()
-        for name, arrays in state.items():
-            for key, array in arrays.items():
-                array[:kept] = past[name][key][:kept]
-        self.restore(state)
 
     def state(self) -> dict[str, dict[str, np.ndarray]]:
         """Return the measured success as arrays by name, for a checkpoint."""
@@ -92,8 +74,7 @@ class EpisodeSelection:
     def _set_weights(self) -> None:
         for group in self._envs:
             if self.weights is not None:
-                others = len(group.level_names) - self._count
-                group.set_level_weights(np.append(self.weights, np.zeros(others)))
+                group.set_level_weights(self.weights)
 
     def _set_shares(self) -> None:
         for group in self._envs:
@@ -105,22 +86,13 @@ class EpisodeSelection:
         return {name: part for name, part in parts.items() if part is not None}
 
 
-def spread_levels(envs: Sequence[VectorEnvironment], numbers: range, count: int, *, assign: bool) -> None:
-    """Spread the first ``count`` levels over the environments evenly.
+def assign_levels(envs: Sequence[VectorEnvironment], numbers: range) -> None:
+    """Assign each environment the level that is its number, counted over all ranks, modulo the number of levels.
 
     Levels that are drawn for every episode get steps in proportion to the length of their episodes: a level where the
     policy dies early would hardly be trained on.
-
-    Args:
-        numbers: their numbers, counted over all ranks.
-        count: number of levels.
-        assign: assign each environment the level that is its number modulo the number of levels; else levels are drawn.
     """
+    levels = np.array(numbers) % len(envs[0].level_names)
     for group in envs:
-        if len(group.level_names) > count:
-            group.set_level_weights((np.arange(len(group.level_names)) < count).astype(np.float64))
-    if assign and count > 1:
-        levels = np.array(numbers) % count
-        for group in envs:
-            group.assign_levels(levels[: group.num_envs])
-            levels = levels[group.num_envs :]
+        group.assign_levels(levels[: group.num_envs])
+        levels = levels[group.num_envs :]

@@ -15,8 +15,7 @@ import torch
 from nclone_env.errors import TrajectoryError
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.train.learn.adam import Adam
-from nclone_env.train.learn.episode_data import EpisodeData
-from nclone_env.train.learn.trajectories import TrajectoryBuffer
+from nclone_env.train.learn.trajectories import EpisodeData, TrajectoryBuffer
 from nclone_env.train.network.arrays import LossScaling
 from nclone_env.train.network.mlp import make_network
 from nclone_env.train.network.policy import ActorCritic, FlatParameters

@@ -24,7 +24,7 @@ from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, DYING, INPUT_OF_
 from nclone_env.level import Level, LevelSource, known_solutions, load_level, resolve
 from nclone_env.replay import load_any_recording
 from nclone_env.sim import Frames, Session
-from nclone_env.train.learn.episode_data import EpisodeData
+from nclone_env.train.learn.trajectories import EpisodeData
 from nclone_env.train.levels.solutions import PLANNED, Planner, winning_inputs
 
 BEAM = 64

@@ -4,7 +4,10 @@ A buffer holds the steps of all episodes one after another. Its memory is alloca
 for an intake with more steps than fit. Episodes are checked before anything is written.
 """
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import NoneType
 from typing import Any, NamedTuple
 
@@ -12,24 +15,43 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nclone_env.errors import TrajectoryError
 from nclone_env.memory import MemoryNode
-from nclone_env.train.learn.episode_data import (
-    OPTIONAL,
-    Block,
-    Columns,
-    EpisodeData,
-    TrajectoryChecks,
-    blocks,
-    first_steps,
-)
 from nclone_env.train.learn.gae import estimate_episode_advantages
 from nclone_env.train.network.arrays import LearningFields, stacked_shape
 
+MASK = "action_mask"
+OPTIONAL = ("rewards", "values", "log_probs")
 _WINDOW = 4096
 """Steps that are written together: on another device those of one transfer, gathered on the host."""
 _FIELDS = {"actions": np.int64, **dict.fromkeys((*OPTIONAL, "advantages", "returns"), np.float32)}
 _MISSING = {"log_probs": np.nan}
 """What is stored where an optional field is missing; 0 in the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeData:
+    """One episode, or a part of one, of T steps; T may be 0.
+
+    The arrays are only read, and only until the intake returns.
+    """
+
+    observations: Mapping[str, np.ndarray]
+    """Name to (T, *shape), or (T + 1, *shape) with the final observation, which is not stored; dtypes as in the
+    observation space. ``action_mask``, (T, a), is among them if actions are masked: 0 for each that is not allowed."""
+    actions: np.ndarray
+    """(T,) of any integer dtype, from 0 to a - 1."""
+    rewards: np.ndarray | None = None
+    """(T,) of any float dtype; None: 0."""
+    values: np.ndarray | None = None
+    """(T,) of any float dtype, value estimates of the observations; None: 0, so that returns with a lambda of 1 are
+    discounted sums of rewards."""
+    log_probs: np.ndarray | None = None
+    """(T,) of any float dtype, log probabilities of the actions; None: unknown, stored as NaN."""
+    terminated: bool = False
+    """Whether the last step ended the episode in a terminal state. Otherwise it was truncated, or goes on elsewhere."""
+    bootstrap_value: float = 0.0
+    """Value estimate of what follows the last step; not used if ``terminated``."""
 
 
 class Intake(NamedTuple):
@@ -71,7 +93,7 @@ class TrajectoryBuffer:
         self.reference = np.zeros((0, num_actions), np.float32)
         boxes = observation_space.spaces
         self._specs = {name: (tuple(box.shape), np.dtype(box.dtype)) for name, box in boxes.items()}
-        self._checks = TrajectoryChecks(self._specs, num_actions)
+        self._num_actions = num_actions
         self._allocate(0)
 
     def fill(self, trajectories: Iterable[EpisodeData], gamma: float, gae_lambda: float) -> Intake:
@@ -91,11 +113,13 @@ class TrajectoryBuffer:
                 fault. The content is unchanged.
             MemoryError: if there is no room for that many steps. The content is empty.
         """
-        columns = self._checks.columns(trajectories)
+        columns, copied = _Columns(self._specs), not isinstance(trajectories, Sequence)
+        for number, episode in enumerate(trajectories):
+            columns.add(episode, _checked_length(number, episode, self._specs, self._num_actions), copied)
         self._reserve(sum(columns.lengths))
-        self.episode_starts = first_steps(columns.lengths)
+        self.episode_starts = _first_steps(columns.lengths)
         self.num_steps = int(self.episode_starts[-1])
-        for block in blocks(self.episode_starts, _WINDOW):
+        for block in _blocks(self.episode_starts, _WINDOW):
             self._write(block, columns)
             columns.release(block.last - (block.excess > 0))
         self._estimate(columns, gamma, gae_lambda)
@@ -152,7 +176,7 @@ class TrajectoryBuffer:
         if self.device.type != "cpu":
             parts += [(f"{name} on the host", array.nbytes) for name, array in self._host.items()]
             parts += [(f"window of {name}", array.nbytes) for name, array in self._windows.items()]
-        parts += [("episode starts", self.episode_starts.nbytes), ("checks", self._checks.nbytes)]
+        parts += [("episode starts", self.episode_starts.nbytes)]
         leaves = tuple(MemoryNode(name, size) for name, size in parts if size)
         return MemoryNode(f"trajectories, room for {self.capacity:,} steps", children=leaves)
 
@@ -183,7 +207,7 @@ class TrajectoryBuffer:
             )
         self._steps = {name: torch.from_numpy(array).to(self.device) for name, array in self._host.items()}
 
-    def _write(self, block: Block, columns: Columns) -> None:
+    def _write(self, block: _Block, columns: _Columns) -> None:
         """Write the steps of a block: each field of all its episodes in one call."""
         on_host, steps = self.device.type == "cpu", slice(block.begin, block.end)
         for name, column in columns.fields.items():
@@ -195,7 +219,7 @@ class TrajectoryBuffer:
             if not on_host:
                 self._observations[name][steps] = torch.from_numpy(target)
 
-    def _estimate(self, columns: Columns, gamma: float, gae_lambda: float) -> None:
+    def _estimate(self, columns: _Columns, gamma: float, gae_lambda: float) -> None:
         """Compute advantages and returns, and copy all fields of the steps to the device if it is another."""
         host = {name: array[: self.num_steps] for name, array in self._host.items()}
         estimate_episode_advantages(
@@ -214,7 +238,7 @@ class TrajectoryBuffer:
                 self._steps[name][: self.num_steps] = torch.from_numpy(array)
 
 
-def _write_field(block: Block, column: list[Any], lengths: list[int], blank: float, out: np.ndarray) -> None:
+def _write_field(block: _Block, column: list[Any], lengths: list[int], blank: float, out: np.ndarray) -> None:
     """Write a field of a block of steps.
 
     Args:
@@ -234,3 +258,129 @@ def _write_field(block: Block, column: list[Any], lengths: list[int], blank: flo
             for array, count in zip(column[own], lengths[own], strict=True)
         ]
     np.concatenate(block.rows(column), out=out)
+
+
+class _Columns:
+    """The arrays of several episodes by field: lists with an entry for each episode, which refer to the arrays.
+
+    Attributes:
+        observations: by name, (T, *shape).
+        fields: ``actions`` and those of ``OPTIONAL``; (T,), or None where an episode has no such field.
+        terminated: whether each ended in a terminal state.
+        bootstrap_values: the values of what follows.
+        lengths: T of each.
+    """
+
+    def __init__(self, names: Iterable[str]):
+        self.observations: dict[str, list[Any]] = {name: [] for name in names}
+        self.fields: dict[str, list[Any]] = {name: [] for name in ("actions", *OPTIONAL)}
+        self.terminated: list[bool] = []
+        self.bootstrap_values: list[float] = []
+        self.lengths: list[int] = []
+
+    def add(self, episode: EpisodeData, length: int, copied: bool) -> None:
+        """Append an episode that was checked, without a final observation, or copies of its arrays."""
+        for name, column in self.observations.items():
+            array = episode.observations[name][:length]
+            column.append(array.copy() if copied else array)
+        for name, column in self.fields.items():
+            array = getattr(episode, name)
+            column.append(array.copy() if copied and array is not None else array)
+        self.terminated.append(episode.terminated)
+        self.bootstrap_values.append(episode.bootstrap_value)
+        self.lengths.append(length)
+
+    def release(self, count: int) -> None:
+        """Forget the arrays of the first ``count`` episodes."""
+        for column in (*self.observations.values(), *self.fields.values()):
+            column[:count] = [None] * count
+
+
+class _Block(NamedTuple):
+    """Steps ``begin`` to ``end - 1`` of episodes that follow each other; they lie in ``first`` to ``last - 1``."""
+
+    begin: int
+    end: int
+    first: int
+    last: int
+    skipped: int
+    """Steps of the first episode that lie before the block."""
+    excess: int
+    """Steps of the last episode that lie behind it."""
+
+    def rows(self, column: list[np.ndarray]) -> list[np.ndarray]:
+        """Return the rows of the block, given arrays (T, ...) of all episodes."""
+        arrays = column[self.first : self.last]
+        if self.excess:
+            arrays[-1] = arrays[-1][: len(arrays[-1]) - self.excess]
+        if self.skipped:
+            arrays[0] = arrays[0][self.skipped :]
+        return arrays
+
+
+def _blocks(starts: np.ndarray, size: int) -> Iterator[_Block]:
+    """Yield blocks of ``size`` steps, and of what is left; ``starts`` as of :func:`_first_steps`."""
+    count = int(starts[-1])
+    for begin in range(0, count, size):
+        end = min(begin + size, count)
+        first, last = int(starts.searchsorted(begin, "right")) - 1, int(starts.searchsorted(end))
+        yield _Block(begin, end, first, last, begin - int(starts[first]), int(starts[last]) - end)
+
+
+def _first_steps(lengths: list[int]) -> np.ndarray:
+    """Return (E + 1,) int64: the first step of each of E episodes, and the number of steps."""
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
+
+
+def _checked_length(
+    number: int, episode: EpisodeData, specs: Mapping[str, tuple[tuple[int, ...], np.dtype]], num_actions: int
+) -> int:
+    """Check names, shapes, dtypes, actions and masks of an episode; return its number of steps.
+
+    Raises:
+        TrajectoryError: if one is wrong.
+    """
+    actions, observations = episode.actions, episode.observations
+    if not (isinstance(actions, np.ndarray) and actions.ndim == 1 and actions.dtype.kind in "iu"):
+        raise _wrong_field(number, "actions", "an integer array of shape (T,)", actions)
+    count = len(actions)
+    for name in OPTIONAL:
+        array = getattr(episode, name)
+        if array is not None and not (
+            isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.shape == (count,)
+        ):
+            raise _wrong_field(number, name, f"floats of shape ({count},)", array)
+    if observations.keys() != specs.keys():
+        got, expected = str(sorted(observations)), f"the names {sorted(specs)}"
+        raise _error(number, "observations", expected, got, "record exactly these observations")
+    for name, (shape, dtype) in specs.items():
+        array, shapes = observations[name], ((count, *shape), (count + 1, *shape))
+        if not isinstance(array, np.ndarray) or array.shape not in shapes or array.dtype != dtype:
+            wanted = f"{dtype} of shape {shapes[0]} or, with the final observation, {shapes[1]}"
+            fix = "record it with the environment of the policy"
+            raise _error(number, f"observations[{name!r}]", wanted, _described(array), fix)
+    outside = np.flatnonzero((actions < 0) | (actions >= num_actions))
+    if len(outside):
+        expected, got = f"numbers from 0 to {num_actions - 1}", f"{actions[outside[0]]} at step {outside[0]}"
+        raise _error(number, "actions", expected, got, "number them so")
+    if MASK in specs:
+        masked = np.flatnonzero(observations[MASK][np.arange(count), actions] == 0)
+        if len(masked):
+            got = f"action {actions[masked[0]]} at step {masked[0]}, which its mask excludes"
+            fix = "store the mask the action was chosen by"
+            raise _error(number, "actions", "actions that the mask allows", got, fix)
+    return count
+
+
+def _wrong_field(number: int, name: str, expected: str, array: Any) -> TrajectoryError:
+    return _error(number, name, expected, _described(array), "pass one entry for each step, as a NumPy array")
+
+
+def _described(value: Any) -> str:
+    return f"{value.dtype} of shape {value.shape}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+
+
+def _error(number: int, name: str, expected: str, got: str, fix: str) -> TrajectoryError:
+    return TrajectoryError(f"trajectory {number}: {name}: expected {expected}, got {got}; {fix}")

@@ -102,9 +102,7 @@ class Planner:
             executor.shutdown(cancel_futures=True)
 
 
-def find(
-    levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Planner, required: bool = False
-) -> dict[str, Any]:
+def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Planner) -> dict[str, Any]:
     """Return inputs that reach the exit by level name, one byte a frame; recordings come before known ones, then plans.
 
     Recordings and known solutions of a level also serve its mirror image, where they win with left and right exchanged.
@@ -115,10 +113,9 @@ def find(
             ``planned`` for solutions that the planner finds now.
         max_frames: longest solution; longer ones are left out.
         planner: finds those that are planned.
-        required: whether one of the levels has to be solved.
 
     Raises:
-        ConfigError: if none is.
+        ConfigError: if none of the levels is solved.
         FormatError, UnknownLevelError: if a file cannot be read.
     """
     recordings = [load_any_recording(Path(source)) for source in sources if source not in (KNOWN, PLANNED)]
@@ -138,7 +135,7 @@ def find(
         rest = [level for level in levels.levels if level.name not in found and level.raw.digest in again]
         if rest:  # images that the solution of their level does not solve
             found |= planner.solutions(rest, max_frames)
-    if required and not found:
+    if not found:
         more = f" and {len(levels.names) - 3} more" if len(levels.names) > 3 else ""
         raise ConfigError(
             f"starts: expected recordings that reach the exit of a training level within max_frames, {max_frames}, "
@@ -215,26 +212,8 @@ def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: 
     """
     if not sources:
         return None
-    solutions = find(playable_levels(environment), sources, environment.max_frames, planner, required=True)
+    solutions = find(playable_levels(environment), sources, environment.max_frames, planner)
     return start_states(environment, solutions, STATES_PER_LEVEL, planner.hooks)
-
-
-def fixed_solutions(
-    environment: EnvironmentConfig, levels: tuple[Level, ...], sources: Sequence[str], planner: Planner
-) -> Mapping[str, Any]:
-    """Return solutions, by name, of the levels that a run has beside generated ones, and of their mirror images.
-
-    Raises:
-        ConfigError: as :func:`find`, unless solutions are planned.
-    """
-    required = bool(sources) and PLANNED not in sources
-    if sources and levels:
-        playable = playable_levels(environment.replace(levels=levels))
-        return find(playable, sources, environment.max_frames, planner, required)
-    if required:
-        expected, got = f"{PLANNED} with generated levels alone", ", ".join(sources)
-        raise ConfigError(f"starts: expected {expected}, got {got}; {PLANNED} takes their proofs")
-    return {}
 
 
 @dataclass(frozen=True, eq=False)

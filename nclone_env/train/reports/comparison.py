@@ -1,10 +1,9 @@
 """Runs side by side. Runs that differ only in their seed are one group, and its values are means over seeds."""
 
 import csv
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,9 +22,6 @@ from nclone_env.train.runs.policy_files import checkpoint_file
 _OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval")
 """Fields of the configuration that do not say what was tried."""
 _POINTS = 400
-WIDTH = 110
-"""Most columns of a table."""
-_LONGEST = 60  # characters of a value
 _MOST_BYTES = 1 << 26  # of a table
 
 
@@ -158,16 +154,21 @@ def group_runs(runs: Sequence[RunRecord]) -> tuple[list[RunGroup], str]:
     keys = [_tried(run.config) for run in runs]
     names = dict.fromkeys(name for key in keys for name in key)
     differing = [name for name in names if any(key.get(name) != keys[0].get(name) for key in keys)]
+    short = {name: _as_text([key.get(name) for key in keys]) for name in differing}
     groups: dict[str, list[RunRecord]] = {}
-    labels: dict[str, str] = {}
     tried = [(run, [key.get(name) for name in differing]) for run, key in zip(runs, keys)]
     tried.sort(key=lambda each: [value if isinstance(value, int | float) else -np.inf for value in each[1]])
     for run, values in tried:
-        groups.setdefault(repr(values), []).append(run)
-        label = ", ".join(f"{name} {shown(value)}" for name, value in zip(differing, values))
-        labels[repr(values)] = label or "all runs"
+        label = ", ".join(f"{name} {short[name](value)}" for name, value in zip(differing, values))
+        groups.setdefault(label or "all runs", []).append(run)
     title = "several level sets" if "levels" in differing else shown(keys[0].get("levels"))
-    return [RunGroup(label, groups[values]) for values, label in _distinct(labels).items()], title
+    return [RunGroup(label, members) for label, members in groups.items()], title
+
+
+def _as_text(values: Sequence[Any]) -> Callable[[Any], str]:
+    """Return what writes the values of an option so that different ones differ: short if that is enough."""
+    short = len({shown(value) for value in values}) == len({repr(value) for value in values})
+    return shown if short else repr
 
 
 def by_levels(runs: Sequence[RunRecord]) -> list[tuple[str, list[RunGroup]]]:
@@ -203,92 +204,33 @@ def _spellings(value: Any) -> set[str]:
     return {str(value), shown(value)}
 
 
-def _distinct(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return labels with a number where several are equal, because values were cut."""
-    counts = Counter(labels.values())
-    numbers: Counter[str] = Counter()
-    made = {}
-    for values, label in labels.items():
-        numbers[label] += 1
-        made[values] = f"{label} #{numbers[label]}" if counts[label] > 1 else label
-    return made
-
-
 def comparison_table(groups: Sequence[RunGroup]) -> str:
-    """Format one row for each group: success rates and returns as means over seeds with their range.
-
-    The ranges are left out where they make the table wider than ``WIDTH``.
-    """
-    return _fitted(groups, *(partial(_comparison_lines, percent=percent) for percent in (_percent, _mean_percent)))
-
-
-def _fitted(groups: Sequence[RunGroup], *forms: Callable[[Sequence[RunGroup]], list[str]]) -> str:
-    """Return the first of some tables that is at most ``WIDTH`` wide, else the last one with shorter labels."""
-    for form in forms:
-        lines = form(groups)
-        over = max(map(len, lines)) - WIDTH
-        if over <= 0:
-            return "\n".join(lines)
-    return "\n".join(forms[-1](_cut(groups, max(len(group.label) for group in groups) - over)))
-
-
-def _cut(groups: Sequence[RunGroup], length: int) -> list[RunGroup]:
-    """Return groups with shorter labels, which are still distinct."""
-    room = max(length, 12) - 4  # for the numbers of those that are cut to the same text
-    labels = _distinct({repr(number): group.label[:room] for number, group in enumerate(groups)})
-    return [RunGroup(label, group.runs) for label, group in zip(labels.values(), groups, strict=True)]
-
-
-def _comparison_lines(groups: Sequence[RunGroup], percent: Callable[[Spread | None], str]) -> list[str]:
+    """Format one row for each group: success rates and returns as means over seeds with their range."""
     columns: dict[str, list[str]] = {
         "runs": [group.label for group in groups],
         "seeds": [str(len(group.runs)) for group in groups],
         "timesteps": [f"{group.timesteps:,}" for group in groups],
-        **{mode: [percent(group.success(mode)) for group in groups] for mode in ("sampled", "argmax", "random")},
-        "training": [percent(group.last("success_rate")) for group in groups],
-        "held out": [percent(group.last("held_out_success")) for group in groups],
+        **{mode: [_percent(group.success(mode)) for group in groups] for mode in ("sampled", "argmax", "random")},
+        "training": [_percent(group.last("success_rate")) for group in groups],
+        "held out": [_percent(group.last("held_out_success")) for group in groups],
         "return": [_number(group.last("mean_return")) for group in groups],
         "steps/s": [_rate(group) for group in groups],
     }
     known = {name: cells for name, cells in columns.items() if any(cell != "-" for cell in cells)}
-    return table(list(known), zip(*known.values()))
+    return "\n".join(table(list(known), zip(*known.values())))
 
 
 def level_table(groups: Sequence[RunGroup]) -> str:
-    """Format the success rate of sampled actions on each level that was evaluated; empty if none was.
-
-    Levels are rows and groups columns, or the other way round where that is too wide; else there are several tables.
-    """
+    """Format the success rate of sampled actions, one row for each level that was evaluated; empty if none was."""
     names = dict.fromkeys(name for group in groups for run in group.runs for name in run.success.get("sampled", {}))
     if not names:
         return ""
     rows = [(name, *(_percent(group.success("sampled", name)) for group in groups)) for name in names]
-    lines = table(("level", *(group.label for group in groups)), rows)
-    if max(map(len, lines)) <= WIDTH:
-        return "\n".join(lines)
-    short = _cut(groups, WIDTH // 2) if max(len(group.label) for group in groups) > WIDTH // 2 else groups
-    return "\n\n".join(_level_blocks(short, [str(name) for name in names]))
-
-
-def _level_blocks(groups: Sequence[RunGroup], names: Sequence[str]) -> Iterator[str]:
-    """Yield tables of means, a row for each group, of as many levels as fit."""
-    rest = list(names)
-    while rest:
-        for count in range(len(rest), 0, -1):
-            rows = [(g.label, *(_mean_percent(g.success("sampled", name)) for name in rest[:count])) for g in groups]
-            lines = table(("sampled", *rest[:count]), rows)
-            if max(map(len, lines)) <= WIDTH or count == 1:
-                break
-        yield "\n".join(lines)
-        rest = rest[count:]
+    return "\n".join(table(("level", *(group.label for group in groups)), rows))
 
 
 def statistics_table(groups: Sequence[RunGroup], rate: float) -> str:
     """Format one row for each group: interquartile means with their intervals, and what training to a rate took."""
-    return _fitted(groups, partial(_statistics_lines, rate=rate))
-
-
-def _statistics_lines(groups: Sequence[RunGroup], rate: float) -> list[str]:
     reached = [group.reached(rate) for group in groups]
     columns: dict[str, list[str]] = {
         "runs": [group.label for group in groups],
@@ -297,7 +239,7 @@ def _statistics_lines(groups: Sequence[RunGroup], rate: float) -> list[str]:
         "timesteps": [_mean_of([steps for steps, _ in found], 0) for found in reached],
         "seconds": [_mean_of([seconds for _, seconds in found], 1) for found in reached],
     }
-    return table(list(columns), zip(*columns.values()))
+    return "\n".join(table(list(columns), zip(*columns.values())))
 
 
 def _mean_of(values: Sequence[float], digits: int) -> str:
@@ -359,10 +301,9 @@ def _tried(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """Return the value of an option as text, cut if it is long."""
+    """Return the value of an option as text, a float with at most three digits."""
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    text = plain(f"{value:.3g}" if isinstance(value, float) and value != round(value, 1) else text)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return plain(f"{value:.3g}" if isinstance(value, float) and value != round(value, 1) else text)
 
 
 def _percent(spread: Spread | None) -> str:
@@ -370,10 +311,6 @@ def _percent(spread: Spread | None) -> str:
         return "-"
     same = spread.least == spread.most
     return f"{spread.mean:.1%}" if same else f"{spread.mean:.1%} ({spread.least:.1%}-{spread.most:.1%})"
-
-
-def _mean_percent(spread: Spread | None) -> str:
-    return "-" if spread is None else f"{spread.mean:.1%}"
 
 
 def _number(spread: Spread | None) -> str:

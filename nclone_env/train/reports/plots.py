@@ -16,7 +16,6 @@ _COLUMNS = {
     "min_success_rate": "worst level",
     "held_out_success": "held-out levels",
     "held_out_any": "held-out levels, any attempt",
-    "new_level_success": "new levels, first episodes",
 }
 """Column of the learning curve to the label of its line; not every row has all of them."""
 _GREY = "0.45"
@@ -24,6 +23,7 @@ _DASHED = {"color": _GREY, "linestyle": "--", "linewidth": 0.9}
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """They differ for people who see red and green alike (Okabe and Ito, 2008)."""
 _MARKS = {"sampled": "o", "argmax": "D"}
+_LONGEST = 60  # characters of the levels in a title
 _APART = 0.09  # of the height: between two labels at the right edge
 
 
@@ -43,7 +43,7 @@ def write_learning_curve(
     Raises:
         MissingExtraError: if matplotlib is not installed.
     """
-    title = f"{shown(config.environment.levels)} · seed {config.seed} · {config.num_envs} environments"
+    title = f"{_cut(shown(config.environment.levels))} · seed {config.seed} · {config.num_envs} environments"
     figure, ((upper,), (lower,)) = _panels(1, height=6)
     upper.set_title(title, parse_math=False)
     timesteps = [row["timesteps"] for row in rows]
@@ -63,6 +63,11 @@ def write_learning_curve(
     upper.set_xlim(0, timesteps[-1] if rows else 1)
     _label_at_the_edge(upper, labels)
     _save(figure, path)
+
+
+def _cut(levels: str) -> str:
+    """Return names of levels that have room in a title."""
+    return levels if len(levels) <= _LONGEST else f"{levels[:_LONGEST]}..."
 
 
 def _draw_columns(axes: Any, rows: Sequence[Mapping[str, float]]) -> list[tuple[float, str, str]]:
@@ -109,7 +114,7 @@ def write_comparison(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path)
     figure, axes = _panels(len(sets), 6 + 0.22 * math.ceil(most / 2))
     for (title, groups), upper, lower in zip(sets, *axes, strict=True):
         known = [spread.mean for group in groups if (spread := group.success("random"))]
-        upper.set_title(title, parse_math=False)
+        upper.set_title(_cut(title), parse_math=False)
         if known:
             rate = sum(known) / len(known)
             upper.axhline(rate, label=f"random actions, {rate:.1%}", **_DASHED)

@@ -24,7 +24,7 @@ from nclone_env.train.runs.checkpoint import Checkpoint, check_resumable, initia
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import config_in, launchers, lock_folder_for_all, name_job
 from nclone_env.train.runs.policy_files import policy_file
-from nclone_env.train.runs.resume import restore_run, save_run, saved_levels, score
+from nclone_env.train.runs.resume import restore_run, save_run, score
 from nclone_env.train.runs.run import TrainingRun, learner_parts, make_workers, set_up
 from nclone_env.train.runs.steps import compute_returns
 from nclone_env.train.runs.warm_start import warm_start
@@ -52,8 +52,7 @@ def begun_run(
             check_resumable(config, checkpoint)
         hooks.on_start(folder.path)
         with hooks.stage("environments"):
-            generated = saved_levels(checkpoint) if checkpoint is not None and config.generates else {}
-            run = set_up(config_in(folder, config), make_envs, folder, ranks, generated, hooks)
+            run = set_up(config_in(folder, config), make_envs, folder, ranks, hooks)
         with closing(run):
             warm_up(run)
             if initial is not None:

@@ -26,7 +26,8 @@ from nclone_env.train.runs.curve import Rows
 
 FORMAT = 8
 _CRITIC = "critic."
-_REMOVED = ("amp", "compile")  # options of earlier versions, which fixed nothing
+_REMOVED = ("amp", "compile", *(f"generated_{name}" for name in ("count", "interval", "families", "difficulty")))
+"""Options of earlier versions, which fix nothing."""
 _FILES = ("levels", "starts", "warm_start")  # their folder may have moved
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _MOST_CAUSE = 500  # characters
@@ -60,8 +61,6 @@ class Checkpoint:
     """Measured success that level weights and start states follow."""
     reference: dict[str, Tensor]
     """Parameters of the clone of a warm start by name; empty without one."""
-    generated: dict[str, Any] = dataclasses.field(default_factory=dict)
-    """Levels made for the run, the current ones and those before, with proofs (``LevelStream.state``); may be empty."""
     package_version: str = __version__
     """Version of the package that wrote the file."""
     format: int = FORMAT

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import torch
 
 from nclone_env.errors import MemoryLimitError
-from nclone_env.level import LevelSource, everything
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
 from nclone_env.train.collect.acting import one_thread_per_call
@@ -22,7 +21,7 @@ from nclone_env.train.collect.environments import (
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.levels.sources import held_out_count, run_levels
+from nclone_env.train.levels.sources import run_levels
 from nclone_env.train.network.device import learning_device
 from nclone_env.train.network.policy import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
@@ -40,7 +39,7 @@ def estimate_bytes(
     """Return the bytes that a run, or a rank of it, will own once it is prepared, as ``Run.memory()`` reports them.
 
     Left out are libraries, compiled code, the activations that torch allocates during an update, the episodes that end
-    in a rollout, and their last observations. Generated levels count as one that has everything.
+    in a rollout, and their last observations.
 
     Parts of the run are built for one and for two environments and threads, with which their bytes grow in proportion.
     The system provides no memory for zeroed arrays until they are written, so that costs little.
@@ -120,8 +119,8 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
     The policy has arbitrary parameters: initial ones would cost time, threads and random numbers.
     """
     config = config.replace(num_threads=count)
-    levels, held_out = run_levels(config)  # made ones are represented by one that has everything
-    environment = config.unstacked_environment.replace(levels=(*levels, *[everything()] * config.generates))
+    levels, held_out = run_levels(config)
+    environment = config.unstacked_environment.replace(levels=levels)
     with closing(_begun(make_envs(environment, count))) as envs:
         device = _device(config, ranks)
         with _NOWHERE:
@@ -139,10 +138,7 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
         parts.append(Reference(policy, storage, workers.count, rows, device).memory())
 
     num_envs = len(ranks.share(config.num_envs))
-    measured_levels: tuple[LevelSource, ...] = (*held_out, *[everything()] * held_out_count(config))
-    measured = make_held_out(
-        config, num_envs, measured_levels, lambda *given: _begun(make_envs(*given)), network, workers
-    )
+    measured = make_held_out(config, num_envs, held_out, lambda *given: _begun(make_envs(*given)), network, workers)
     if measured is not None:
         with closing(measured):
             parts.append(measured.memory())

@@ -39,11 +39,11 @@ class Policy:
     def environment(self) -> EnvironmentConfig:
         """Configuration of its environments: observations, frame skip and levels.
 
-        Held-out levels take the place of generated ones. They are made on first use, which may take seconds.
+        Bundled policies that were trained on generated levels play held-out ones, which are made on first use.
         """
-        from nclone_env.train.levels.sources import evaluated_levels  # half of the time of load_policy
+        from nclone_env.train.levels.sources import policy_levels  # half of the time of load_policy
 
-        levels = self._levels or evaluated_levels(self.config)
+        levels = self._levels or policy_levels(self.config)
         return self.config.evaluated_environment.replace(levels=levels)
 
     def act(self, observation: Observation, argmax: bool = False, seed: int | None = None) -> Any:
@@ -122,7 +122,7 @@ def load_policy(path: str | Path, levels: Sequence[str] = ()) -> Policy:
 
     Args:
         path: checkpoint, the folder of a run (its latest checkpoint), the name of a bundled policy, or hub:USER/NAME.
-        levels: levels of the environments; without any those of the run, held-out ones in place of generated ones.
+        levels: levels of the environments; without any those of the run.
 
     Returns:
         The policy; its ``environment`` makes environments for it.

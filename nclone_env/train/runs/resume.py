@@ -16,7 +16,6 @@ from nclone_env.options import flat
 from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import HeldOutLevels
 from nclone_env.train.collect.selection import EpisodeSelection
-from nclone_env.train.levels.stream import read_levels
 from nclone_env.train.ranks import RankError
 from nclone_env.train.runs.checkpoint import Checkpoint, check_observations, save_checkpoint, translated
 from nclone_env.train.runs.curve import Rows
@@ -89,21 +88,7 @@ def _checkpoint_of(run: TrainingRun, rows: Mapping[str, np.ndarray], states: Seq
             for name, arrays in run.selection.state().items()
         },
         reference=reference_state(run),
-        generated={} if run.stream is None else _tensors(run.stream.state()),
     )
-
-
-def saved_levels(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Return the generated levels of a checkpoint, see ``LevelStream.state``.
-
-    Raises:
-        CheckpointError: if they are damaged.
-    """
-    saved = checkpoint.generated.items()
-    state = {name: value.numpy() if isinstance(value, Tensor) else value for name, value in saved}
-    with translated(checkpoint.path):
-        read_levels(state)
-    return state
 
 
 def restore_run(run: TrainingRun, checkpoint: Checkpoint) -> None:
@@ -162,8 +147,8 @@ def _restore_environments(run: TrainingRun, checkpoint: Checkpoint) -> None:
 def _gather_worlds(run: TrainingRun) -> tuple[dict[str, np.ndarray], list[bytes]] | None:
     """Return what the environments of all ranks need to go on to rank 0, None to the others.
 
-    That are the observations that the next rollout begins with, (k, N, *shape) by name, where episodes start, and which
-    environments have met the current generated levels; and the snapshot of each environment.
+    That are the observations that the next rollout begins with, (k, N, *shape) by name, and where episodes start; and
+    the snapshot of each environment.
 
     Raises:
         RankError: if the parameters of the ranks differ.
@@ -185,8 +170,7 @@ def _gather_worlds(run: TrainingRun) -> tuple[dict[str, np.ndarray], list[bytes]
 
 def _first_rows(run: TrainingRun) -> Mapping[str, np.ndarray]:
     """Return the arrays whose first rows a rollout begins with, by their names in checkpoints."""
-    met = {} if run.stream is None else {"first met": run.stream.first_met}
-    return {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts, **met}
+    return {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts}
 
 
 def _tensors(state: dict[str, Any]) -> dict[str, Any]:

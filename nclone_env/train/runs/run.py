@@ -1,10 +1,8 @@
 """A training run: everything it owns, how it is set up, and what a checkpoint keeps of it."""
 
 import itertools
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 
@@ -19,7 +17,7 @@ from nclone_env.train.collect.environments import MakeEnvironments, VectorEnviro
 from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import MOST_ENVIRONMENTS, HeldOutLevels
 from nclone_env.train.collect.rollout import RolloutStorage
-from nclone_env.train.collect.selection import EpisodeSelection, spread_levels
+from nclone_env.train.collect.selection import EpisodeSelection, assign_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.learner import Learner, LearnerParts
@@ -27,7 +25,6 @@ from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.solutions import Planner, run_starts
 from nclone_env.train.levels.sources import level_digests, run_levels
-from nclone_env.train.levels.stream import LevelStream, open_stream
 from nclone_env.train.network.device import is_pinned, learning_device
 from nclone_env.train.network.mlp import Network, make_network
 from nclone_env.train.network.policy import PICTURES, ActorCritic, FlatParameters, make_policy
@@ -83,8 +80,6 @@ class TrainingRun:
     """Device of the policy; None: the processor, by the threads of the run."""
     reference: Reference | None = None
     """The clone of a warm start, which the policy is kept close to."""
-    stream: LevelStream | None = None
-    """The levels, if some are generated."""
     saved: int = -1
     """Updates before the latest checkpoint; -1 without one."""
     best: Score | None = None
@@ -122,7 +117,7 @@ class TrainingRun:
 
     def close(self) -> None:
         """End the threads, close the environments and the files."""
-        for part in (self.workers, *self.groups, self.stream, self.held_out, self.curve):
+        for part in (self.workers, *self.groups, self.held_out, self.curve):
             if part is not None:
                 part.close()
 
@@ -157,12 +152,9 @@ def set_up(
     make_envs: MakeEnvironments,
     folder: RunFolder,
     ranks: Ranks,
-    generated: Mapping[str, Any],
     hooks: Hooks,
 ) -> TrainingRun:
     """Build all components of a run that writes to a folder; nothing is written yet.
-
-    Args as of ``begun_run``, and ``generated``: the generated levels of an interrupted run, see ``LevelStream.state``.
 
     Raises:
         ConfigError: if the ranks cannot have equally many environments, the device cannot be used, or levels or
@@ -170,71 +162,55 @@ def set_up(
     """
     workers = make_workers(config, ranks)
     planner = Planner(workers.count, hooks)
-    environment, held_out, stream = _choose_levels(config, planner, ranks, generated)
-    with ExitStack() as undone:
-        if stream is not None:
-            undone.callback(stream.close)
-        share = ranks.share(config.num_envs)
-        device = learning_device(config, ranks)
-        sizes = group_sizes(len(share), device)
-        groups = [make_envs(environment, size) for size in sizes]
-        envs = groups[0]
-        in_use = len(envs.level_names) if stream is None else stream.plan.in_use
-        spread_levels(groups, share, in_use, assign=assigns_levels(config, in_use))
-        generator = torch.Generator().manual_seed(config.seed)
-        policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
-        parameters = FlatParameters(policy)
-        storage = make_storage(config, len(share), envs, device)
-        parts = learner_parts(config, policy, parameters, storage, workers, ranks, device)
-        starts = run_starts(environment, config.starts, planner) if stream is None else stream.current.starts
-        run = TrainingRun(
-            config=config,
-            environment=environment,
-            policy=policy,
-            parameters=parameters,
-            storage=storage,
-            collectors=[
-                Collector(group, storage.columns(last - size, last), parts.network, config.seed, share.start)
-                for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
-            ],
-            learner=make_learner(parts),
-            network=parts.network,
-            workers=workers,
-            planner=planner,
-            statistics=EpisodeStatistics(envs.level_names[:in_use], config.environment.max_steps),
-            selection=EpisodeSelection(groups, in_use, config.curriculum == "progress", starts),
-            held_out=make_held_out(config, len(share), held_out, make_envs, parts.network, workers),
-            folder=folder,
-            curve=LearningCurve(folder.path, config.num_updates),
-            ranks=ranks,
-            hooks=hooks,
-            device=device,
-            stream=stream,
-        )
-        undone.pop_all()
-    return run
+    environment, held_out = _choose_levels(config)
+    share = ranks.share(config.num_envs)
+    device = learning_device(config, ranks)
+    sizes = group_sizes(len(share), device)
+    groups = [make_envs(environment, size) for size in sizes]
+    envs = groups[0]
+    if config.curriculum == "even" and 1 < len(envs.level_names) <= config.num_envs:
+        assign_levels(groups, share)
+    generator = torch.Generator().manual_seed(config.seed)
+    policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
+    parameters = FlatParameters(policy)
+    storage = make_storage(config, len(share), envs, device)
+    parts = learner_parts(config, policy, parameters, storage, workers, ranks, device)
+    starts = run_starts(environment, config.starts, planner)
+    return TrainingRun(
+        config=config,
+        environment=environment,
+        policy=policy,
+        parameters=parameters,
+        storage=storage,
+        collectors=[
+            Collector(group, storage.columns(last - size, last), parts.network, config.seed, share.start)
+            for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
+        ],
+        learner=make_learner(parts),
+        network=parts.network,
+        workers=workers,
+        planner=planner,
+        statistics=EpisodeStatistics(envs.level_names, config.environment.max_steps),
+        selection=EpisodeSelection(groups, config.curriculum == "progress", starts),
+        held_out=make_held_out(config, len(share), held_out, make_envs, parts.network, workers),
+        folder=folder,
+        curve=LearningCurve(folder.path, config.num_updates),
+        ranks=ranks,
+        hooks=hooks,
+        device=device,
+    )
 
 
-def assigns_levels(config: TrainConfig, count: int) -> bool:
-    """Return whether each environment of a run plays one of ``count`` levels only."""
-    return config.curriculum == "even" and count <= config.num_envs
-
-
-def _choose_levels(
-    config: TrainConfig, planner: Planner, ranks: Ranks, generated: Mapping[str, Any]
-) -> tuple[EnvironmentConfig, tuple[LevelSource, ...], LevelStream | None]:
-    """Return the configuration with the levels to begin on, those held out, and the levels to come, if any are made."""
+def _choose_levels(config: TrainConfig) -> tuple[EnvironmentConfig, tuple[LevelSource, ...]]:
+    """Return the configuration with the levels to train on, and those held out."""
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment
-    if config.generates:
-        stream, measured = open_stream(config, levels, held_out, planner, ranks, generated)
-        return environment.replace(levels=stream.levels, mirrored=False), (*held_out, *measured), stream
     if not held_out and not config.starts:
-        return environment.replace(levels=levels), (), None  # loaded by the environments alone, which may be a user's
+        return environment.replace(levels=levels), ()  # loaded by the environments alone, which may be a user's
     named = load_levels((*levels, *held_out))  # once, and together: no two have the same name
     count = len(named) - len(held_out)
     playable = playable_levels(environment.replace(levels=tuple(named[:count])))
-    return environment.replace(levels=tuple(playable.levels), mirrored=False), tuple(named[count:]), None
+    return environment.replace(levels=tuple(playable.levels), mirrored=False), tuple(named[count:])
 
 
 def make_storage(

@@ -6,68 +6,27 @@ when one fails.
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from heapq import nlargest
 from itertools import chain
 
 import numpy as np
 
-from nclone_env._processes import BackgroundError
-from nclone_env.errors import ConfigError, NonFiniteError
-from nclone_env.train.collect.selection import spread_levels
+from nclone_env.errors import NonFiniteError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.runs.curve import Row
-from nclone_env.train.runs.resume import save_run
-from nclone_env.train.runs.run import TrainingRun, assigns_levels
+from nclone_env.train.runs.run import TrainingRun
 from nclone_env.train.runs.warm_start import evaluate_reference
 
 _RECENT_UPDATES = 100
 """Updates over which the percentile of their time is taken."""
-_POLL_SECONDS = 0.2
-_MOST_NAMED, _MOST_EXAMINED = 3, 500  # parameters or levels in a message, and steps whose level is looked for
-
-
-def exchange_levels(run: TrainingRun) -> Row:
-    """Swap in the next batch of generated levels when it is due; return its columns of the learning curve.
-
-    Episodes under way end on their level. What was measured on the levels that leave is dropped.
-
-    Raises:
-        BackgroundError, ConfigError: as :meth:`LevelStream.advance`; the run is saved before.
-    """
-    stream = run.stream
-    if stream is None or not stream.due(run.counters.updates):
-        return {}
-    success = stream.first_success()
-    try:
-        waited = stream.advance(run.counters.updates)
-    except (ConfigError, BackgroundError):  # no more levels, or no process that makes them
-        save_run(run)
-        raise
-    started = time.perf_counter()
-    levels, plan = stream.levels, stream.plan
-    for group in run.groups:
-        group.exchange_levels(levels)
-    run.statistics.renew([level.name for level in levels[: plan.in_use]], plan.kept)
-    share = run.ranks.share(run.config.num_envs)
-    spread_levels(run.groups, share, plan.in_use, assign=assigns_levels(run.config, plan.in_use))
-    run.selection.renew(plan.kept, stream.current.starts)
-    exchanged = time.perf_counter() - started
-    return {"new_level_success": success, "wait_seconds": waited, "exchange_seconds": exchanged}
 
 
 def is_stopped(run: TrainingRun) -> bool:
-    """Return whether any rank is asked to stop; before, wait until it is or generated levels that are due are there."""
-    return any(run.ranks.exchange(_is_stopped_here(run)))
-
-
-def _is_stopped_here(run: TrainingRun) -> bool:
-    while not run.hooks.stop():
-        if run.stream is None or run.stream.ready(run.counters.updates, _POLL_SECONDS):
-            return False
-    return True
+    """Return whether any rank is asked to stop."""
+    return any(run.ranks.exchange(run.hooks.stop()))
 
 
 def collect_rollout(run: TrainingRun) -> None:
@@ -82,7 +41,6 @@ def collect_rollout(run: TrainingRun) -> None:
     run.statistics.vector_steps += run.config.num_steps
     ended = list(_ended_episodes(run))
     run.counters.episodes += sum(map(len, ended))
-    ended = _on_current_levels(run, ended)
     for episodes in ended:
         run.statistics.add(episodes)
     run.selection.update(ended)
@@ -103,16 +61,6 @@ def _ended_episodes(run: TrainingRun) -> Iterator[np.ndarray]:
     places = np.concatenate([each.episodes.places + np.array([0, each.first], np.int32) for each in run.collectors])
     all_records, all_places = (np.concatenate(column) for column in zip(*run.ranks.exchange((records, places))))
     yield all_records[np.lexsort(all_places.T[::-1])]
-
-
-def _on_current_levels(run: TrainingRun, ended: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return ``FINISHED`` records without those on generated levels that have left; note those on new ones."""
-    if run.stream is None:
-        return list(ended)
-    for collector in run.collectors:
-        own = collector.episodes
-        run.stream.meet(own.places[:, 1].astype(np.int64) + collector.columns.first, own.episodes)
-    return [episodes[episodes["level"] < run.stream.plan.in_use] for episodes in ended]
 
 
 def compute_returns(run: TrainingRun) -> None:
@@ -157,7 +105,7 @@ def log_update(
     Args:
         collecting: seconds of the collection.
         learning: seconds of the update.
-        others: columns about held-out and generated levels.
+        others: columns about held-out levels.
     """
     run.curve.append(
         {
@@ -206,36 +154,20 @@ def check_finite(run: TrainingRun, statistics: UpdateStatistics) -> None:
     gradient or the optimiser reaches the parameters, so their sums are all there is to look at.
 
     Raises:
-        NonFiniteError: if one is not finite.
+        NonFiniteError: if one is not finite; it names the first array that is not, in the order of computation.
     """
     vector = run.parameters.vector
     if math.isfinite(sum(statistics)) and math.isfinite(np.dot(vector, vector)):
         return
-    number = run.counters.updates
+    of_ranks = run.ranks.exchange(next((name for name, array in _arrays(run) if not np.isfinite(array).all()), None))
+    broken = [name for name, value in statistics._asdict().items() if not math.isfinite(value)]
+    parameters = [name for name, view in run.parameters.views(vector).items() if not np.isfinite(view).all()]
+    culprit = next(filter(None, of_ranks), ", ".join(broken or parameters) or "the sum of the squared parameters")
     raise NonFiniteError(
-        f"update {number}: {_first_culprit(run, statistics)}; the run stopped without saving, "
-        f"{run.folder.checkpoint} holds its state after update {run.saved}. "
-        "Check reward and observations of these levels, or lower learning_rate"
+        f"update {run.counters.updates}: expected finite numbers, got nan or infinity in: {culprit}; the run stopped "
+        f"without saving, {run.folder.checkpoint} holds its state after update {run.saved}. "
+        "Check reward and observations, or lower learning_rate"
     )
-
-
-def _first_culprit(run: TrainingRun, statistics: UpdateStatistics) -> str:
-    """Describe what is not finite: an array of the first rank that has one, else the statistics."""
-    found = [culprit for culprit in run.ranks.exchange(_culprit(run)) if culprit is not None]
-    if found:
-        return found[0]
-    broken = [f"{name} = {value}" for name, value in statistics._asdict().items() if not math.isfinite(value)]
-    return f"{', '.join(broken) or 'the step of the optimiser'} from a finite rollout{_parameters(run)}"
-
-
-def _culprit(run: TrainingRun) -> str | None:
-    """Describe the first array that is not finite, in the order in which they are computed; None if there is none."""
-    for name, array in _arrays(run):
-        places = np.argwhere(~np.isfinite(array))
-        if len(places):
-            cause = _parameters(run) if name in ("value", "log probability") else ""
-            return f"{name} is {array[tuple(places[0])]} {_place(run, places)}{cause}"
-    return None
 
 
 def _arrays(run: TrainingRun) -> Iterator[tuple[str, np.ndarray]]:
@@ -244,44 +176,9 @@ def _arrays(run: TrainingRun) -> Iterator[tuple[str, np.ndarray]]:
     for name, array in run.storage.observation_arrays.items():
         if np.issubdtype(array.dtype, np.floating):
             yield f"observation {name!r}", array[run.storage.frame_stack - 1 :]
-    yield "reward", arrays.rewards
-    yield "value", arrays.values
-    yield "log probability", arrays.log_probs
-    yield "value of a final observation", np.where(arrays.truncated, arrays.final_values, 0)
-    yield "advantage", arrays.advantages
-    yield "return", arrays.returns
-
-
-def _place(run: TrainingRun, places: np.ndarray) -> str:
-    """Describe the places (k, 2 or more) of entries: the first, and all levels."""
-    step, index = places[0, :2]
-    steps = np.unique(places[:, :2], axis=0)
-    levels = sorted({level for place in steps[:_MOST_EXAMINED] for level in _level(run, *place)})
-    played = f", on {_listed(levels)}" if levels else ""
-    others = f" ({len(steps)} steps in all)" if len(steps) > 1 else ""
-    number = run.collectors[0].first + index
-    return f"at step {step} of the rollout in environment {number}{others}{played}"
-
-
-def _level(run: TrainingRun, step: int, index: int) -> list[str]:
-    """Return the name of the level that an environment plays at a step, if it is known."""
-    group = next(group for group in run.collectors if group.columns.first <= index < group.columns.last)
-    own, names = index - group.columns.first, group.envs.level_names
-    ends = group.episodes.places[:, 0][group.episodes.places[:, 1] == own]
-    levels = group.episodes.episodes["level"][group.episodes.places[:, 1] == own]
-    if (ends >= step).any():
-        return [names[levels[ends >= step][0]]]
-    if run.config.num_steps - 1 in ends:  # the next episode has no step yet
-        return []
-    return [names[group.levels[own]]]
-
-
-def _parameters(run: TrainingRun) -> str:
-    views = run.parameters.views(run.parameters.vector)
-    broken = [name for name, view in views.items() if not np.isfinite(view).all()]
-    return f"; not finite by now: parameters {_listed(broken)}" if broken else ""
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(names[:_MOST_NAMED]) + more
+    yield "rewards", arrays.rewards
+    yield "values", arrays.values
+    yield "log probabilities", arrays.log_probs
+    yield "values of final observations", np.where(arrays.truncated, arrays.final_values, 0)
+    yield "advantages", arrays.advantages
+    yield "returns", arrays.returns

@@ -45,7 +45,7 @@ class Group:
 
 def test_without_curriculum_and_starts_nothing_is_touched():
     group = Group()
-    selection = EpisodeSelection([group], 3)
+    selection = EpisodeSelection([group])
     selection.update([ended((0, -1, True))])
     selection.restore({})
     assert group.calls == []
@@ -55,7 +55,7 @@ def test_without_curriculum_and_starts_nothing_is_touched():
 
 def test_every_group_gets_the_weights_of_all_episodes():
     groups = [Group(), Group()]
-    selection = EpisodeSelection(groups, 3, curriculum=True)
+    selection = EpisodeSelection(groups, curriculum=True)
     selection.update([ended(*[(0, -1, True)] * 200), ended(*[(1, -1, bool(n % 2)) for n in range(200)])])
     expected = LevelCurriculum(3)
     expected.update(np.repeat([0, 1], 200), np.r_[np.ones(200, bool), np.arange(200) % 2 == 1])
@@ -117,14 +117,14 @@ def test_starts_are_set_in_every_group_and_follow_success():
     environment = config(".", levels=LEVELS, max_frames=400).evaluated_environment
     groups = [make_environments(environment, 40) for _ in range(2)]
     starts = run_starts(environment, ("known",), Planner())
-    selection = EpisodeSelection(groups, 2, starts=starts)
+    selection = EpisodeSelection(groups, starts=starts)
     for group in groups:
         _, info = group.reset(seed=0)
         begun = set(info["start"].tolist())
         assert begun == {-1, 15, 31}, "the last of sixteen states of each level, and the start"
     selection.update([ended(*[(0, 15, True)] * 20), ended()])
     assert set(groups[1].reset(seed=0)[1]["start"].tolist()) == {-1, 14, 15, 31}
-    twin = EpisodeSelection([make_environments(environment, 40)], 2, starts=starts)
+    twin = EpisodeSelection([make_environments(environment, 40)], starts=starts)
     assert twin.state()["starts"]["ahead"].tolist() == [16, 16]
     twin.restore(selection.state())
     assert twin.state()["starts"]["ahead"].tolist() == [15, 16]

@@ -9,8 +9,7 @@ from gymnasium import spaces
 
 from nclone_env.errors import TrajectoryError
 from nclone_env.train.learn.cloning import CloningSettings, clone, evaluate_clone
-from nclone_env.train.learn.episode_data import EpisodeData
-from nclone_env.train.learn.trajectories import TrajectoryBuffer
+from nclone_env.train.learn.trajectories import EpisodeData, TrajectoryBuffer
 from nclone_env.train.network import mlp
 from nclone_env.train.network.policy import ActorCritic
 from nclone_env.train.network.torch_network import TorchNetwork

@@ -124,7 +124,8 @@ def test_only_what_nothing_else_solves_is_planned(monkeypatch):
     assert asked == [LEVELS, tuple(f"{name} mirrored" for name in LEVELS)], "what its level does not solve is planned"
     monkeypatch.setattr(Planner, "solutions", lambda planner, rest, max_frames: asked.append(names_of(rest)) or {})
     asked.clear()
-    find(levels, ["planned"], short, Planner())
+    with pytest.raises(ConfigError, match="starts: expected recordings that reach the exit"):
+        find(levels, ["planned"], short, Planner())
     assert asked == [LEVELS], "the images of levels that are not solved are not planned"
 
 

@@ -1,16 +1,20 @@
-"""The split of levels into a training and a held-out part."""
+"""The levels of a run, and their split into a training and a held-out part."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
 
 from nclone_env import EnvironmentConfig
 from nclone_env.errors import ConfigError, LevelFormatError, UnknownLevelError
+from nclone_env.generate import generated_levels
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level, load_levels
-from nclone_env.train.levels.sources import split_levels
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.levels.sources import policy_levels, run_levels, split_levels
 
 from ...level.level_bases import make_level, make_pack
 
@@ -83,3 +87,27 @@ def test_wrong_names(pack):
     pack.write_bytes(b"$broken#00#\n" * 2)
     with pytest.raises(LevelFormatError, match="line 1"):
         split_levels((str(pack),), 0.5, 0)
+
+
+def test_levels_are_generated_before_a_run(tmp_path, monkeypatch, pack):
+    """The name says what to do, unless a file has it."""
+    monkeypatch.chdir(tmp_path)
+    config = TrainConfig.of(levels=("jumps", "generated"))
+    with pytest.raises(
+        ConfigError, match=r"levels: expected .* 'nclone-env levels generate .*--starts train-rec[^\n]*$"
+    ):
+        run_levels(config)
+    pack.rename("generated")
+    assert run_levels(config) == (("jumps", "generated"), ())
+    assert policy_levels(TrainConfig.of(levels=("generated",))) == ("generated",)
+
+
+def test_bundled_policies_play_held_out_levels(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trained = TrainConfig.of(levels=("generated",), split_seed=5, max_frames=700)
+    levels = policy_levels(trained)
+    expected = generated_levels(seed=5, split="held-out")
+    assert [level.raw.digest for level in levels] == [
+        made.level.raw.digest for made in itertools.islice(expected, 60) if len(made.inputs) <= 700
+    ][:16]
+    assert policy_levels(TrainConfig.of(levels="jumps")) == ("jumps",)

@@ -18,8 +18,6 @@ TIMES = {
     "step_p95_seconds",
     "update_p95_seconds",
     "evaluation_seconds",
-    "wait_seconds",
-    "exchange_seconds",
 }
 
 

@@ -128,7 +128,7 @@ def test_the_file_holds_what_plays_and_no_more(name):
     assert found.train_config["seed"] == card["seed"]
     for part in (found.optimiser, found.episodes, found.environments, found.selection, found.reference):
         assert part == {}
-    assert found.generated == found.held_out == {}
+    assert found.held_out == {}
     assert all(array.numel() == 0 for array in found.observations.values())
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from nclone_env.errors import NonFiniteError
 from nclone_env.train import loop
-from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.loop import train
 from nclone_env.train.network.mlp import MLP
@@ -131,8 +130,7 @@ def test_rewards(tmp_path, value):
 
     message, updates = stopped(tmp_path, poisoned(change))
     assert updates == BAD_UPDATE - 1
-    place = f"update 3: reward is {value} at step 5 of the rollout in environment 21, on "
-    assert message.startswith((place + "east;", place + "west;"))
+    assert message.startswith("update 3: expected finite numbers, got nan or infinity in: rewards; the run stopped")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -142,7 +140,7 @@ def test_observations(tmp_path, value):
 
     message, updates = stopped(tmp_path, poisoned(change))
     assert updates == BAD_UPDATE - 1
-    assert f"update 3: observation 'game_state' is {value} at step 6 of the rollout in environment 21" in message
+    assert "update 3: expected finite numbers, got nan or infinity in: observation 'game_state';" in message
 
 
 def test_observations_in_stacks(tmp_path):
@@ -151,7 +149,7 @@ def test_observations_in_stacks(tmp_path):
 
     message, updates = stopped(tmp_path, poisoned(change), frame_stack=3)
     assert updates == BAD_UPDATE - 1
-    assert "update 3: observation 'game_state' is nan at step 6 of the rollout in environment 21" in message
+    assert "in: observation 'game_state';" in message
 
 
 def test_final_observations(tmp_path):
@@ -169,63 +167,7 @@ def test_final_observations(tmp_path):
 
     message, updates = stopped(tmp_path, Poisoned)
     assert updates >= BAD_UPDATE - 1
-    assert "value of a final observation is nan at step " in message
-    assert ", on east" in message or ", on west" in message
-
-
-def test_the_level_is_that_of_the_step(tmp_path):
-    """Every walker of one level gets a nan, in many steps; only that level is named."""
-
-    class Poisoned(LineWorld):
-        def step(self, actions, *, out=None):
-            west = self.walkers["level"] == 1
-            results = super().step(actions, out=out)
-            results[1][west & (self.walkers["seed"] % 3 == 0)] = np.nan
-            return results
-
-    message, updates = stopped(tmp_path, Poisoned)
-    assert updates == 0
-    assert "update 1: reward is nan " in message
-    assert "steps in all), on west; " in message
-
-
-def test_levels_of_the_real_environment_are_named(tmp_path):
-    """Also where episodes end between the nan and the end of the rollout."""
-    played = []
-
-    class Poisoned:
-        def __init__(self, *arguments):
-            self.real = make_environments(*arguments)
-
-        def __getattr__(self, name):
-            return getattr(self.real, name)
-
-        def step(self, actions, *, out=None):
-            observations, rewards, terminated, truncated, info = self.real.step(actions, out=out)
-            final = info.get("final_info", info)
-            ended = info.get("_final_info", np.zeros(len(rewards), bool))
-            levels = np.where(ended, final["level"], info["level"])
-            rewards = rewards.copy()
-            rewards[3] = np.nan
-            played.append(self.real.level_names[levels[3]])
-            return observations, rewards, terminated, truncated, info
-
-    settings = config(
-        tmp_path,
-        name="run",
-        levels=("first-steps/01-walk", "jumps/01-stairs"),
-        curriculum="progress",
-        num_envs=8,
-        num_steps=32,
-        max_frames=60,
-    )
-    with pytest.raises(NonFiniteError) as failure:
-        train(settings, make_envs=Poisoned)
-    expected = ", ".join(sorted(set(played)))
-    assert len(set(played)) == 2
-    assert f"reward is nan at step 0 of the rollout in environment 3 (32 steps in all), on {expected};" in str(
-        failure.value
-    )
+    assert "in: values of final observations;" in message
 
 
 def test_parameters(tmp_path, monkeypatch):
@@ -237,10 +179,7 @@ def test_parameters(tmp_path, monkeypatch):
     monkeypatch.setattr(loop, "collect_rollout", poison)
     message, updates = stopped(tmp_path)
     assert updates == BAD_UPDATE - 1
-    assert (
-        "update 3: value is nan at step 0 of the rollout in environment 0 (544 steps in all), on east, west" in message
-    )
-    assert "; not finite by now: parameters " in message
+    assert "in: values;" in message
 
 
 def test_parameters_of_the_policy_alone(tmp_path, monkeypatch):
@@ -277,10 +216,7 @@ def test_gradients(tmp_path, monkeypatch):
     message, updates = stopped(tmp_path)
     assert updates == BAD_UPDATE - 1
     assert message.startswith("update 3: ")
-    assert "grad_norm = " in message
-    assert "from a finite rollout; " in message
-    assert "not finite by now: parameters " in message
-    assert "trunk.0.bias" in message
+    assert "grad_norm;" in message
 
 
 def test_a_healthy_run_is_not_stopped(tmp_path):
