@@ -1,4 +1,4 @@
-"""Draw the levels of built-in sets on one sheet, a set after another."""
+"""Draw the levels of built-in sets with their titles on one sheet, a set after another."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import cv2
 import numpy as np
 import tyro
 
+from nclone_env.level.level import RawLevel
 from nclone_env.level.load import load_levels
 from nclone_env.render.picture import level_picture
+from nclone_env.render.text import BRIGHT, GROUND, write_text
 from profiling.pictures.scenes import write_picture
 
 MOTIFS = tuple(f"motifs-{number}" for number in range(1, 11))
-_SIZE = (264, 150)
-"""Width and height of a level, pixels."""
+WIDTH, HEIGHT, GAP, LINE = 240, 150, 6, 14  # pixels
 
 
 def main(sets: tuple[str, ...] = MOTIFS, columns: int = 5, path: Path = Path("runs/level_sets.png")) -> None:
@@ -25,12 +26,22 @@ def main(sets: tuple[str, ...] = MOTIFS, columns: int = 5, path: Path = Path("ru
         columns: levels in a row.
         path: the picture to write.
     """
-    pictures = [cv2.resize(level_picture(each.raw), _SIZE, interpolation=cv2.INTER_AREA) for each in load_levels(sets)]
-    framed = [np.pad(picture, ((2, 2), (2, 2), (0, 0)), constant_values=255) for picture in pictures]
-    framed += [np.full_like(framed[0], 255)] * (-len(framed) % columns)
-    rows = [np.hstack(framed[first : first + columns]) for first in range(0, len(framed), columns)]
-    write_picture(np.vstack(rows), path)
-    print(f"{path}: {len(pictures)} levels")
+    cells = [cell(each.raw) for each in load_levels(sets)]
+    cells += [np.full_like(cells[0], GROUND)] * (-len(cells) % columns)
+    write_picture(np.vstack([np.hstack(cells[n : n + columns]) for n in range(0, len(cells), columns)]), path)
+    print(f"{path}: {len(cells)} levels")
+
+
+def cell(level: RawLevel) -> np.ndarray:
+    """Return the used part of a level as large as it fits, (HEIGHT, WIDTH, 3) uint8, and its title below."""
+    picture = level_picture(level, crop=True)
+    scale = min((WIDTH - 2 * GAP) / picture.shape[1], (HEIGHT - LINE - 2 * GAP) / picture.shape[0])
+    small = cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
+    whole = np.full((HEIGHT, WIDTH, 3), GROUND, np.uint8)
+    top, left = (HEIGHT - LINE - small.shape[0]) // 2, (WIDTH - small.shape[1]) // 2
+    whole[top : top + small.shape[0], left : left + small.shape[1]] = small
+    write_text(whole, level.title, GAP, HEIGHT - LINE, 9, BRIGHT)
+    return whole
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
-"""Draw the loop of the README: one policy on three levels with its paths, and the views of the last one."""
+"""Draw the loop of the README: a run with its path, and the two views that an agent can observe of it."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
@@ -11,18 +9,17 @@ import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env import TrainConfig, create_environment, load_policy, train
+from nclone_env import create_environment
 from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND, INPUT_OF_ACTION
 from nclone_env.level.load import load_levels
+from nclone_env.level.solutions import known_solutions
 from nclone_env.render.picture import used_area_of, with_path, world_picture
 from nclone_env.render.text import BRIGHT, GROUND, write_text
 from nclone_env.replay.video import write_video
 from nclone_env.sim.session import Session
-from nclone_env.train import evaluate
 
-LEVELS = ("first-steps/06-hop", "jumps/03-islands", "hazards/05-slalom")
 WIDTH, VIEW, LINE, GAP = 640, 112, 20, 6  # pixels
-FRAMES, RATE = 360, 20
+RATE = 20  # pictures a second
 COLOUR = (224, 92, 24)
 VIEWS = (  # name, left edge and width, pixels, and lines of the caption at the right of it
     ("player_frame", GAP, VIEW, ("an agent can see", "its surroundings")),
@@ -30,29 +27,22 @@ VIEWS = (  # name, left edge and width, pixels, and lines of the caption at the 
 )
 
 
-def main(path: Positional[Path] = Path("docs/overview.gif"), run: Path | None = None) -> None:
-    """Take the fastest of 50 sampled wins on each level; draw six seconds.
+def main(path: Positional[Path] = Path("docs/overview.gif"), level: str = "motifs-6/02-fangs") -> None:
+    """Draw the known solution of a level, with its path and the two views.
 
     Args:
         path: the GIF to write.
-        run: a run on these levels; one of four million steps is trained without it.
+        level: a built-in level.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        if run is None:
-            train(TrainConfig.of(levels=LEVELS, total_timesteps=4_000_000, output=folder, name="shown"))
-        policy = load_policy(run or Path(folder) / "shown", LEVELS)
-        results = evaluate(policy.network, policy.environment, "sampled", 50)
-    inputs = [result.inputs(policy.environment)[:FRAMES] for result in results]
-    write_loop(LEVELS, inputs, path, FRAMES)
+    write_loop(level, np.frombuffer(known_solutions()[level], np.uint8), path)
     print(f"wrote {path} ({path.stat().st_size / 1e3:.0f} KB)")
 
 
-def write_loop(levels: Sequence[str], inputs: Sequence[np.ndarray], path: Path, frames: int) -> None:
-    """Write the first frames of runs, one above the other, and of the views of the last one."""
-    columns = [level_pictures(name, codes) for name, codes in zip(levels, inputs, strict=True)]
-    columns.append(agent_pictures(levels[-1], inputs[-1]))
-    shown = range(0, frames, FRAMES_PER_SECOND // RATE)
-    write_video((np.vstack([column[min(n, len(column) - 1)] for column in columns]) for n in shown), path, RATE)
+def write_loop(level: str, inputs: np.ndarray, path: Path) -> None:
+    """Write a run and the views of it, one above the other, and its last picture for a second."""
+    pictures = [np.vstack(both) for both in zip(level_pictures(level, inputs), agent_pictures(level, inputs))]
+    shown = pictures[:: FRAMES_PER_SECOND // RATE] + [pictures[-1]] * RATE
+    write_video(shown, path, RATE)
 
 
 def level_pictures(name: str, inputs: np.ndarray) -> list[np.ndarray]:

@@ -8,16 +8,16 @@ import pytest
 from profiling.pictures import entity_clips, readme
 
 
-def test_the_loop_shows_runs_with_their_paths_and_views(tmp_path):
+def test_the_loop_shows_a_run_with_its_path_and_views(tmp_path):
     imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="needs the extra video")
     level, inputs = "first-steps/01-walk", np.full(40, 2, np.uint8)
     path = tmp_path / "new" / "loop.gif"
     path.parent.mkdir()
-    readme.write_loop([level] * 3, [inputs, inputs[:20], inputs], path, 60)
+    readme.write_loop(level, inputs, path)
     reader = imageio_ffmpeg.read_frames(str(path))
     facts = next(reader)
     assert facts["size"][0] == readme.WIDTH
-    assert len(list(reader)) == 20
+    assert len(list(reader)) == 14 + readme.RATE
     pictures = readme.level_pictures(level, inputs)
     drawn = [(abs(picture.astype(int) - readme.COLOUR).max(axis=2) < 40).sum() for picture in pictures]
     assert drawn[0] < drawn[20] < drawn[39]
