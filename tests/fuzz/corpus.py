@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from . import checkpoints, commands, library, plans
-from .archives import members_of, plain_archive
-from .levels import map_of, pack_line, raw_levels
+from . import commands, files
+from .files import map_of, members_of, pack_line, raw_levels
 
 FOLDER = Path(__file__).with_name("corpus")
 _EMPTY = np.zeros((23, 42), np.uint8)
@@ -33,21 +32,21 @@ def _scattered(kind: int, count: int) -> bytes:
 
 
 def _checkpoint(**fields: Any) -> bytes:
-    return checkpoints.saved({**checkpoints.fields(), **fields})
+    return files.saved({**files.fields(), **fields})
 
 
 def _hidden(size: int) -> bytes:
-    config = {**checkpoints.fields()["train_config"], "hidden_size": size}
+    config = {**files.fields()["train_config"], "hidden_size": size}
     return _checkpoint(train_config=config)
 
 
 def _observing(names: list[str]) -> bytes:
-    return _checkpoint(train_config={**checkpoints.fields()["train_config"], "observations": names})
+    return _checkpoint(train_config={**files.fields()["train_config"], "observations": names})
 
 
 def _packed(name: str | None, size: int) -> bytes:
     """Return a checkpoint with a packed member of zeros: of another name, or instead of the largest one."""
-    members = members_of(checkpoints.checkpoints()[0])
+    members = members_of(files.checkpoints()[0])
     largest = max(members, key=lambda member: len(members[member]))
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
@@ -60,19 +59,6 @@ def _packed(name: str | None, size: int) -> bytes:
             for _ in range(size // 10**6):
                 opened.write(bytes(10**6))
     return stream.getvalue()
-
-
-def _description(text: bytes) -> bytes:
-    return library.sealed(library.files()[0], text)
-
-
-def _search(**changes: Any) -> bytes:
-    return plans.with_text(plans.searches()[-1], lambda text: {**text, **changes})
-
-
-def _search_with(name: str, array: np.ndarray) -> bytes:
-    members = {**members_of(plans.searches()[-1]), f"{name}.npy": plans.saved_array(array)}
-    return plain_archive(members)
 
 
 def _compared(**fields: Any) -> commands.Command:
@@ -104,20 +90,6 @@ MADE: dict[str, Callable[[], Any]] = {
     "checkpoint-shapes-in-a-list": lambda: _checkpoint(observation_shapes=[30]),
     "checkpoint-observation-named-200-times": lambda: _observing(["game_state"] * 200),
     "checkpoint-with-a-class": lambda: _checkpoint(held_out={"digests": bytearray}),
-    "library-nested-description": lambda: _description(b"[" * 10**5),
-    "library-description-of-a-list": lambda: _description(b"[]"),
-    "library-description-that-is-no-text": lambda: _description(b"\xff"),
-    "library-infinite-shape": lambda: _description(library.files()[0][64:].split(b"]")[0][:-1] + b"1e999"),
-    "search-of-a-list": lambda: plans.with_text(plans.searches()[-1], lambda text: [text]),
-    "search-with-a-billion-searches": lambda: _search(searches=10**9),
-    "search-with-rounds-in-words": lambda: _search(rounds="three"),
-    "search-with-a-long-level": lambda: _search(level="x" * 10**5),
-    "search-without-its-best": lambda: plain_archive(
-        {name: data for name, data in members_of(plans.searches()[-1]).items() if name != "best.npy"}
-    ),
-    "search-whose-best-does-not-win": lambda: _search_with("best", np.zeros(9, np.uint8)),
-    "search-with-other-worlds": lambda: _search_with("0 world ninjas", np.zeros(3)),
-    "search-with-an-array-of-no-search": lambda: _search_with("../x", np.zeros(3)),
     "command-gallery-of-a-recording-with-a-long-name": lambda: (("gallery", "--recordings", "0," * 3000), {}),
     "command-compare-curves-without-times": lambda: _compared_curve({"success_rate": 0.5}),
     "command-compare-curves-without-rates": lambda: _compared_curve({"timesteps": 5}),
