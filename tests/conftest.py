@@ -5,6 +5,8 @@ The processes of pytest-xdist hand their totals to the one that reports.
 
 import gc
 import os
+import signal
+import threading
 from collections import Counter
 from dataclasses import asdict
 
@@ -18,6 +20,8 @@ def pytest_configure(config):
     os.environ["NCLONE_ENV_QUIET"] = "1"  # tests that read stderr need not know what is compiled
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of torch spin while they wait
     os.fsync = lambda descriptor: None  # nothing that tests write must outlast a power failure
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background and under nohup ignore it
 
 
 def pytest_collection_modifyitems(config, items):

@@ -89,8 +89,7 @@ def test_files_are_overwritten_on_request_only(folder, capsys):
     assert len(contents(folder)) == 3
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_a_request_to_stop_keeps_what_is_complete(folder, monkeypatch, number):
+def test_a_request_to_stop_keeps_what_is_complete(folder, monkeypatch):
     def stopping(progress, what, done, count):
         seen.append(done)
         if len(seen) == 2:
@@ -98,14 +97,12 @@ def test_a_request_to_stop_keeps_what_is_complete(folder, monkeypatch, number):
 
     seen = []
     monkeypatch.setattr("nclone_env.cli.levels.LevelProgress.level", stopping)
-    words = ("--count", 50, "--family", "slopes")
-    assert run("--output", "made/pack.txt", *words, "--processes", number) == 130
-    count = len(seen)
-    assert count == 2 if number == 1 else 2 <= count < 50
-    assert run("--output", "whole.txt", "--count", count, "--family", "slopes") == 0
+    assert run("--output", "made/pack.txt", "--count", 20, "--family", "slopes") == 130
+    assert len(seen) == 2
+    assert run("--output", "whole.txt", "--count", 2, "--family", "slopes") == 0
     assert (folder / "made/pack.txt").read_bytes() == (folder / "whole.txt").read_bytes()
-    assert len(load_levels([folder / "made/pack.txt"])) == count
-    assert len(contents(folder / "made")) == count + 2
+    assert len(load_levels([folder / "made/pack.txt"])) == 2
+    assert len(contents(folder / "made")) == 4
 
 
 def test_shards_are_merged_to_the_files_of_one_process(folder, capsys):
@@ -184,7 +181,7 @@ def is_running(number):
         return False
 
 
-def wait_until(is_so, seconds=60):
+def wait_until(is_so, seconds=600):
     for _ in range(seconds * 20):
         if is_so():
             return

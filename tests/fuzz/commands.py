@@ -16,9 +16,7 @@ from unittest import mock
 
 from nclone_env.cli.app import main
 
-from .checkpoints import checkpoint, checkpoints
-from .levels import any_level, changed, map_bytes, raw_levels, text_of
-from .recordings import recording, recordings
+from .files import any_level, checkpoint, checkpoints, map_bytes, recording, recordings, text_level
 from .target import Target
 
 _COMMANDS = (
@@ -66,13 +64,7 @@ def command(rng: random.Random) -> Command:
             words.insert(place, rng.choice(_WORDS))
         elif place < len(words):
             del words[place]
-    raw = rng.choice(raw_levels())
-    files = {
-        "s.toml": text_of(rng, *changed(rng, raw)).encode(),
-        "p.txt": any_level(rng),
-        "m.map": map_bytes(rng),
-        "r.replay": recording(rng),
-    }
+    files = {"s.toml": text_level(rng), "p.txt": any_level(rng), "m.map": map_bytes(rng), "r.replay": recording(rng)}
     if "o.mp4" in line:
         files["r.replay"] = rng.choice(recordings())  # of few frames: a video takes as long as its recording
     if "K" in line:

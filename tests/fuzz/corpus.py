@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from . import checkpoints, commands, library
-from .archives import members_of
-from .levels import map_of, pack_line, raw_levels
+from . import commands, files
+from .files import map_of, members_of, pack_line, raw_levels
 
 FOLDER = Path(__file__).with_name("corpus")
 _EMPTY = np.zeros((23, 42), np.uint8)
@@ -33,21 +32,21 @@ def _scattered(kind: int, count: int) -> bytes:
 
 
 def _checkpoint(**fields: Any) -> bytes:
-    return checkpoints.saved({**checkpoints.fields(), **fields})
+    return files.saved({**files.fields(), **fields})
 
 
 def _hidden(size: int) -> bytes:
-    config = {**checkpoints.fields()["train_config"], "hidden_size": size}
+    config = {**files.fields()["train_config"], "hidden_size": size}
     return _checkpoint(train_config=config)
 
 
 def _observing(names: list[str]) -> bytes:
-    return _checkpoint(train_config={**checkpoints.fields()["train_config"], "observations": names})
+    return _checkpoint(train_config={**files.fields()["train_config"], "observations": names})
 
 
 def _packed(name: str | None, size: int) -> bytes:
     """Return a checkpoint with a packed member of zeros: of another name, or instead of the largest one."""
-    members = members_of(checkpoints.checkpoints()[0])
+    members = members_of(files.checkpoints()[0])
     largest = max(members, key=lambda member: len(members[member]))
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
@@ -60,10 +59,6 @@ def _packed(name: str | None, size: int) -> bytes:
             for _ in range(size // 10**6):
                 opened.write(bytes(10**6))
     return stream.getvalue()
-
-
-def _description(text: bytes) -> bytes:
-    return library.sealed(library.files()[0], text)
 
 
 def _compared(**fields: Any) -> commands.Command:
@@ -95,10 +90,6 @@ MADE: dict[str, Callable[[], Any]] = {
     "checkpoint-shapes-in-a-list": lambda: _checkpoint(observation_shapes=[30]),
     "checkpoint-observation-named-200-times": lambda: _observing(["game_state"] * 200),
     "checkpoint-with-a-class": lambda: _checkpoint(held_out={"digests": bytearray}),
-    "library-nested-description": lambda: _description(b"[" * 10**5),
-    "library-description-of-a-list": lambda: _description(b"[]"),
-    "library-description-that-is-no-text": lambda: _description(b"\xff"),
-    "library-infinite-shape": lambda: _description(library.files()[0][64:].split(b"]")[0][:-1] + b"1e999"),
     "command-gallery-of-a-recording-with-a-long-name": lambda: (("gallery", "--recordings", "0," * 3000), {}),
     "command-compare-curves-without-times": lambda: _compared_curve({"success_rate": 0.5}),
     "command-compare-curves-without-rates": lambda: _compared_curve({"timesteps": 5}),
@@ -108,6 +99,10 @@ MADE: dict[str, Callable[[], Any]] = {
     "command-compare-a-curve-of-huge-numbers": lambda: _compared_curve({"timesteps": 2**64}),
     "command-compare-without-counters": lambda: _compared(counters={}),
     "command-compare-into-a-folder-without-a-name": lambda: (("compare", "k.pt", "--output", "/"), _compared()[1]),
+    "command-train-with-a-long-family": lambda: (
+        ("train", "--levels", "generated", "--generated-families", "a" * 5000),
+        {},
+    ),
     "configuration-local-position-a-function": lambda: ("make", {"observation": {"local_position": len}}),
     "configuration-of-a-huge-number": lambda: ("make", {"frame_skip": 10**5000}),
     "configuration-of-a-long-name": lambda: ("make", {"observations": ["y" * 5000] * 3}),

@@ -2,34 +2,8 @@
 
 from __future__ import annotations
 
-from . import (
-    arguments,
-    calls,
-    checkpoints,
-    commands,
-    environments,
-    galleries,
-    levels,
-    library,
-    recordings,
-    states,
-    submissions,
-)
+from . import arguments, calls, commands, files, submissions
 
-_MODULES = (
-    levels,
-    environments,
-    recordings,
-    states,
-    checkpoints,
-    library,
-    arguments,
-    commands,
-    calls,
-    submissions,
-    galleries,
-    arguments,
-    commands,
-    calls,
-)
-TARGETS = {target.name: target for module in _MODULES for target in module.TARGETS}
+TARGETS = {
+    target.name: target for module in (files, arguments, commands, calls, submissions) for target in module.TARGETS
+}

@@ -18,7 +18,7 @@ from .trial import attempt
 
 SLOW = {"environment": 100, "command": 50, "single-calls": 8, "vector-calls": 4}
 """Inputs in the slow tests."""
-TRIES = {**dict.fromkeys(TARGETS, 120), "configuration": 60, "submission": 72, **SLOW}
+TRIES = {**dict.fromkeys(TARGETS, 60), "submission": 24, **SLOW}
 """Inputs of each target; ``make fuzz`` tries more."""
 SERIES = [pytest.param(target, marks=[pytest.mark.slow] * (name in SLOW)) for name, target in TARGETS.items()]
 

@@ -11,11 +11,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from nclone_env.memory import survivors
-from nclone_env.memory.keepers import find_keepers
+from nclone_env.memory.keepers import find_keepers, objects
 from nclone_env.memory.measurements import Place
 from nclone_env.memory.stats import GrownLine
 from nclone_env.memory.traced import start_tracing, tracing
+
+from ..conftest import freeze_heap
 
 
 class Plain:
@@ -40,7 +41,7 @@ def keeper_of(line: int) -> tuple[str, str]:
 
 @pytest.fixture(autouse=True)
 def traced():
-    gc.collect()  # what Python keeps for new objects would not be traced
+    freeze_heap()  # what Python keeps for new objects would not be traced; and a search takes a second in all objects
     with tracing():
         yield
 
@@ -84,7 +85,7 @@ def test_the_list_of_a_user_comes_before_a_pool_that_knows_its_arrays():
 
 def test_a_tuple_can_be_made_during_a_search():
     held = []
-    assert tuple(held.append(survivors.objects()) for _ in range(3)) == (None, None, None)
+    assert tuple(held.append(objects()) for _ in range(3)) == (None, None, None)
     assert any(thing is held for thing in held[0])
 
 
@@ -163,7 +164,7 @@ def test_an_object_that_grows_in_place_is_found_by_its_size(make):
 def test_the_end_of_a_chain_of_objects_is_found():
     chain = []
     newest = chain
-    for _ in range(5000):
+    for _ in range(500):
         line = line_after()
         newest.append([])
         newest = newest[-1]
@@ -172,19 +173,42 @@ def test_the_end_of_a_chain_of_objects_is_found():
     assert keeper_of(line) == ("test_the_end_of_a_chain_of_objects_is_found.chain", "list ... list")
 
 
-def test_what_a_context_keeps_is_found_beside_a_large_variable(monkeypatch):
-    monkeypatch.setattr("nclone_env.memory.keepers._REACH", 10_000)
-    variable = contextvars.ContextVar("history", default=())
-    large = [[] for _ in range(20_000)]  # looked at before contexts are
+def slot(variable: contextvars.ContextVar) -> int:
+    """Return the place of a variable in the table of a context: two in one place have a table of their own there."""
+    number = hash(variable) % 2**64
+    return (number ^ number >> 32) % 32
+
+
+@pytest.mark.parametrize("in_one_slot", [False, True])
+def test_what_a_context_keeps_is_found_beside_another_variable(in_one_slot):
+    history = contextvars.ContextVar("history", default=())
+    others = [contextvars.ContextVar(str(number)) for number in range(1000)]
+    other = next(one for one in others if (slot(one) == slot(history)) == in_one_slot)
 
     def work():
-        for number in range(5000):
+        other.set(1)
+        for number in range(500):
             line = line_after()
-            variable.set((number, variable.get()))
+            history.set((number, history.get()))
         return keeper_of(line)
 
     assert contextvars.copy_context().run(work)[0] == "context variable history"
-    assert len(large) == 20_000
+
+
+def test_the_end_of_a_chain_is_found_behind_a_variable_that_is_too_large_to_be_walked_through(monkeypatch):
+    monkeypatch.setattr("nclone_env.memory.keepers._REACH", 1_000)
+    first = [[[] for _ in range(2_000)]]  # leads to the chain, but is left before its end
+    chain: list = []
+    first.append(chain)
+    newest = chain
+    for _ in range(500):
+        line = line_after()
+        newest.append([])
+        newest = newest[-1]
+    newest = None
+    name, kind = keeper_of(line)
+    assert (name.partition(".")[2], kind) == ("chain", "list ... list")
+    assert len(first) == 2
 
 
 def test_what_only_native_code_knows_has_no_keeper():
@@ -201,7 +225,7 @@ def test_what_only_native_code_knows_has_no_keeper():
 
 
 def test_garbage_whose_collection_is_off_is_told(monkeypatch):
-    monkeypatch.setattr("nclone_env.memory.keepers._REACH", 1_000)  # no variable leads there, and tests have many
+    monkeypatch.setattr("nclone_env.memory.keepers._REACH", 100)  # no variable leads there, and tests have many
     gc.disable()
     try:
         for _ in range(50):

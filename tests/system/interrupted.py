@@ -109,7 +109,6 @@ def child(arguments, log, trap=None, seconds=None):
     process = os.fork()
     if process == 0:
         time.time = lambda: now() + ahead
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell ignores it
         with log.open("w") as stream:
             os.dup2(stream.fileno(), 1)
             os.dup2(stream.fileno(), 2)

@@ -35,14 +35,6 @@ def slow_level() -> RawLevel:
     )
 
 
-@pytest.fixture(autouse=True)
-def answers_ctrl_c():
-    """Let SIGINT raise KeyboardInterrupt, also where a shell started the tests in the background and it is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 def interrupt_after(seconds: float) -> threading.Timer:
     """Send Ctrl-C to this process."""
     timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
