@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 import tyro
 from tyro.conf import Positional
 
+from nclone_env import _arrays
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.step_arrays import playable_levels
-from nclone_env.level import array_cache
 from nclone_env.plan import compile_kernels
 from nclone_env.train.levels.solutions import PLANNED, Planner, StartStates, run_starts
 from profiling.measure import describe
@@ -43,7 +43,7 @@ def main(packs: Positional[tuple[str, ...]], threads: int = 2, max_frames: int =
     print("levels  with states  CPU s a level  wall s  second start, wall s")
     for name in packs:
         with TemporaryDirectory() as folder:
-            array_cache.folder = lambda place=Path(folder): place
+            _arrays.folder = lambda place=Path(folder): place
             began, cpu = time.perf_counter(), time.process_time()
             count, starts = start(name, threads, max_frames)
             between, cpu = time.perf_counter(), time.process_time() - cpu

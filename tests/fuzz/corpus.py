@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import checkpoints, commands, library
+from . import checkpoints, commands
 from .archives import members_of
 from .levels import map_of, pack_line, raw_levels
 
@@ -62,10 +62,6 @@ def _packed(name: str | None, size: int) -> bytes:
     return stream.getvalue()
 
 
-def _description(text: bytes) -> bytes:
-    return library.sealed(library.files()[0], text)
-
-
 def _compared(**fields: Any) -> commands.Command:
     return ("compare", "k.pt"), {"k.pt": _checkpoint(**fields)}
 
@@ -95,10 +91,6 @@ MADE: dict[str, Callable[[], Any]] = {
     "checkpoint-shapes-in-a-list": lambda: _checkpoint(observation_shapes=[30]),
     "checkpoint-observation-named-200-times": lambda: _observing(["game_state"] * 200),
     "checkpoint-with-a-class": lambda: _checkpoint(held_out={"digests": bytearray}),
-    "library-nested-description": lambda: _description(b"[" * 10**5),
-    "library-description-of-a-list": lambda: _description(b"[]"),
-    "library-description-that-is-no-text": lambda: _description(b"\xff"),
-    "library-infinite-shape": lambda: _description(library.files()[0][64:].split(b"]")[0][:-1] + b"1e999"),
     "command-gallery-of-a-recording-with-a-long-name": lambda: (("gallery", "--recordings", "0," * 3000), {}),
     "command-compare-curves-without-times": lambda: _compared_curve({"success_rate": 0.5}),
     "command-compare-curves-without-rates": lambda: _compared_curve({"timesteps": 5}),

@@ -15,16 +15,15 @@ from types import FunctionType
 import atheris
 
 from nclone_env.env import snapshot
-from nclone_env.level import array_cache, level, solutions
+from nclone_env.level import level, solutions
 from nclone_env.level.formats import attract, map_bytes, pack_text, reader, text
-from nclone_env.plan import saved
 from nclone_env.replay import recording
 
 from .targets import TARGETS
 from .trial import attempt
 
 _FORMATS = (attract, map_bytes, pack_text, reader, text)
-_READERS = (*_FORMATS, array_cache, level, recording, saved, snapshot, solutions)
+_READERS = (*_FORMATS, level, recording, snapshot, solutions)
 
 
 def instrument() -> None:
