@@ -7,6 +7,7 @@ from typing import Any
 
 from tyro.conf import Positional
 
+from nclone_env._arrays import clear_cache
 from nclone_env._files import write_file
 from nclone_env._processes import processes as processes_of
 from nclone_env.cli.output import (
@@ -31,7 +32,6 @@ from nclone_env.level import (
     UNPUBLISHED,
     LevelRef,
     RawLevel,
-    clear_cache,
     format_text,
     level_library,
     level_sets,
@@ -215,13 +215,13 @@ def generate_levels(
 
 
 def show_library(clear: bool = False) -> int:
-    """List the cache files of compiled levels with their sizes, most recently used first.
+    """List the cached arrays of levels with their sizes, most recently used first.
 
     Args:
-        clear: remove all files; they are rebuilt on the next use.
+        clear: remove all; they are rebuilt on the next use.
     """
     if clear:
-        print(f"removed {clear_cache()} files from {level_library().folder}")
+        print(f"removed {counted(clear_cache(), 'group')} of arrays from {level_library().folder}")
     print(level_library().listing())
     return 0
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.level.solutions import parse_inputs as parse_inputs
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.level.array_cache import Arrays, ArrayStore, Layout, cached_arrays, clear_cache
     from nclone_env.level.build import everything, mirrored_inputs, mirrored_tiles
     from nclone_env.level.catalog import level_sets
     from nclone_env.level.compile import DOOR_CLOSED_AT_0, EDGE_DOOR, EDGE_VALUE, HORIZONTAL, VERTICAL, compile_level

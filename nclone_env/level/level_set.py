@@ -7,15 +7,14 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from nclone_env import _arrays
+from nclone_env._arrays import Arrays, Layout, LibraryStatus, cached_arrays, library_status
 from nclone_env.game import EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, KINDS
-from nclone_env.level import array_cache
-from nclone_env.level.array_cache import Arrays, Layout, cached_arrays
 from nclone_env.level.build import mirrored
 from nclone_env.level.compile import DOOR, ENTITY, SEGMENT, CompiledLevel, compile_level
 from nclone_env.level.level import Level
@@ -274,7 +273,7 @@ def shared_level_set(levels: Sequence[Level]) -> LevelSet:
     """Return the levels packed with their distance fields, one object for equal levels.
 
     The set is shared within the process while it is referenced. Its arrays are mapped from a file that all processes
-    share (``level.array_cache``), so that equal levels are compiled once per machine.
+    share (``_arrays``), so that equal levels are compiled once per machine.
 
     Raises:
         ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
@@ -282,49 +281,11 @@ def shared_level_set(levels: Sequence[Level]) -> LevelSet:
     identity = _identity(levels)
     level_set = _held.get(identity)
     if level_set is not None:
-        array_cache.counts.memory_hits += 1
+        _arrays.counts.memory_hits += 1
         return level_set
-    arrays = array_cache.cached_arrays("levels", content_digest(levels), ARRAYS_LAYOUT, lambda: _packed(levels))
+    arrays = cached_arrays("levels", content_digest(levels), ARRAYS_LAYOUT, lambda: _packed(levels))
     fields = arrays.pop("fields")
     return _held.setdefault(identity, LevelSet(tuple(levels), LevelArrays(**arrays), fields))
-
-
-@dataclass(frozen=True)
-class LibraryStatus:
-    """Files, sizes and hit counters of the level library."""
-
-    folder: Path
-    """Folder of the files."""
-    files: tuple[tuple[str, int], ...]
-    """Name and bytes of each file, the most recently used first."""
-    limit_bytes: int
-    """Limit on the total size of the files."""
-    held_sets: int
-    """Level sets in use in this process."""
-    held_bytes: int
-    """Bytes of their packed arrays, mapped or not."""
-    counts: array_cache.CacheCounts
-    """Hits and misses of this process so far."""
-
-    @property
-    def file_bytes(self) -> int:
-        """Bytes of all files."""
-        return sum(size for _, size in self.files)
-
-    def listing(self) -> str:
-        """Return the files and their sizes as text."""
-        lines = [f"{size / 1e6:10.1f} MB  {name}" for name, size in self.files]
-        return "\n".join(
-            [*lines, f"{self.file_bytes / 1e6:10.1f} MB  of {self.limit_bytes / 1e6:.0f} in {self.folder}"]
-        )
-
-    def __str__(self) -> str:
-        counts = self.counts
-        return (
-            f"{self.listing()}\n{self.held_bytes / 1e6:10.1f} MB  in {self.held_sets} level sets of this process, "
-            f"with {counts.memory_hits} hits in memory, {counts.file_hits} in files and {counts.misses} misses "
-            f"({counts.damaged} damaged files)"
-        )
 
 
 def level_library() -> LibraryStatus:
@@ -334,14 +295,7 @@ def level_library() -> LibraryStatus:
         ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
     """
     held = list(_held.values())
-    return LibraryStatus(
-        folder=array_cache.folder(),
-        files=tuple((path.name, status.st_size) for path, status in array_cache.files()),
-        limit_bytes=array_cache.limit_bytes(),
-        held_sets=len(held),
-        held_bytes=sum(level_set.memory().total_bytes for level_set in held),
-        counts=array_cache.CacheCounts(**vars(array_cache.counts)),
-    )
+    return library_status(len(held), sum(level_set.memory().total_bytes for level_set in held))
 
 
 def _identity(levels: Sequence[Level]) -> str:
@@ -354,7 +308,7 @@ def _identity(levels: Sequence[Level]) -> str:
     return digest.hexdigest()
 
 
-def _packed(levels: Sequence[Level]) -> array_cache.Arrays:
+def _packed(levels: Sequence[Level]) -> Arrays:
     """Return the packed arrays of levels by name."""
     packed = pack(levels, with_distances=True)
     return {**packed.arrays._asdict(), "fields": packed.fields}

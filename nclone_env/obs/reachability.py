@@ -34,7 +34,7 @@ from nclone_env.sim import is_closed
 
 PENDING, X, Y, SWITCH_REMAINING, EXIT_OPEN, KEY, WORDS = range(7)
 WORD_BITS = 32
-NO_QUERIES = np.zeros((0, KEY + 1))
+NO_QUERIES: np.ndarray = np.zeros((0, KEY + 1))
 
 _SIZE = len(REACHABILITY)
 _HALFWAY = 528.0  # pixels; this path length is written as 0.5

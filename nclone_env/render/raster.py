@@ -13,9 +13,10 @@ from functools import lru_cache
 import cv2
 import numpy as np
 
+from nclone_env._arrays import Arrays, Layout, cached_arrays
 from nclone_env.config import RenderConfig
 from nclone_env.game import COLUMNS, DOOR_SWITCHES, KINDS, MAX_TILE, ROWS, WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.level import Arrays, Layout, LevelArrays, cached_arrays
+from nclone_env.level import LevelArrays
 from nclone_env.render.arrays import CELL, NO_LAYERS, ORIENTATIONS, PHASES, STATES, Glyphs, Resolution
 from nclone_env.render.looks import DOOR_LIES, DOOR_UPRIGHT, Appearance, appearance, layers_of
 from nclone_env.render.shapes import PAINTS, Layer, tile_outline

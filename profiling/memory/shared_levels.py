@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import tyro
 
+from nclone_env import _arrays
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.jit import cache_root
-from nclone_env.level import array_cache
 from nclone_env.level.level_set import level_library, shared_level_set
 from nclone_env.level.load import load_levels
 from profiling.measure import describe, timed
@@ -40,7 +40,7 @@ def mapped_memory() -> tuple[int, int]:
     for line in Path("/proc/self/smaps").read_text().splitlines():
         area = _AREA.match(line)
         if area:
-            ours = area[1].removesuffix(" (deleted)").endswith(array_cache.SUFFIX)
+            ours = area[1].removesuffix(" (deleted)").startswith(str(_arrays.folder()))
         elif ours and line.startswith(("Rss:", "Pss:")):
             size = int(line.split()[1]) * 1024
             rss, pss = (rss + size, pss) if line.startswith("Rss:") else (rss, pss + size)
@@ -80,9 +80,9 @@ def play(levels: str, folder: str, environments: int, pictures: bool, barrier: B
 def _enter(folder: str) -> None:
     """Keep level files in a folder of our own, in none if it is empty; compiled kernels stay where they are."""
     if folder:
-        array_cache.folder = lambda: Path(folder)
+        _arrays.folder = lambda: Path(folder)
     else:
-        os.environ[array_cache.LIMIT_VARIABLE] = "0"
+        os.environ[_arrays.LIMIT_VARIABLE] = "0"
 
 
 def in_processes(count: int, target: Any, *arguments: Any, together: bool = False) -> list[Any]:

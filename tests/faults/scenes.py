@@ -17,11 +17,10 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from nclone_env import jit
+from nclone_env import _arrays, jit
 from nclone_env._files import write_file
 from nclone_env.cli.app import main
 from nclone_env.generate.levels import CollectionFiles, PackEntry, write_collection
-from nclone_env.level import array_cache
 from nclone_env.level.load import load_level
 from nclone_env.memory.report import write_reports
 from nclone_env.memory.stats import compute_stats
@@ -138,7 +137,7 @@ def write_levels(folder: Path, version: int) -> None:
     layout = {"numbers": np.dtype(np.float32), "bytes": np.dtype(np.uint8)}
     made = {"numbers": np.arange(50_000, dtype=np.float32), "bytes": np.arange(100, dtype=np.uint8)}
     with cache_in(folder):
-        found = array_cache.cached_arrays("levels", f"{version}", layout, lambda: made)
+        found = _arrays.cached_arrays("levels", f"{version}", layout, lambda: made)
     assert all((found[name] == made[name]).all() for name in layout), "the cache gives other arrays than were made"
 
 

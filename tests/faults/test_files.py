@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nclone_env import _files
+from nclone_env import _arrays, _files
 from nclone_env._files import fill_file, naming, remove_temporaries, temporary_beside, write_file
-from nclone_env.level import array_cache
 
 LAYOUT = {"numbers": np.dtype(np.int64)}
 
@@ -95,17 +94,13 @@ def test_errors_name_the_file_and_not_its_temporary_one(tmp_path):
 
 def use_library(number, seed):
     """Ask for arrays again and again, and end with 1 if one is wrong."""
-    dice, damaged = random.Random(seed), array_cache.counts.damaged
+    dice, damaged = random.Random(seed), _arrays.counts.damaged
     while True:
         size = dice.randrange(1, 6) * 30_000
-        found = array_cache.cached_arrays(
+        found = _arrays.cached_arrays(
             "killed", f"{size}", LAYOUT, lambda size=size: {"numbers": np.full(size, size, np.int64)}
         )
-        if (
-            len(found["numbers"]) != size
-            or not (found["numbers"] == size).all()
-            or array_cache.counts.damaged > damaged
-        ):
+        if len(found["numbers"]) != size or not (found["numbers"] == size).all() or _arrays.counts.damaged > damaged:
             os._exit(1)
 
 
@@ -134,25 +129,25 @@ def library_under_kills(kills, seed):
 @pytest.mark.parametrize("kills", [20, pytest.param(150, marks=pytest.mark.slow)])
 def test_the_level_library_survives_kills_at_any_time(tmp_path, monkeypatch, new_process, kills):
     monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "2")  # files are written and removed all the time
+    monkeypatch.setenv(_arrays.LIMIT_VARIABLE, "2")  # files are written and removed all the time
     codes = library_under_kills(kills, seed=0)
     assert set(codes) == {-signal.SIGKILL}, "none has seen a wrong or a damaged array"
-    array_cache.cached_arrays("last", "", LAYOUT, lambda: {"numbers": np.zeros(9)})
+    _arrays.cached_arrays("last", "", LAYOUT, lambda: {"numbers": np.zeros(9)})
     assert not [name for name in names(tmp_path / "levels") if name.startswith(".")]
-    assert sum(status.st_size for _, status in array_cache.files()) <= 2_000_000
+    assert sum(size for _, size in _arrays.files()) <= 2_000_000
 
 
 @pytest.mark.usefixtures("new_process")
 def test_a_clock_that_went_back_harms_no_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path))
-    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "1")
+    monkeypatch.setenv(_arrays.LIMIT_VARIABLE, "1")
     later = time.time() + 86400 * 400
     for content in "abcdef":
-        found = array_cache.cached_arrays("future", content, LAYOUT, lambda: {"numbers": np.arange(30_000)})
+        found = _arrays.cached_arrays("future", content, LAYOUT, lambda: {"numbers": np.arange(30_000)})
         assert (found["numbers"] == np.arange(30_000)).all()
-        for path, _ in array_cache.files():
+        for path, _ in _arrays.files():
             os.utime(path, (later, later))
-    assert sum(status.st_size for _, status in array_cache.files()) <= 1_000_000
+    assert sum(size for _, size in _arrays.files()) <= 1_000_000
 
 
 @pytest.mark.parametrize("name", [".", "/"])

@@ -7,14 +7,12 @@ import os
 import pickle
 from pathlib import Path
 
-import numpy as np
 import pytest
 from numba.core import config
 
-from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, level_library
+from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, _arrays, level_library
 from nclone_env.cli.app import main
 from nclone_env.env.compiled.step import reset_range, step_range
-from nclone_env.level import array_cache
 from nclone_env.level import level_set as level_set_module
 from nclone_env.level.compile import compile_level
 from nclone_env.level.level_set import ARRAYS_LAYOUT, pack, shared_level_set
@@ -39,9 +37,9 @@ def folder(tmp_path, monkeypatch):
     """A folder of our own, with the counters at zero."""
     read_glyphs()
     place = tmp_path / "levels"
-    monkeypatch.setattr(array_cache, "folder", lambda: place)
-    monkeypatch.setattr(array_cache, "counts", array_cache.CacheCounts())
-    monkeypatch.delenv(array_cache.LIMIT_VARIABLE, raising=False)
+    monkeypatch.setattr(_arrays, "folder", lambda: place)
+    monkeypatch.setattr(_arrays, "counts", _arrays.CacheCounts())
+    monkeypatch.delenv(_arrays.LIMIT_VARIABLE, raising=False)
     gc.collect()  # level sets of tests before, which would be found in the process
     return place
 
@@ -80,7 +78,7 @@ def test_environments_of_equal_levels_share_them(folder):
         assert env.level_set is first.level_set
         assert peek.step_arrays(env).pictures.global_view.layers is drawn.global_view.layers
         assert peek.step_arrays(env).pictures.glyphs is drawn.glyphs
-    assert array_cache.counts == array_cache.CacheCounts(memory_hits=4, misses=2)  # level arrays and static layers
+    assert _arrays.counts == _arrays.CacheCounts(memory_hits=4, misses=2)  # level arrays and static layers
     assert level_library().held_sets >= 1
     vector.close()
 
@@ -96,7 +94,7 @@ def test_other_levels_or_names_are_other_level_sets(folder):
         ("corridor", "another title"),
     ]
     assert len({id(env.level_set) for env in environments}) == 3
-    assert array_cache.counts == array_cache.CacheCounts(misses=2, file_hits=1)  # one file for equal contents
+    assert _arrays.counts == _arrays.CacheCounts(misses=2, file_hits=1)  # one file for equal contents
 
 
 def test_unused_level_sets_are_not_held(folder):
@@ -107,7 +105,7 @@ def test_unused_level_sets_are_not_held(folder):
     gc.collect()
     assert level_library().held_sets == held - 1
     NPlusPlusEnv(**SETTINGS)
-    assert array_cache.counts == array_cache.CacheCounts(misses=2, file_hits=2)
+    assert _arrays.counts == _arrays.CacheCounts(misses=2, file_hits=2)
 
 
 def test_memory_says_what_is_shared_and_mapped(folder, monkeypatch):
@@ -117,7 +115,7 @@ def test_memory_says_what_is_shared_and_mapped(folder, monkeypatch):
         assert found[name].shared
     assert not found["ninjas"].mapped
     gc.collect()
-    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "0")
+    monkeypatch.setenv(_arrays.LIMIT_VARIABLE, "0")
     plain = nodes(NPlusPlusEnv(**SETTINGS))
     assert not plain["distance fields"].mapped
     assert {name: node.total_bytes for name, node in plain.items()} == {
@@ -137,35 +135,35 @@ def test_mapped_arrays_are_those_that_pack_returns(folder):
         assert shared.names == packed.names
         del shared
         gc.collect()
-    assert array_cache.counts == array_cache.CacheCounts(misses=1, file_hits=1)
+    assert _arrays.counts == _arrays.CacheCounts(misses=1, file_hits=1)
 
 
 def test_episodes_are_the_same_mapped_or_not(folder, monkeypatch):
     written, mapped = digest_of(), digest_of()
-    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "0")
+    monkeypatch.setenv(_arrays.LIMIT_VARIABLE, "0")
     assert written == mapped == digest_of()
-    assert array_cache.counts == array_cache.CacheCounts(misses=4, file_hits=2)
+    assert _arrays.counts == _arrays.CacheCounts(misses=4, file_hits=2)
     assert digest_of(steps=59) != written
 
 
 @compiled_only
 def test_nothing_is_compiled_for_mapped_arrays(folder, monkeypatch):
-    monkeypatch.setenv(array_cache.LIMIT_VARIABLE, "0")
+    monkeypatch.setenv(_arrays.LIMIT_VARIABLE, "0")
     digest_of(steps=1)
     signatures = [tuple(kernel.signatures) for kernel in (step_range, reset_range)]
-    monkeypatch.delenv(array_cache.LIMIT_VARIABLE)
+    monkeypatch.delenv(_arrays.LIMIT_VARIABLE)
     digest_of(steps=1)
-    assert array_cache.counts.misses == 4
-    assert array_cache.files()
+    assert _arrays.counts.misses == 4
+    assert _arrays.files()
     assert [tuple(kernel.signatures) for kernel in (step_range, reset_range)] == signatures
 
 
 def play_elsewhere(folder, answers):
     """Play in another process with the files of this one."""
     read_glyphs()
-    array_cache.folder = lambda: Path(folder)
-    array_cache.counts = array_cache.CacheCounts()
-    answers.put((os.getpid(), digest_of(), array_cache.counts))
+    _arrays.folder = lambda: Path(folder)
+    _arrays.counts = _arrays.CacheCounts()
+    answers.put((os.getpid(), digest_of(), _arrays.counts))
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
@@ -180,7 +178,7 @@ def test_another_process_maps_the_files(folder, method):
     process.join()
     assert pid != os.getpid()
     assert there == here
-    expected = {"spawn": array_cache.CacheCounts(file_hits=2), "fork": array_cache.CacheCounts(memory_hits=1)}
+    expected = {"spawn": _arrays.CacheCounts(file_hits=2), "fork": _arrays.CacheCounts(memory_hits=1)}
     assert counts == expected[method]
     assert process.exitcode == 0
     env.close()
@@ -224,14 +222,14 @@ def test_the_library_says_what_it_holds(folder):
     status = level_library()
     assert status.folder == folder
     assert {name.split("-")[0] for name, _ in status.files} == {"levels", "layers"}
-    assert status.file_bytes == sum(path.stat().st_size for path in folder.iterdir())
+    assert status.file_bytes == sum(path.stat().st_size for path in folder.rglob("*.npy"))
     assert status.limit_bytes == 2_000_000_000
     assert status.held_bytes >= env.level_set.memory().total_bytes
-    assert status.counts == array_cache.CacheCounts(misses=2)
-    assert status.counts is not array_cache.counts
+    assert status.counts == _arrays.CacheCounts(misses=2)
+    assert status.counts is not _arrays.counts
     text = str(status)
     assert "MB  of 2000 in " in text
-    assert "with 0 hits in memory, 0 in files and 2 misses (0 damaged files)" in text
+    assert "with 0 hits in memory, 0 in files and 2 misses (0 damaged)" in text
 
 
 def test_the_command_lists_and_clears(folder, capsys):
@@ -242,16 +240,17 @@ def test_the_command_lists_and_clears(folder, capsys):
     assert str(folder) in listed
     assert main(["levels", "cache", "--clear"]) == 0
     cleared = capsys.readouterr().out
-    assert f"removed 1 files from {folder}" in cleared
+    assert f"removed 1 group of arrays from {folder}" in cleared
     assert "levels-" not in cleared
-    assert array_cache.files() == []
+    assert _arrays.files() == []
 
 
 def test_damaged_levels_are_compiled_again(folder):
     digest = digest_of()
-    for path, _ in array_cache.files():
+    for group, _ in _arrays.files():
+        path = next(group.iterdir())
         data = path.read_bytes()
         path.unlink()
-        path.write_bytes(data[: len(data) // 2] + np.bytes_(b"\1") + data[len(data) // 2 + 1 :])
+        path.write_bytes(data[:-1])
     assert digest_of() == digest
-    assert array_cache.counts.damaged == 2
+    assert _arrays.counts.damaged == 2

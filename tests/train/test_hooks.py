@@ -6,10 +6,10 @@ import types
 import numpy as np
 import pytest
 
+from nclone_env import _arrays
 from nclone_env.cli.app import main
 from nclone_env.cli.progress import StopRequest
 from nclone_env.errors import StoppedError
-from nclone_env.level import array_cache
 from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.train.hooks import Hooks
@@ -27,7 +27,7 @@ def searched(monkeypatch, tmp_path_factory):
     """Let known solutions stand in for the planner, none kept so far; return the levels that it is asked for."""
     names, cache = [], tmp_path_factory.mktemp("cache")
     cache.chmod(0o700)
-    monkeypatch.setattr(array_cache, "folder", lambda: cache)
+    monkeypatch.setattr(_arrays, "folder", lambda: cache)
 
     def solve(level, **options):
         names.append(level.name)

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nclone_env._arrays import Arrays
 from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, KINDS, LOCKED_DOOR, LOCKED_DOOR_SWITCH, MINE, ONE_WAY, RADIUS
-from nclone_env.level.array_cache import Arrays
 from nclone_env.level.level_set import LEVEL_HEADER, LevelSet, Paths
 from nclone_env.level.routes.distance import distance_at, solid_mask
 from nclone_env.level.routes.gold import GOLD_REACH, GoldGuide, make_gold_guide, no_gold

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from nclone_env._arrays import ArrayStore
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import PackedStarts, StartState, pack_starts, playable_levels, start_state
 from nclone_env.errors import ConfigError, InputsError, UnknownLevelError, check_integer, did_you_mean
 from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, INPUT_OF_ACTION, INPUT_SUICIDE
 from nclone_env.level import (
-    ArrayStore,
     Level,
     LevelSet,
     RawLevel,
@@ -81,12 +80,12 @@ class Planner:
     ) -> dict[str, np.ndarray]:
         """Return what a search finds on each level, from disk if it was found before."""
         digests = {level.name: level.raw.digest for level in levels}
-        with closing(ArrayStore(name, _PLANNER, np.uint8)) as store:
-            found = store.read(digests.values())
-            missing = [level for level in levels if level.raw.digest not in found]
-            for level, inputs in self._searched(missing, what, len(digests), search):
-                found[level.raw.digest] = inputs
-                store.write(level.raw.digest, inputs)
+        store = ArrayStore(name, _PLANNER, np.uint8)
+        found = store.read(digests.values())
+        missing = [level for level in levels if level.raw.digest not in found]
+        for level, inputs in self._searched(missing, what, len(digests), search):
+            found[level.raw.digest] = inputs
+            store.write(level.raw.digest, inputs)
         return {name: found[digest] for name, digest in digests.items() if len(found[digest])}
 
     def _searched(
