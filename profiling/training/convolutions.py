@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from nclone_env.train.network.policy import Encoder
+from nclone_env.train.policies.network import Encoder
 
 LAYERS = ((16, 8, 4), (32, 4, 2), (32, 3, 2))
 """Units, kernel and stride of each convolution."""

@@ -13,7 +13,7 @@ import tyro
 
 from nclone_env.jit import numeric_kernel
 from nclone_env.jit.products import _multiply, multiply, multiply_transposed
-from nclone_env.train.collect.acting import one_thread_per_call
+from nclone_env.train.policies.acting import one_thread_per_call
 from profiling.measure import best_of, describe
 
 WIDTHS = ((30, 64), (64, 64), (30, 96), (96, 96), (128, 128))

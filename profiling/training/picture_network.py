@@ -20,12 +20,12 @@ from gymnasium import spaces
 
 from nclone_env import NPlusPlusVectorEnv, RenderConfig
 from nclone_env.train import ActorCritic
-from nclone_env.train.collect.acting import one_thread_per_call
 from nclone_env.train.collect.rollout import RolloutStorage
-from nclone_env.train.network.arrays import LossScaling
-from nclone_env.train.network.mlp import MLP
-from nclone_env.train.network.policy import FlatParameters
-from nclone_env.train.network.torch_network import TorchNetwork
+from nclone_env.train.policies.acting import one_thread_per_call
+from nclone_env.train.policies.arrays import LossScaling
+from nclone_env.train.policies.mlp import MLP
+from nclone_env.train.policies.network import FlatParameters
+from nclone_env.train.policies.torch_network import TorchNetwork
 from profiling.measure import describe, ratios, timed, turns
 from profiling.training.convolutions import ConvolutionEncoder
 

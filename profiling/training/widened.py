@@ -21,8 +21,8 @@ from torch import Tensor
 
 from nclone_env.obs import frame_specs
 from nclone_env.train import load_policy
-from nclone_env.train.network.policy import ActorCritic, make_policy
-from nclone_env.train.runs.checkpoint import save_checkpoint
+from nclone_env.train.policies.checkpoint import save_checkpoint
+from nclone_env.train.policies.network import ActorCritic, make_policy
 
 
 def widened(old: ActorCritic, new: ActorCritic) -> dict[str, Tensor]:

@@ -26,8 +26,8 @@ def fields() -> dict[str, Any]:
 
     from nclone_env.options import flat
     from nclone_env.train.config import TrainConfig
-    from nclone_env.train.network.policy import ActorCritic
-    from nclone_env.train.runs.checkpoint import Checkpoint
+    from nclone_env.train.policies.checkpoint import Checkpoint
+    from nclone_env.train.policies.network import ActorCritic
     from tests.train.runs import curve_of
 
     config = TrainConfig.of(hidden_size=8)
@@ -80,7 +80,7 @@ def checkpoint(rng: random.Random) -> bytes:
 
 
 def read(data: bytes) -> None:
-    from nclone_env.train.runs.checkpoint import load_checkpoint, restore_config, restore_policy
+    from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config, restore_policy
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
