@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.distributions import Categorical
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
-from nclone_env.env.compiled.records import WON
+from nclone_env.env import WON
 
 
 @dataclass

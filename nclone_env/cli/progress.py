@@ -14,7 +14,7 @@ from nclone_env._table import bar
 
 _NOTICED = 0.1  # seconds
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_LASTING = ("held_out_success", "held_out_any", "new_level_success")
+_LASTING = ("held_out_success", "held_out_any")
 """Columns that not every row has; the latest values are shown."""
 
 
@@ -117,8 +117,6 @@ def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float
     )
     if "held_out_success" in row:
         played += f"held out {row['held_out_success']:.1%} (any {row['held_out_any']:.1%})  "
-    if not math.isnan(row.get("new_level_success", math.nan)):
-        played += f"new levels {row['new_level_success']:.1%}  "
     left = "" if is_last else f", {remaining(max(0, total_timesteps - row['timesteps']) / row['steps_per_second'])}"
     return (
         f"{bar(done)} {done:4.0%} {seconds:4.0f} s{left}  {row['steps_per_second']:,.0f} steps/s  "

@@ -19,7 +19,7 @@ from nclone_env.errors import ConfigError, StoppedError
 from nclone_env.train import Hooks, TrainConfig, require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.train import TrainResult, WarmStart
+    from nclone_env.train import TrainResult
 
 _STOPPING = (
     "stopping after this update or level; a second signal ends at once and loses what follows the last checkpoint"
@@ -59,7 +59,7 @@ def train(
     """
     require_training_extra()
     from nclone_env.cli.policies import check_episodes
-    from nclone_env.train import check_memory, joined_ranks  # requires torch, an optional dependency
+    from nclone_env.train import check_memory, joined_ranks, report_run  # requires torch, an optional dependency
     from nclone_env.train import train as run_training
 
     check_episodes(episodes)
@@ -84,7 +84,8 @@ def train(
         print(f"  {_program(ranks.local_count, ranks.count)} --resume {_arguments(folder, episodes, video)}")
         return stop.exit_status
     _print_end(result, progress.seconds)
-    _report(config, result, episodes, video)
+    evaluation = LevelProgress()
+    report_run(config, result, episodes, video, evaluation.level, evaluation.put)
     return 0
 
 
@@ -96,7 +97,6 @@ def _hooks(
     stop: Callable[[], bool],
 ) -> Hooks:
     """Return hooks that print how far the run is."""
-    from nclone_env.train import warm_start_text
 
     def announce(folder: Path) -> None:
         verb = "training" if resume is None else f"resuming {resume}:"
@@ -105,9 +105,8 @@ def _hooks(
         )
         print(_rounding(config), end="", flush=True)
 
-    def cloned(done: WarmStart) -> None:
-        preparation.clear()
-        print(warm_start_text(done), flush=True)
+    def cloned(done: object) -> None:
+        preparation.put(str(done))
         progress.begin()
 
     def prepared(name: str, seconds: float) -> None:
@@ -132,21 +131,6 @@ def _print_end(result: TrainResult, seconds: float) -> None:
     print(f"{reason} after {result.counters.timesteps:,} timesteps, {seconds:.0f} s")
 
 
-def _report(config: TrainConfig, result: TrainResult, episodes: int | None, video: bool) -> None:
-    """Plot the learning curve of a complete run, evaluate its policy, and add random actions to the plot."""
-    from nclone_env.cli.policies import evaluate_and_report
-    from nclone_env.train import mean_success, write_learning_curve
-
-    folder = result.checkpoint.parent
-    plot = functools.partial(write_learning_curve, result.curve, folder / "learning_curve.png", config)
-    plot()  # before the evaluation, which may be interrupted
-    reported = (config.evaluation.attempts, result.held_out, result.counters.timesteps)
-    environment = config.evaluated_environment
-    results = evaluate_and_report(result.policy, environment, folder, episodes, config.seed, video, *reported)
-    evaluated = {mode: mean_success(results[mode]) for mode in ("sampled", "argmax")}
-    plot(random=mean_success(results["random"]), evaluated=evaluated)
-
-
 def train_command(args: Sequence[str]) -> Callable[..., int]:
     """Return the command with the defaults of these arguments: with ``--resume`` the options of that run.
 
@@ -157,11 +141,9 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
     if resume is None:
         return train
     require_training_extra()
-    from nclone_env.train import checkpoint_file, load_checkpoint, restore_config
+    from nclone_env.train import resumed_config
 
-    source = checkpoint_file(resume)
-    config = restore_config(load_checkpoint(source))
-    return functools.partial(train, config=config.replace(output=source.parent.parent, name=""))
+    return functools.partial(train, config=resumed_config(resume))
 
 
 def _value(args: Sequence[str], option: str) -> str | None:
@@ -227,33 +209,11 @@ def compare(
     if not 0 < rate <= 1:
         raise ConfigError(f"rate: expected a number above 0 and at most 1, got {rate}")
     require_training_extra()
-    from nclone_env.train import (
-        by_levels,
-        comparison_table,
-        level_table,
-        read_runs,
-        selected,
-        statistics_table,
-        write_comparison,
-        write_csv,
-    )
+    from nclone_env.train import compare_runs
 
-    found, reasons = read_runs(runs)
+    tables, reasons = compare_runs(runs, where, output, csv, rate)
     for reason in reasons:
         sys.stderr.write(f"left out: {reason}\n")
-    if not found:
-        raise ConfigError("runs: expected at least one run to compare, got none")
-    chosen = selected(found, where)
-    if not chosen:
-        raise ConfigError(
-            f"where: expected options that a run has, got {' '.join(where)}, which none of {len(found)} has"
-        )
-    sets = by_levels(chosen)
-    write_comparison(sets, output)
-    for title, groups in sets:
-        tables = filter(None, (level_table(groups), comparison_table(groups), statistics_table(groups, rate)))
-        print("\n\n".join([*([title] if len(sets) > 1 else []), *tables]), end="\n\n" if len(sets) > 1 else "\n")
-    if csv is not None:
-        write_csv(sets, csv)
+    print(tables)
     print(f"wrote {output}" + (f" and {csv}" if csv is not None else ""))
     return int(bool(reasons))

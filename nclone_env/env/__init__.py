@@ -10,7 +10,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.arrays.final import FinalPool, reserve
     from nclone_env.env.batch import Batch
     from nclone_env.env.compiled.passes import Call, Pass, StepPass
-    from nclone_env.env.compiled.records import DIED, DISABLED, OUTCOMES, SAME_STEP, WON
+    from nclone_env.env.compiled.records import DIED, DISABLED, OUTCOMES, PLAYING, SAME_STEP, TIMED_OUT, WON
     from nclone_env.env.compiled.starts import PackedStarts, StartState, pack_starts, start_state
     from nclone_env.env.compiled.step import KernelSteps, play_step, simulate_frames, step_all
     from nclone_env.env.compiled.step_arrays import playable_levels

@@ -6,6 +6,8 @@ from nclone_env._faces import face
 
 if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.level import make_guide as make_guide
+    from nclone_env.plan.kernels import EMPTY as EMPTY
+    from nclone_env.plan.kernels import WON as WON
     from nclone_env.plan.kernels import expand as expand
     from nclone_env.plan.kernels import find_place as find_place
     from nclone_env.plan.kernels import make_table as make_table

@@ -1,8 +1,8 @@
 """PPO training; the only subpackage that imports torch, and only in its modules.
 
 The public names are imported from here, each on its first use: ``docs/reference/training.md`` describes them. The
-folders hold their parts, in the order of the data flow: ``levels`` and ``network`` → ``collect`` → ``learn`` → ``runs``
-→ ``reports``.
+folders hold their parts, in the order of the data flow: ``levels`` → ``policies`` → ``collect`` → ``learn`` →
+``runs`` → ``reports``, and ``adapters`` for other libraries.
 """
 
 import sys
@@ -14,6 +14,8 @@ from nclone_env._faces import face
 from nclone_env.errors import MissingExtraError, installation
 
 if TYPE_CHECKING:  # the public names, each imported on first use
+    from nclone_env.train.adapters.puffer import NPlusPlusPufferEnv as NPlusPlusPufferEnv
+    from nclone_env.train.adapters.sb3 import NPlusPlusVecEnv as NPlusPlusVecEnv
     from nclone_env.train.collect.environments import VectorEnvironment as VectorEnvironment
     from nclone_env.train.collect.environments import make_environments as make_environments
     from nclone_env.train.collect.evaluate import LevelResult as LevelResult
@@ -35,50 +37,36 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.levels.solutions import start_states as start_states
     from nclone_env.train.loop import TrainResult as TrainResult
     from nclone_env.train.loop import train as train
-    from nclone_env.train.network.policy import ActorCritic as ActorCritic
-    from nclone_env.train.network.policy import make_policy as make_policy
-    from nclone_env.train.puffer import NPlusPlusPufferEnv as NPlusPlusPufferEnv
+    from nclone_env.train.policies.checkpoint import load_checkpoint as load_checkpoint
+    from nclone_env.train.policies.checkpoint import restore_config as restore_config
+    from nclone_env.train.policies.checkpoint import restore_policy as restore_policy
+    from nclone_env.train.policies.network import ActorCritic as ActorCritic
+    from nclone_env.train.policies.network import make_policy as make_policy
+    from nclone_env.train.policies.policy import Policy as Policy
+    from nclone_env.train.policies.policy import load_policy as load_policy
     from nclone_env.train.ranks import Ranks as Ranks
     from nclone_env.train.ranks import joined_ranks as joined_ranks
-    from nclone_env.train.runs.checkpoint import load_checkpoint as load_checkpoint
-    from nclone_env.train.runs.checkpoint import restore_config as restore_config
-    from nclone_env.train.runs.checkpoint import restore_policy as restore_policy
     from nclone_env.train.runs.estimate import estimate_bytes as estimate_bytes
-    from nclone_env.train.runs.policy import Policy as Policy
-    from nclone_env.train.runs.policy import load_policy as load_policy
-    from nclone_env.train.sb3 import NPlusPlusVecEnv as NPlusPlusVecEnv
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.train.collect.acting import one_thread_per_call
-    from nclone_env.train.collect.evaluate import Mode, best_episode, compare, evaluated_run, policy_runs
+    from nclone_env.train.collect.evaluate import policy_runs
     from nclone_env.train.hooks import SILENT
     from nclone_env.train.learn.demonstrations import Demonstration, held_actions, read_demonstrations
     from nclone_env.train.levels.solutions import recorded_solutions, winning_inputs
     from nclone_env.train.levels.sources import level_digests
     from nclone_env.train.loop import advance, compile_kernels
-    from nclone_env.train.reports.comparison import (
-        by_levels,
-        comparison_table,
-        level_table,
-        read_runs,
-        selected,
-        statistics_table,
-        write_csv,
+    from nclone_env.train.policies.acting import one_thread_per_call
+    from nclone_env.train.policies.checkpoint import resumed_config
+    from nclone_env.train.policies.files import bundled_names, is_named, policy_card, policy_file, push_policy
+    from nclone_env.train.reports.plots import compare_runs, report_run
+    from nclone_env.train.reports.report import (
+        evaluate_and_report,
+        interquartile_mean,
+        interval,
+        training_seconds,
     )
-    from nclone_env.train.reports.plots import write_comparison, write_learning_curve
-    from nclone_env.train.reports.report import mean_success, success_table, warm_start_text, write_results
-    from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
     from nclone_env.train.runs.begin import begun_run, compile_learner
     from nclone_env.train.runs.estimate import check_memory
-    from nclone_env.train.runs.policy_files import (
-        bundled_names,
-        checkpoint_file,
-        is_named,
-        policy_card,
-        policy_file,
-        push_policy,
-    )
-    from nclone_env.train.runs.warm_start import WarmStart
 
 __all__, _load, __dir__ = face(__name__)
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.policies.network import ActorCritic
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.begin import begun_run, short_run
 from nclone_env.train.runs.curve import Row

@@ -43,7 +43,7 @@ MODULES = (
     "sim/query",
     "sim/frame",
     "train/learn/adam",
-    "train/network/mlp_kernels",
+    "train/policies/mlp_kernels",
     "train/reports/report",
 )
 

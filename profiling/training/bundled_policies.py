@@ -29,9 +29,9 @@ from nclone_env.benchmark.scores import measures
 from nclone_env.benchmark.track import TrackLevel
 from nclone_env.level import resolve
 from nclone_env.train import Policy, evaluate, load_policy
-from nclone_env.train.runs.checkpoint import SAVED_FIELDS, Checkpoint, load_checkpoint
+from nclone_env.train.policies.checkpoint import SAVED_FIELDS, Checkpoint, load_checkpoint
+from nclone_env.train.policies.files import BUNDLED, checkpoint_file
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.policy_files import BUNDLED, checkpoint_file
 
 ATTEMPTS, MAX_FRAMES = 16, 2400
 SAMPLE = {"levels": ["first-steps"], "episodes": 8, "seed": 1}

@@ -1,7 +1,7 @@
 """Training with the policy on a device: environment steps/s of each phase, and how often the host waits for the device.
 
-All copies between host and device pass through ``send`` and ``fetch`` of ``nclone_env.train.network.device``, which are
-counted here: every copy back to the host is one synchronisation. On a GPU PyTorch's own count stands beside it; it
+All copies between host and device pass through ``send`` and ``fetch`` of ``nclone_env.train.policies.device``, which
+are counted here: every copy back to the host is one synchronisation. On a GPU PyTorch's own count stands beside it; it
 would also notice synchronisations that are not meant to be. On ``cpu`` the same code runs on the processor, so the
 counts are those of a GPU, but the times are not.
 """
@@ -45,8 +45,8 @@ def synchronisations(on_gpu: bool) -> Iterator[Callable[[], int]]:
 @contextmanager
 def transfers() -> Iterator[Callable[[], tuple[int, int]]]:
     """Count the copies to the host and to the device."""
-    from nclone_env.train.learn import device_update
-    from nclone_env.train.network import torch_network
+    from nclone_env.train.learn import learners as device_update
+    from nclone_env.train.policies import torch_network
 
     made: dict[str, list[None]] = {"fetch": [], "send": []}  # lists, as several threads count
 

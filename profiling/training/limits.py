@@ -72,7 +72,7 @@ def products(seconds: float, hidden_size: int, towers: int, epochs: int) -> floa
     import scipy.linalg  # noqa: F401 - before the threads of BLAS are limited
 
     from nclone_env.env.threads import Workers
-    from nclone_env.train.collect.acting import one_thread_per_call
+    from nclone_env.train.policies.acting import one_thread_per_call
 
     workers = Workers(_STEPS, min_chunk=1)
     seats = [_arrays(hidden_size, towers) for _ in range(workers.count)]

@@ -121,7 +121,7 @@ def _extractor_class(trunk: list[int]) -> Any:
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, create_mlp
     from torch import nn
 
-    from nclone_env.train.network.policy import make_encoders
+    from nclone_env.train.policies.network import make_encoders
 
     class Extractor(BaseFeaturesExtractor):
         def __init__(self, space: Any):

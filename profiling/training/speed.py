@@ -10,7 +10,7 @@ hyperparameters unless the row says otherwise. Rows:
 - ``stub policy``: the network does nothing, and is called from Python in each step;
 - ``products alone``: the matrix products of the default network and nothing else, on all threads; and of two towers;
 - ``plain loop``: a loop over torch tensors in the manner of single-file implementations such as CleanRL's;
-- ``Stable-Baselines3``: through ``nclone_env.train.sb3``, if it is installed;
+- ``Stable-Baselines3``: through ``nclone_env.train.adapters.sb3``, if it is installed;
 - ``pictures 64``, ``pictures 128``: two stacked frames of that size alone, 64 environments and 64 steps; and
   Stable-Baselines3 with the same network.
 

@@ -5,14 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
-from nclone_env.cli import policies
 from nclone_env.cli.app import main
-from nclone_env.cli.policies import default_episodes, write_recordings
 from nclone_env.config import EnvironmentConfig
 from nclone_env.game import CELEBRATING, INPUT_OF_ACTION
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import load_recording
 from nclone_env.train.collect.evaluate import LevelResult
+from nclone_env.train.reports import report
+from nclone_env.train.reports.report import default_episodes, write_recordings
 
 LEVELS = ("first-steps/01-walk", "first-steps/02-step")
 
@@ -58,8 +58,8 @@ def test_an_evaluation_of_many_levels_plays_fewer_episodes_on_each(levels, episo
 
 def test_a_command_without_a_number_of_episodes_plays_the_default(tmp_path, monkeypatch, capsys):
     pytest.importorskip("torch")
-    monkeypatch.setattr(policies, "_EPISODES_IN_ALL", 6)
-    monkeypatch.setattr(policies, "_LEAST_EPISODES", 2)
+    monkeypatch.setattr(report, "_EPISODES_IN_ALL", 6)
+    monkeypatch.setattr(report, "_LEAST_EPISODES", 2)
     command = ["evaluate", "builtin", "--no-video", "--output", str(tmp_path), "--levels"]
     assert main([*command, LEVELS[0]]) == 0
     assert "6 episodes per level" in capsys.readouterr().out

@@ -91,10 +91,9 @@ def test_bar():
 def test_what_few_rows_have_stays_in_the_line():
     stream = io.StringIO()
     progress = TrainingProgress(1_000_000, stream, interval=0.0)
-    progress(ROW | {"new_level_success": 0.125, "wait_seconds": 1.0})
+    progress(ROW | {"held_out_success": 0.125, "held_out_any": 0.5})
     progress(ROW)
-    assert stream.getvalue().count("return 3.14  new levels 12.5%  0.7 KB/env") == 2
-    assert "new levels" not in progress_line(ROW | {"new_level_success": float("nan")}, 1_000_000, 1.0)
+    assert stream.getvalue().count("return 3.14  held out 12.5% (any 50.0%)  0.7 KB/env") == 2
 
 
 def test_time_is_that_since_the_preparation(monkeypatch):

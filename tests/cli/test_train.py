@@ -16,9 +16,9 @@ from nclone_env.train.collect import evaluate as evaluation
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train as learn
+from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config
 from nclone_env.train.reports import plots
 from nclone_env.train.reports.report import RESULT_COLUMNS
-from nclone_env.train.runs.checkpoint import load_checkpoint, restore_config
 
 from ..replay.bases import WINNABLE
 from ..train.runs import config as short_run

@@ -24,8 +24,8 @@ from nclone_env.sim.trajectory import simulate
 from nclone_env.train import load_policy
 from nclone_env.train.collect.evaluate import episode_inputs, evaluate, evaluated_run, policy_runs
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from nclone_env.train.policies.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from nclone_env.train.policies.network import ActorCritic
 
 from ..level.level_bases import make_attract
 from ..replay.bases import DEADLY, RIGHT, WINNABLE

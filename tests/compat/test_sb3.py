@@ -22,7 +22,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecMoni
 from nclone_env import NPlusPlusVectorEnv, errors
 from nclone_env.benchmark import read_submission, verify
 from nclone_env.memory import GrowthError, assert_flat
-from nclone_env.train.sb3 import NPlusPlusVecEnv
+from nclone_env.train.adapters.sb3 import NPlusPlusVecEnv
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, RIGHT
 from .bases import FIELDS, Kept, check_learned, numbers, run_example

@@ -27,8 +27,8 @@ from nclone_env.memory.stats import compute_stats
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.replay.video import write_video
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.policies.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from nclone_env.train.reports.plots import write_learning_curve
-from nclone_env.train.runs.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from nclone_env.train.runs.curve import LearningCurve
 
 from ..memory import by_hand

@@ -440,8 +440,8 @@ def fields() -> dict[str, Any]:
 
     from nclone_env.options import flat
     from nclone_env.train.config import TrainConfig
-    from nclone_env.train.network.policy import ActorCritic
-    from nclone_env.train.runs.checkpoint import Checkpoint
+    from nclone_env.train.policies.checkpoint import Checkpoint
+    from nclone_env.train.policies.network import ActorCritic
     from tests.train.runs import curve_of
 
     checkpoint = Checkpoint(
@@ -508,7 +508,7 @@ def other_fields(rng: random.Random, data: bytes) -> bytes:
 
 
 def read_checkpoint(data: bytes) -> None:
-    from nclone_env.train.runs.checkpoint import load_checkpoint, restore_config, restore_policy
+    from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config, restore_policy
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -16,7 +16,7 @@ from nclone_env.jit.notice import kernels_in
 from nclone_env.jit.sources import code_digest, identity
 from nclone_env.plan.archive import explore
 from nclone_env.sim.frame import tick
-from nclone_env.train.network.mlp_kernels import gradient
+from nclone_env.train.policies.mlp_kernels import gradient
 
 from ..processes import REPOSITORY
 

@@ -21,8 +21,8 @@ from pathlib import Path
 from nclone_env._files import fill_file
 from nclone_env.cli.app import main
 from nclone_env.train import loop
+from nclone_env.train.policies import checkpoint
 from nclone_env.train.reports import plots
-from nclone_env.train.runs import checkpoint
 from nclone_env.train.runs.curve import LearningCurve
 
 from ..train.runs import contents, shown

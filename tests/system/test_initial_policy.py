@@ -7,8 +7,8 @@ from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
-from nclone_env.train.network.policy import make_policy
-from nclone_env.train.runs.checkpoint import initialise_policy, load_checkpoint
+from nclone_env.train.policies.checkpoint import initialise_policy, load_checkpoint
+from nclone_env.train.policies.network import make_policy
 
 from ..train.runs import config
 from ..train.stub import LineWorld

@@ -63,7 +63,7 @@ def generated(sides: list[int], place: str) -> bool:
 
 def trained(sides: list[int], place: str) -> bool:
     """Whether a run is the whole work of one of the processes; the later one overwrites it."""
-    from nclone_env.train.runs.checkpoint import load_checkpoint
+    from nclone_env.train.policies.checkpoint import load_checkpoint
 
     content = load_checkpoint(Path(place) / "checkpoint.pt")
     names = ("checkpoint.pt", "learning_curve.csv", "levels.csv", "evaluation.csv")

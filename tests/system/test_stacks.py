@@ -12,8 +12,8 @@ from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.loop import train
-from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.runs.checkpoint import load_checkpoint, restore_config, restore_policy
+from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config, restore_policy
+from nclone_env.train.policies.network import ActorCritic
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, assert_same, choices, copies
 

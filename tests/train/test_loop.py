@@ -13,7 +13,7 @@ from nclone_env.train.collect.episodes import FINISHED, EpisodeLog, EpisodeStati
 from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
-from nclone_env.train.runs.checkpoint import load_checkpoint, restore_config
+from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config
 from nclone_env.train.runs.estimate import estimate_bytes
 from nclone_env.train.runs.steps import annealed, compute_returns
 

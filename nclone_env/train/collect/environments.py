@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv, PackedStarts
 from nclone_env.memory import MemoryNode
-from nclone_env.train.network.arrays import stacked_shape
+from nclone_env.train.policies.arrays import stacked_shape
 
 
 class VectorEnvironment(Protocol):

@@ -12,9 +12,9 @@ import numpy as np
 
 from nclone_env.env import Workers
 from nclone_env.memory import MemoryNode, array_group, merged
-from nclone_env.train.collect.acting import chosen_actions
 from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
-from nclone_env.train.network.mlp import Network
+from nclone_env.train.policies.acting import chosen_actions
+from nclone_env.train.policies.mlp import Network
 
 MOST_ENVIRONMENTS = 64
 """Most episodes that a thread plays at a time."""

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from nclone_env.memory import MemoryNode, array_group
-from nclone_env.train.network.arrays import LearningFields, stacked_shape
-from nclone_env.train.network.device import host_zeros
+from nclone_env.train.policies.arrays import LearningFields, stacked_shape
+from nclone_env.train.policies.device import host_zeros
 
 NOT_STACKED = ("action_mask",)
 """Observations of which the policy sees only the newest, as in stacks of the environment."""

@@ -16,10 +16,10 @@ from nclone_env.errors import TrajectoryError
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.train.learn.adam import Adam
 from nclone_env.train.learn.trajectories import EpisodeData, TrajectoryBuffer
-from nclone_env.train.network.arrays import LossScaling
-from nclone_env.train.network.mlp import make_network
-from nclone_env.train.network.policy import ActorCritic, FlatParameters
-from nclone_env.train.network.torch_network import log_probs_and_entropies, most_probable
+from nclone_env.train.policies.arrays import LossScaling
+from nclone_env.train.policies.mlp import make_network
+from nclone_env.train.policies.network import ActorCritic, FlatParameters
+from nclone_env.train.policies.torch_network import log_probs_and_entropies, most_probable
 
 _EVALUATED = 2048
 """Most steps that are evaluated in one call."""

@@ -9,8 +9,8 @@ from nclone_env.env import Workers
 from nclone_env.memory import MemoryNode
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.network.mlp import Network
-from nclone_env.train.network.policy import ActorCritic, FlatParameters
+from nclone_env.train.policies.mlp import Network
+from nclone_env.train.policies.network import ActorCritic, FlatParameters
 from nclone_env.train.ranks import Ranks
 
 

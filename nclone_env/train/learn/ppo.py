@@ -1,16 +1,24 @@
-"""Proximal policy optimisation (Schulman et al., 2017): the update on a rollout."""
+"""Proximal policy optimisation (Schulman et al., 2017): the update on a rollout.
+
+The gradient steps of an epoch are compiled code: threads go from minibatch to minibatch without the interpreter. A
+minibatch takes half a millisecond. Two threads that Python hands its parts to take a sixth longer: they wait for each
+other's interpreter lock, and a thread that sleeps needs 25 microseconds to wake up. So a thread that waits here first
+looks at a counter for a while, which costs 6 % more processor time where other processes want the cores.
+"""
 
 from collections.abc import Sequence
+from time import sleep
+from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env.jit import kernel
-from nclone_env.memory import MemoryNode, array_group
+from nclone_env.jit import kernel, next_number, numeric_kernel, read_number, specialised_at_first
+from nclone_env.memory import MemoryNode, array_group, arrays_node
 from nclone_env.sim import splitmix
-from nclone_env.train.learn.adam import Adam, sum_gradients
-from nclone_env.train.learn.descents import CompiledDescents
+from nclone_env.train.learn.adam import Adam, clipped_step, sum_gradients
 from nclone_env.train.learn.learner import LearnerParts, UpdateStatistics
-from nclone_env.train.network.arrays import LossScaling
+from nclone_env.train.policies.arrays import LossScaling, PassArrays
+from nclone_env.train.policies.mlp_kernels import gather_rows, gradient
 
 _SHUFFLE_STREAM = np.uint64(0x73687566666C6531)
 """Keeps the numbers of the shuffle apart from those of the sampled actions, which have the same seed."""
@@ -21,7 +29,7 @@ class PPO:
 
     A minibatch is split into parts of equal size. Threads compute the gradients of parts as they become free; the
     gradients are then added in the order of the parts, so the result does not depend on the number of threads. All of
-    an epoch is compiled code (``train.learn.descents``), unless the network or other ranks need Python in between.
+    an epoch is compiled code, unless the network or other ranks need Python in between.
 
     Every rank computes the same order of the steps of all ranks, differentiates those of its own environments in each
     minibatch, and adds up the gradients with the others. So K ranks take the same minibatches as one: only sums of
@@ -47,10 +55,10 @@ class PPO:
         self._sums = np.zeros((most_parts, 6))
         self._totals = np.zeros(7)
         self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(7, np.float32))
-        self._compiled: CompiledDescents | None = None
+        self._compiled: CompiledEpoch | None = None
         if ranks.count == 1 and network.pass_arrays(0) is not None:
             arrays = self._order.reshape(config.ppo.num_minibatches, -1), self._gradients, self._sums, self._totals
-            self._compiled = CompiledDescents(parts, self.optimiser, *arrays)
+            self._compiled = CompiledEpoch(parts, self.optimiser, *arrays)
 
     def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
         """Update the parameters, as ``train.learn.learner.Learner`` describes."""
@@ -188,3 +196,179 @@ def moments(values, rows):
     for i in range(len(rows)):
         squares += (values[rows[i]] - mean) ** 2
     return mean, np.sqrt(squares / len(rows))
+
+
+_MOST_PARTS = 64  # of a call: tens of milliseconds, so that Ctrl-C is noticed
+_SPINS = 400_000  # looks at a counter before a thread sleeps: 60 microseconds, twice the time to wake up
+_MOMENT = 0.0001  # seconds
+_FINISHED = -1
+
+
+class Progress(NamedTuple):
+    """Counters that the threads share, of m minibatches of k parts."""
+
+    claimed: np.ndarray
+    """(m,) int64, parts that a thread has begun; may exceed k."""
+    computed: np.ndarray
+    """(m,) int64, parts whose gradient is computed."""
+    steps: np.ndarray
+    """(1,) int64, steps taken, which is the number of the minibatch to work on."""
+
+
+class EpochArrays(NamedTuple):
+    """What the threads read and write besides the network."""
+
+    order: np.ndarray
+    """(m, b) int64, the steps of each minibatch."""
+    moments: np.ndarray
+    """(m, 2) float32: mean of the advantages of each minibatch, and the reciprocal of their deviation."""
+    rates: np.ndarray
+    """(m, 2) float32: ``Adam.rates`` of each step."""
+    mean: np.ndarray
+    """(p,) float32: ``Adam.mean``."""
+    square: np.ndarray
+    """(p,) float32: ``Adam.square``."""
+    gradients: np.ndarray
+    """(k, p) float32, the gradient of each part."""
+    sums: np.ndarray
+    """(k, 6) float64, sums of each part for the statistics."""
+    totals: np.ndarray
+    """(7,) float64: those over all parts of the update so far, and the sum of the norms of the gradients."""
+    progress: Progress
+
+
+@numeric_kernel
+def learn_epoch(network: PassArrays, epoch: EpochArrays, scaling: LossScaling, max_norm):
+    """Work on minibatches with the other threads; the one that computes the last part of a minibatch takes the step.
+
+    Returns:
+        Parts computed in this call, 0 if it has waited in vain, ``_FINISHED`` if there is nothing left to do.
+    """
+    progress, parts, most = epoch.progress, len(epoch.gradients), len(epoch.order)
+    computed = 0
+    while computed < _MOST_PARTS:
+        number = read_number(progress.steps)
+        if number == most:
+            return _FINISHED
+        part = next_number(progress.claimed[number:])
+        if part < parts:
+            _differentiate(network, epoch, scaling, number, part)
+            computed += 1
+            if next_number(progress.computed[number:]) == parts - 1:
+                _step(network, epoch, max_norm, number)
+                next_number(progress.steps)
+        elif not _await(progress.steps, number):
+            break
+    return computed
+
+
+@numeric_kernel
+def _await(counter, number):
+    """Return whether a counter leaves a number while this thread looks at it."""
+    for _ in range(_SPINS):  # noqa: SIM110 - kernels have no generators
+        if read_number(counter) != number:
+            return True
+    return False
+
+
+@numeric_kernel
+def _differentiate(network: PassArrays, epoch: EpochArrays, scaling: LossScaling, number, part):
+    """Compute the gradient of a part of a minibatch."""
+    size, parts = epoch.order.shape[1], len(epoch.gradients)
+    rows = epoch.order[number, size * part // parts : size * (part + 1) // parts]
+    inputs = network.scratch.inputs
+    for source, width, offset in network.seen.sources:
+        gather_rows(source, width, rows, network.input_bytes, offset, 4 * inputs.shape[1])
+    mean, scale = epoch.moments[number]
+    of_loss = LossScaling(
+        mean, scale, scaling.share, scaling.clip_coef, scaling.value_coef, scaling.entropy_coef, scaling.reference_coef
+    )
+    gradient(
+        rows, rows, network.seen.sets, network.steps, of_loss, network.layout, network.scratch,
+        epoch.gradients[part], epoch.sums[part],
+    )  # fmt: skip
+
+
+@numeric_kernel
+def _step(network: PassArrays, epoch: EpochArrays, max_norm, number):
+    """Take the gradient step of a minibatch."""
+    gradients, sums, totals = epoch.gradients, epoch.sums, epoch.totals
+    sum_gradients(gradients)
+    rate, correction = epoch.rates[number]
+    norm = clipped_step(network.layout.parameters, gradients[0], epoch.mean, epoch.square, max_norm, rate, correction)
+    for j in range(sums.shape[1]):
+        total = sums[0, j]
+        for part in range(1, len(sums)):
+            total += sums[part, j]
+        totals[j] += total
+    totals[sums.shape[1]] += norm
+
+
+class CompiledEpoch:
+    """Takes the gradient steps of an epoch, for networks with ``pass_arrays``; arrays as of :class:`EpochArrays`."""
+
+    def __init__(
+        self,
+        parts: LearnerParts,
+        optimiser: Adam,
+        order: np.ndarray,
+        gradients: np.ndarray,
+        sums: np.ndarray,
+        totals: np.ndarray,
+    ):
+        self._network, self._parameters = parts.network, parts.parameters.vector
+        self._workers = parts.workers
+        self._optimiser, self._max_norm = optimiser, parts.config.ppo.max_grad_norm
+        count = len(order)
+        counters = Progress(*(np.zeros(size, np.int64) for size in (count, count, 1)))
+        moments, rates = np.zeros((2, count, 2), np.float32)
+        self._epoch = EpochArrays(
+            order, moments, rates, optimiser.mean, optimiser.square, gradients, sums, totals, counters
+        )
+        self._scaling = LossScaling(*np.zeros(7, np.float32))
+        self._kernel = specialised_at_first(learn_epoch)
+
+    def run(self, moments: Sequence[Sequence[float]], learning_rate: float, scaling: LossScaling) -> None:
+        """Take a step on each minibatch.
+
+        Args:
+            moments: mean and standard deviation of the advantages of each.
+            scaling: the other numbers of the loss.
+        """
+        optimiser, epoch = self._optimiser, self._epoch
+        for number, (mean, deviation) in enumerate(moments):
+            optimiser.count += 1
+            epoch.moments[number] = mean, 1 / (deviation + 1e-8)
+            epoch.rates[number] = optimiser.rates(learning_rate, optimiser.count)
+        self._scaling = scaling
+        self._begin(0)
+        self._workers.run(self._work, 0, self._workers.count)
+
+    def warm_up(self) -> None:
+        """Compile the kernel and use the scratch of every thread, and leave parameters and optimiser as at first."""
+        before = self._parameters.copy()
+        for seat in range(self._workers.count):
+            self._begin(len(self._epoch.order) - 1)
+            self._work(seat, 0, 1)
+        self._parameters[:] = before
+        for changed in (self._optimiser.mean, self._optimiser.square, self._epoch.totals):
+            changed.fill(0)
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the counters and of the numbers of each step."""
+        epoch = self._epoch
+        return arrays_node("epoch", (epoch.moments, epoch.rates, *epoch.progress), shared=False)
+
+    def _begin(self, number: int) -> None:
+        """Go back to a minibatch; no thread works on one."""
+        progress = self._epoch.progress
+        progress.claimed.fill(0)
+        progress.computed.fill(0)
+        progress.steps.fill(number)
+
+    def _work(self, seat: int, first: int, last: int) -> None:
+        """Work until nothing is left to do; a thread that comes late finds nothing."""
+        arrays = self._network.pass_arrays(seat)
+        while (computed := self._kernel(arrays, self._epoch, self._scaling, self._max_norm)) != _FINISHED:
+            if not computed:
+                sleep(_MOMENT)

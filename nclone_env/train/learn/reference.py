@@ -8,9 +8,9 @@ import torch
 from nclone_env.env import Workers
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.collect.rollout import RolloutStorage
-from nclone_env.train.network.mlp import make_network
-from nclone_env.train.network.policy import NO_MASKS, ActorCritic, FlatParameters
-from nclone_env.train.network.sampling import write_probabilities
+from nclone_env.train.policies.mlp import make_network
+from nclone_env.train.policies.network import NO_MASKS, ActorCritic, FlatParameters
+from nclone_env.train.policies.sampling import write_probabilities
 
 
 class Reference:

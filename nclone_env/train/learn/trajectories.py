@@ -18,7 +18,7 @@ from torch import Tensor
 from nclone_env.errors import TrajectoryError
 from nclone_env.memory import MemoryNode
 from nclone_env.train.learn.gae import estimate_episode_advantages
-from nclone_env.train.network.arrays import LearningFields, stacked_shape
+from nclone_env.train.policies.arrays import LearningFields, stacked_shape
 
 MASK = "action_mask"
 OPTIONAL = ("rewards", "values", "log_probs")

@@ -13,11 +13,10 @@ from nclone_env._files import open_regular, write_rows
 from nclone_env._table import table
 from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, plain
 from nclone_env.options import flat
-from nclone_env.train.reports.report import RESULT_COLUMNS
-from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
-from nclone_env.train.runs.checkpoint import check_results, load_checkpoint, restore_config
+from nclone_env.train.policies.checkpoint import check_results, load_checkpoint, restore_config, translated
+from nclone_env.train.policies.files import checkpoint_file
+from nclone_env.train.reports.report import RESULT_COLUMNS, interquartile_mean, interval, training_seconds
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.policy_files import checkpoint_file
 
 _OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval")
 """Fields of the configuration that do not say what was tried."""
@@ -137,7 +136,8 @@ def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
             config = flat(restore_config(content))
             check_results(content)
             results = _read_results(path.parent / "evaluation.csv", content.counters.get("timesteps", 0))
-            run = RunRecord(path.parent, config, Rows.of(content.curve), results)
+            with translated(path):
+                run = RunRecord(path.parent, config, Rows.of(content.curve), results)
         except CheckpointError as error:
             reasons.append(str(error))
             continue

@@ -1,14 +1,28 @@
-"""Plots of runs: the learning curve of one, the mean and the range over seeds of several."""
+"""What is written of runs: of one its learning curve and evaluation, of several their comparison, with plots."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nclone_env._files import fill_file
-from nclone_env.errors import optional_module
+from nclone_env.errors import ConfigError, optional_module
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.reports.comparison import RunGroup, shown
+from nclone_env.train.hooks import SILENT, OnLevel
+from nclone_env.train.loop import TrainResult
+from nclone_env.train.reports.comparison import (
+    RunGroup,
+    by_levels,
+    comparison_table,
+    level_table,
+    read_runs,
+    selected,
+    shown,
+    statistics_table,
+    write_csv,
+)
+from nclone_env.train.reports.report import evaluate_and_report, mean_success
 
 _SUCCESS, _RETURN = "success of recent episodes", "mean return of recent episodes"
 _COLUMNS = {
@@ -98,6 +112,65 @@ def _label_at_the_edge(axes: Any, labels: Sequence[tuple[float, str, str]]) -> N
         axes.text(
             1.03, place - over, text, transform=beside, color=colour, fontsize="small", va="center", parse_math=False
         )
+
+
+def report_run(
+    config: TrainConfig,
+    result: TrainResult,
+    episodes: int | None,
+    video: bool,
+    on_level: OnLevel = SILENT.on_level,
+    say: Callable[[str], object] = str,
+) -> None:
+    """Plot the learning curve of a complete run, evaluate its policy, and add random actions to the plot.
+
+    Arguments as of ``evaluate_and_report``.
+    """
+    folder = result.checkpoint.parent
+    plot = partial(write_learning_curve, result.curve, folder / "learning_curve.png", config)
+    plot()  # before the evaluation, which may be interrupted
+    of_run = (config.evaluation.attempts, result.held_out, result.counters.timesteps)
+    results = evaluate_and_report(
+        result.policy, config.evaluated_environment, folder, episodes, config.seed, video, *of_run,
+        on_level=on_level, say=say,
+    )  # fmt: skip
+    evaluated = {mode: mean_success(results[mode]) for mode in ("sampled", "argmax")}
+    plot(random=mean_success(results["random"]), evaluated=evaluated)
+
+
+def compare_runs(
+    folders: Iterable[Path], where: Sequence[str], output: Path, csv: Path | None = None, rate: float = 0.9
+) -> tuple[str, list[str]]:
+    """Compare runs: plot their learning curves to ``output``, write all values to ``csv``.
+
+    Args:
+        where: only runs with these options, each as OPTION=VALUE.
+        rate: success rate for which timesteps and seconds of training are counted.
+
+    Returns:
+        Tables, as text, and why folders were left out.
+
+    Raises:
+        ConfigError: if there is no run, or none has such options.
+        CheckpointError: if the results of an evaluation cannot be read.
+    """
+    found, reasons = read_runs(folders)
+    if not found:
+        raise ConfigError(f"runs: expected at least one run to compare, got none: {'; '.join(reasons)}")
+    chosen = selected(found, where)
+    if not chosen:
+        raise ConfigError(
+            f"where: expected options that a run has, got {' '.join(where)}, which none of {len(found)} has"
+        )
+    sets = by_levels(chosen)
+    write_comparison(sets, output)
+    if csv is not None:
+        write_csv(sets, csv)
+    parts = []
+    for title, groups in sets:
+        tables = filter(None, (level_table(groups), comparison_table(groups), statistics_table(groups, rate)))
+        parts.append("\n\n".join([*([title] if len(sets) > 1 else []), *tables]))
+    return "\n\n".join(parts), reasons
 
 
 def write_comparison(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path) -> None:

@@ -1,22 +1,34 @@
-"""Human-readable reports of a run: a table of success rates, the same as a file."""
+"""Results of runs for people: tables of success rates, also as files, and statistics over several seeds.
+
+The statistics are those of Agarwal et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice, 2021:
+interquartile means with intervals.
+"""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nclone_env._files import write_rows
+from nclone_env._files import write_file, write_rows
 from nclone_env._table import table
-from nclone_env.train.collect.evaluate import LevelResult
-from nclone_env.train.runs.warm_start import WarmStart
+from nclone_env.config import EnvironmentConfig
+from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
+from nclone_env.level import known_solutions_of, load_levels
+from nclone_env.replay import Recording, recording_name
+from nclone_env.train.collect.evaluate import LevelResult, Mode, best_episode, compare, evaluated_run
+from nclone_env.train.hooks import SILENT, OnLevel
+from nclone_env.train.policies.network import ActorCritic
 
 RESULT_COLUMNS = (
     *("timesteps", "level", "mode", "episodes"),
     *("success_rate", "death_rate", "mean_return", "mean_frames", "best_frames"),
 )
 """Columns of ``evaluation.csv``: timesteps of training, then fields of a :class:`LevelResult`."""
+_EPISODES, _EPISODES_IN_ALL, _LEAST_EPISODES = 100, 10_000, 16
+"""By default: of a level; of all levels, so that the evaluation of thousands is no longer than their training; and of a
+level where these are too few."""
 
 
 def success_table(
@@ -66,6 +78,84 @@ def _rates(results: Sequence[Sequence[LevelResult]], attempts: int) -> list[str]
     return [f"{rate:.1%}" for rate in rates]
 
 
+def default_episodes(levels: int) -> int:
+    """Return the number of episodes on each of so many levels that an evaluation plays if none is given."""
+    return min(_EPISODES, max(_EPISODES_IN_ALL // levels, _LEAST_EPISODES))
+
+
+def evaluate_and_report(
+    policy: ActorCritic,
+    environment: EnvironmentConfig,
+    folder: Path,
+    episodes: int | None,
+    seed: int,
+    video: bool,
+    attempts: int,
+    held_out: Sequence[str],
+    timesteps: int | None,
+    candidates: int = 1,
+    recordings: bool = False,
+    on_level: OnLevel = SILENT.on_level,
+    say: Callable[[str], object] = str,
+) -> dict[Mode, tuple[LevelResult, ...]]:
+    """Evaluate a policy; save the table of success rates, as text and as CSV, and a video to ``folder``.
+
+    Args:
+        episodes: of a level; None: fewer of many levels.
+        held_out: digests of the levels that were held out in training.
+        timesteps: for which the policy was trained. None: the table of results of its run, which ``compare`` reads,
+            stays as it is, because other levels are played, or with ``candidates``.
+        recordings: save the fastest win of the policy on each level too.
+        say: told the table, and what was saved, as lines of text.
+    """
+    from nclone_env.replay import run_pictures, write_video  # OpenCV is only needed to draw
+
+    levels = load_levels(environment.levels)
+    episodes = episodes or default_episodes(len(levels))
+    results = compare(policy, environment, episodes, seed, on_level=on_level, candidates=candidates)
+    known = {name: len(inputs) for name, inputs in known_solutions_of(levels).items()}
+    marks = [level.raw.digest in held_out for level in levels] if held_out else ()
+    report = success_table(results, known, min(attempts, episodes), marks)
+    if candidates > 1:
+        report += f"\nsampled ones are the best of {candidates} candidates of each decision"
+    say(report)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_file(folder / "evaluation.txt", f"{report}\n".encode())
+    if timesteps is not None:
+        write_results(results, timesteps, folder / "evaluation.csv")
+    if video:
+        run = evaluated_run(best_episode(results), environment)
+        write_video(run_pictures(run), folder / "episode.mp4", FRAMES_PER_SECOND)
+    say(f"saved to {folder}")
+    if recordings:
+        written = write_recordings(results, environment, folder / "recordings")
+        say(f"{written} recordings in {folder / 'recordings'}, each replayed and verified")
+    return results
+
+
+def write_recordings(
+    results: Mapping[Mode, tuple[LevelResult, ...]], environment: EnvironmentConfig, folder: Path
+) -> int:
+    """Save the fastest win of the policy on each level, named by the level and its number; return how many there are.
+
+    Raises:
+        RuntimeError: if the simulator does not reproduce a win; nothing is saved of it.
+    """
+    written = 0
+    for number, level in enumerate(load_levels(environment.levels)):
+        wins = [results[mode][number] for mode in ("argmax", "sampled") if results[mode][number].won]
+        if wins:
+            fastest = min(wins, key=lambda result: len(result.actions))
+            folder.mkdir(parents=True, exist_ok=True)
+            recording = Recording.of(level, fastest.inputs(environment), {"frame_skip": environment.frame_skip})
+            state = recording.verify().state
+            if state != CELEBRATING:
+                raise RuntimeError(f"recordings: the win on {fastest.level} ends in state {state} when it is replayed")
+            recording.save(folder / recording_name(number, fastest.level))
+            written += 1
+    return written
+
+
 def mean_success(results: Sequence[LevelResult]) -> float:
     """Return the mean success rate over levels, 0 to 1."""
     return float(np.mean([result.success_rate for result in results]))
@@ -78,13 +168,38 @@ def write_results(results: Mapping[Any, Sequence[LevelResult]], timesteps: int, 
     write_rows(path, (RESULT_COLUMNS, *rows))
 
 
-def warm_start_text(started: WarmStart) -> str:
-    """Return what a warm start used, and what came of it, as lines of text."""
-    cloning, (trajectories, _, skipped) = started.cloning, started.demonstrated
-    lines = [f"not used: {source}: {reason}" for source, reason in skipped.items()]
-    held_out = "" if np.isnan(cloning.held_out_loss) else f", {cloning.held_out_loss:.3f} on held-out steps"
-    lines.append(
-        f"cloned {len(trajectories)} demonstrations, {cloning.steps:,} steps, in {cloning.epochs} epochs: "
-        f"cross-entropy {cloning.loss:.3f} nats{held_out}, {cloning.accuracy:.1%} of the actions most probable"
-    )
-    return "\n".join(lines)
+_SAMPLES = 2000
+_CHUNK = 100
+
+
+def interquartile_mean(values: np.ndarray) -> float:
+    """Return the mean of what is left of all values without the lowest and the highest quarter, rounded down."""
+    ordered = np.sort(values, axis=None)
+    cut = int(0.25 * ordered.size)
+    return float(ordered[cut : ordered.size - cut].mean())
+
+
+def interval(values: np.ndarray, samples: int = _SAMPLES, seed: int = 0) -> tuple[float, float]:
+    """Return the 95 % interval of the interquartile mean of (seeds, levels) by a stratified bootstrap's percentiles.
+
+    Each sample draws as many seeds as there are, with replacement, for each level on its own.
+    """
+    random, (seeds, levels) = np.random.default_rng(seed), values.shape
+    columns, cut = np.arange(levels), int(0.25 * values.size)
+    means = np.empty(samples)
+    for first in range(0, samples, _CHUNK):
+        drawn = values[random.integers(seeds, size=(min(_CHUNK, samples - first), seeds, levels)), columns]
+        ordered = np.sort(drawn.reshape(len(drawn), -1), axis=1)
+        means[first : first + len(drawn)] = ordered[:, cut : values.size - cut].mean(axis=1)
+    low, high = np.percentile(means, (2.5, 97.5))
+    return float(low), float(high)
+
+
+def training_seconds(curve: Iterable[Mapping[str, Any]]) -> np.ndarray:
+    """Return the seconds of training until each row of a learning curve, (k,) float64, without evaluations.
+
+    They are NaN where a column is missing.
+    """
+    rows = [(row.get("timesteps", np.nan), row.get("steps_per_second", np.nan)) for row in curve]
+    steps, speeds = np.array(rows, np.float64).reshape(-1, 2).T
+    return np.cumsum(np.diff(steps, prepend=0.0) / speeds)

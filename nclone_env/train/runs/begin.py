@@ -11,19 +11,25 @@ from gymnasium import spaces
 
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.obs import frame_specs
-from nclone_env.train.collect.acting import one_thread_per_call
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.learners import make_learner
-from nclone_env.train.network.policy import FlatParameters, make_policy
+from nclone_env.train.policies.acting import one_thread_per_call
+from nclone_env.train.policies.checkpoint import (
+    Checkpoint,
+    check_resumable,
+    initialise_policy,
+    load_checkpoint,
+    translated,
+)
+from nclone_env.train.policies.files import policy_file
+from nclone_env.train.policies.network import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
-from nclone_env.train.runs.checkpoint import Checkpoint, check_resumable, initialise_policy, load_checkpoint, translated
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import config_in, launchers, lock_folder_for_all, name_job
-from nclone_env.train.runs.policy_files import policy_file
 from nclone_env.train.runs.resume import restore_run, save_run, score
 from nclone_env.train.runs.run import TrainingRun, learner_parts, make_workers, set_up
 from nclone_env.train.runs.steps import compute_returns

@@ -9,7 +9,6 @@ import torch
 from nclone_env.errors import MemoryLimitError
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
-from nclone_env.train.collect.acting import one_thread_per_call
 from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import (
     MakeEnvironments,
@@ -22,8 +21,9 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.sources import run_levels
-from nclone_env.train.network.device import learning_device
-from nclone_env.train.network.policy import FlatParameters, make_policy
+from nclone_env.train.policies.acting import one_thread_per_call
+from nclone_env.train.policies.device import learning_device
+from nclone_env.train.policies.network import FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.run import group_sizes, learner_parts, make_held_out, make_storage, make_workers, most_rows

@@ -18,8 +18,8 @@ from torch import distributed
 from nclone_env._files import FileLock, naming, remove_temporaries, temporary_beside, write_file
 from nclone_env.errors import RunFolderError
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.policies.files import LATEST, checkpoint_file
 from nclone_env.train.ranks import Ranks
-from nclone_env.train.runs.policy_files import LATEST, checkpoint_file
 
 BEST = "best.pt"
 _CURVE, _LEVELS, _EVENTS = "learning_curve.csv", "levels.csv", "tensorboard"

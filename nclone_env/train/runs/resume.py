@@ -16,8 +16,8 @@ from nclone_env.options import flat
 from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import HeldOutLevels
 from nclone_env.train.collect.selection import EpisodeSelection
+from nclone_env.train.policies.checkpoint import Checkpoint, check_observations, save_checkpoint, translated
 from nclone_env.train.ranks import RankError
-from nclone_env.train.runs.checkpoint import Checkpoint, check_observations, save_checkpoint, translated
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.run import Counters, Score, TrainingRun
 from nclone_env.train.runs.warm_start import reference_state, restore_reference

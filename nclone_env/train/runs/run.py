@@ -25,9 +25,9 @@ from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.solutions import Planner, run_starts
 from nclone_env.train.levels.sources import level_digests, run_levels
-from nclone_env.train.network.device import is_pinned, learning_device
-from nclone_env.train.network.mlp import Network, make_network
-from nclone_env.train.network.policy import PICTURES, ActorCritic, FlatParameters, make_policy
+from nclone_env.train.policies.device import is_pinned, learning_device
+from nclone_env.train.policies.mlp import Network, make_network
+from nclone_env.train.policies.network import PICTURES, ActorCritic, FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import LearningCurve
 from nclone_env.train.runs.folder import RunFolder

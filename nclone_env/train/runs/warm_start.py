@@ -1,6 +1,7 @@
 """Warm start: the policy begins as a clone of demonstrations, and PPO keeps it close to the clone for a while."""
 
 import copy
+import math
 from typing import NamedTuple
 
 from torch import Tensor
@@ -10,7 +11,7 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.cloning import Cloning, clone
 from nclone_env.train.learn.demonstrations import Demonstrated, demonstrate
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.policies.network import ActorCritic
 from nclone_env.train.runs.run import TrainingRun, most_rows
 
 
@@ -21,6 +22,17 @@ class WarmStart(NamedTuple):
     """The demonstrations, and those that were not used."""
     cloning: Cloning
     """The clone."""
+
+    def __str__(self) -> str:
+        """Return what was used, and what came of it, as lines of text."""
+        cloning, (trajectories, _, skipped) = self.cloning, self.demonstrated
+        lines = [f"not used: {source}: {reason}" for source, reason in skipped.items()]
+        held_out = "" if math.isnan(cloning.held_out_loss) else f", {cloning.held_out_loss:.3f} on held-out steps"
+        lines.append(
+            f"cloned {len(trajectories)} demonstrations, {cloning.steps:,} steps, in {cloning.epochs} epochs: "
+            f"cross-entropy {cloning.loss:.3f} nats{held_out}, {cloning.accuracy:.1%} of the actions most probable"
+        )
+        return "\n".join(lines)
 
 
 def warm_start(run: TrainingRun) -> WarmStart:

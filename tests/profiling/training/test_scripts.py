@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nclone_env.train.network.mlp import MLP
+from nclone_env.train.policies.mlp import MLP
 from profiling.training import device, ranks
 
 from ..output import lines

@@ -19,7 +19,7 @@ from nclone_env.train.collect.held_out import HeldOutLevels
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.levels.sources import level_digests, split_levels
 from nclone_env.train.loop import train
-from nclone_env.train.runs.checkpoint import load_checkpoint
+from nclone_env.train.policies.checkpoint import load_checkpoint
 from nclone_env.train.runs.run import group_sizes, held_out_environments
 
 from ..runs import config, contents, untimed

@@ -10,9 +10,9 @@ from gymnasium import spaces
 from nclone_env.errors import TrajectoryError
 from nclone_env.train.learn.cloning import CloningSettings, clone, evaluate_clone
 from nclone_env.train.learn.trajectories import EpisodeData, TrajectoryBuffer
-from nclone_env.train.network import mlp
-from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.network.torch_network import TorchNetwork
+from nclone_env.train.policies import mlp
+from nclone_env.train.policies.network import ActorCritic
+from nclone_env.train.policies.torch_network import TorchNetwork
 
 SETTINGS = CloningSettings(max_epochs=60, patience=10, least_updates=0)
 

@@ -12,8 +12,8 @@ from nclone_env.train.hooks import Hooks
 from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.learn.learners import LEARNERS
 from nclone_env.train.loop import train
-from nclone_env.train.network.torch_network import log_probs_and_entropies
-from nclone_env.train.runs.checkpoint import load_checkpoint
+from nclone_env.train.policies.checkpoint import load_checkpoint
+from nclone_env.train.policies.torch_network import log_probs_and_entropies
 
 from ..runs import config, contents
 from ..stub import LineWorld

@@ -14,10 +14,10 @@ from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.learner import LearnerParts
 from nclone_env.train.learn.ppo import PPO, moments, shuffle
-from nclone_env.train.network.arrays import LearningFields, LossScaling
-from nclone_env.train.network.mlp import MLP
-from nclone_env.train.network.policy import ActorCritic, FlatParameters
-from nclone_env.train.network.torch_network import TorchNetwork, ppo_loss
+from nclone_env.train.policies.arrays import LearningFields, LossScaling
+from nclone_env.train.policies.mlp import MLP
+from nclone_env.train.policies.network import ActorCritic, FlatParameters
+from nclone_env.train.policies.torch_network import TorchNetwork, ppo_loss
 from nclone_env.train.ranks import ALONE
 
 NETWORKS = pytest.mark.parametrize("network", [MLP, TorchNetwork])
@@ -203,7 +203,7 @@ def test_a_thread_alone_finishes_what_others_do_not_begin():
         praise(each, 3)
     seats = []
 
-    def run(chunks, task, first, last):
+    def run(task, first, last):
         for number in (2, 0, 1):
             task(number, number, number + 1)
             seats.append(number)

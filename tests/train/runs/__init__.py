@@ -8,7 +8,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.runs.checkpoint import load_checkpoint
+from nclone_env.train.policies.checkpoint import load_checkpoint
 from nclone_env.train.runs.curve import Rows
 
 TIMES = {

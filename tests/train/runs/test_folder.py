@@ -17,10 +17,10 @@ from nclone_env.errors import CheckpointError, RunFolderError
 from nclone_env.train import load_checkpoint
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
+from nclone_env.train.policies.files import checkpoint_file
 from nclone_env.train.runs import resume
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import RunFolder, config_in, lock_folder
-from nclone_env.train.runs.policy_files import checkpoint_file
 
 from ..runs import config, contents, shown, untimed
 from ..stub import LineWorld

@@ -19,9 +19,9 @@ from nclone_env.train.hooks import Hooks
 from nclone_env.train.learn.cloning import CloningSettings, clone
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.loop import train
-from nclone_env.train.network.policy import ActorCritic
+from nclone_env.train.policies.checkpoint import load_checkpoint
+from nclone_env.train.policies.network import ActorCritic
 from nclone_env.train.runs import warm_start
-from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.warm_start import reference_coefficient
 
 LEVEL = "first-steps/02-step"

@@ -1,7 +1,7 @@
 """The network through torch: in host memory, for what the hand-written MLP does not cover, or on a device.
 
 In host memory the module reads the parameters where they are. On a device a copy of it has a copy of the parameters:
-``load`` makes it, and ``train.learn.device_update`` changes it. The parameters in host memory remain the state of the
+``load`` makes it, and ``train.learn.learners`` changes it. The parameters in host memory remain the state of the
 run between updates: checkpoints, cloning and resuming read and write those, and know nothing of the device.
 
 The distribution of actions is a softmax over the logits (n, a), restricted by a mask, (n, a) of any integer dtype or
@@ -19,10 +19,10 @@ from torch import Tensor, nn
 from nclone_env.errors import ActionError
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.memory import MemoryNode, array_group
-from nclone_env.train.network.arrays import LearningFields, LossScaling
-from nclone_env.train.network.device import fetch, host_zeros, is_pinned, send
-from nclone_env.train.network.mlp_kernels import REFERENCE_KL
-from nclone_env.train.network.policy import ActorCritic, FlatParameters
+from nclone_env.train.policies.arrays import LearningFields, LossScaling
+from nclone_env.train.policies.device import fetch, host_zeros, is_pinned, send
+from nclone_env.train.policies.mlp_kernels import REFERENCE_KL
+from nclone_env.train.policies.network import ActorCritic, FlatParameters
 
 
 class StoredSteps(Protocol):

@@ -9,15 +9,15 @@ import numpy as np
 
 from nclone_env.jit import copy_bytes, numeric_kernel
 from nclone_env.jit.products import add_multiply, add_transposed_multiply, multiply, multiply_transposed
-from nclone_env.train.network.arrays import LossScaling, NetworkLayout, Scratch, Steps, StoredSets
-from nclone_env.train.network.encoder_kernels import (
+from nclone_env.train.policies.arrays import LossScaling, NetworkLayout, Scratch, Steps, StoredSets
+from nclone_env.train.policies.encoder_kernels import (
     add_entity_gradients,
     add_grid_gradients,
     encode_entities,
     encode_grids,
     rectify,
 )
-from nclone_env.train.network.sampling import action_distribution
+from nclone_env.train.policies.sampling import action_distribution
 
 _ZERO, _HALF, _ONE = np.float32(0), np.float32(0.5), np.float32(1)
 

@@ -21,8 +21,8 @@ from nclone_env._files import UNREADABLE, fill_file
 from nclone_env.errors import CheckpointError, ConfigError, shortened
 from nclone_env.options import Option, leaves
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.network.policy import ActorCritic, make_policy
-from nclone_env.train.runs.curve import Rows
+from nclone_env.train.policies.files import checkpoint_file
+from nclone_env.train.policies.network import ActorCritic, make_policy
 
 FORMAT = 8
 _CRITIC = "critic."
@@ -138,8 +138,18 @@ def restore_config(checkpoint: Checkpoint) -> TrainConfig:
         return TrainConfig.of(**{key: value for key, value in checkpoint.train_config.items() if key not in _REMOVED})
 
 
+def resumed_config(source: str | Path) -> TrainConfig:
+    """Return the configuration with which a run goes on in the folder of its checkpoint, given either.
+
+    Raises:
+        CheckpointError: if it cannot be read.
+    """
+    file = checkpoint_file(source)
+    return restore_config(load_checkpoint(file)).replace(output=file.parent.parent, name="")
+
+
 def check_results(checkpoint: Checkpoint) -> None:
-    """Check what is read of a run without continuing it: its counters, learning curve and held-out levels.
+    """Check what is read of a run without continuing it: its counters and held-out levels.
 
     Raises:
         CheckpointError: if a part is of another type, or a number out of range.
@@ -151,7 +161,6 @@ def check_results(checkpoint: Checkpoint) -> None:
         digests = checkpoint.held_out.get("digests", [])
         if not isinstance(digests, list | tuple) or not all(isinstance(digest, str) for digest in digests):
             raise ValueError(f"held_out: expected digests of levels, got {shortened(digests)}")
-        Rows.of(checkpoint.curve)
 
 
 @contextmanager

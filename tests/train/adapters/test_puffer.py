@@ -12,7 +12,7 @@ import pytest
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv, errors
 from nclone_env.env.base import BaseEnvironment
 
-from ..env.bases import QUICK_DEATH, QUICK_WIN, choices, counted
+from ...env.bases import QUICK_DEATH, QUICK_WIN, choices, counted
 
 FIELDS = {"levels": (QUICK_WIN, QUICK_DEATH, "hazards"), "max_frames": 200}
 NUM_ENVS = 8
@@ -49,9 +49,9 @@ def puffer(monkeypatch):
     module = ModuleType("pufferlib")
     module.PufferEnv = StandIn
     monkeypatch.setitem(sys.modules, "pufferlib", module)
-    monkeypatch.delitem(sys.modules, "nclone_env.train.puffer", raising=False)
-    yield importlib.import_module("nclone_env.train.puffer")
-    sys.modules.pop("nclone_env.train.puffer")
+    monkeypatch.delitem(sys.modules, "nclone_env.train.adapters.puffer", raising=False)
+    yield importlib.import_module("nclone_env.train.adapters.puffer")
+    sys.modules.pop("nclone_env.train.adapters.puffer")
 
 
 def test_a_thousand_steps_are_those_of_the_vector_environment(puffer):
@@ -149,6 +149,6 @@ def test_the_picture_is_that_of_the_first_agent(puffer, monkeypatch):
 
 def test_without_pufferlib_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pufferlib", None)
-    monkeypatch.delitem(sys.modules, "nclone_env.train.puffer", raising=False)
+    monkeypatch.delitem(sys.modules, "nclone_env.train.adapters.puffer", raising=False)
     with pytest.raises(errors.MissingExtraError, match="pufferlib is not installed; run: pip install pufferlib"):
-        importlib.import_module("nclone_env.train.puffer")
+        importlib.import_module("nclone_env.train.adapters.puffer")

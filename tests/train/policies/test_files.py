@@ -21,7 +21,7 @@ from nclone_env.benchmark import verify
 from nclone_env.cli.app import main
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train import bundled_names, evaluate, load_checkpoint, load_policy, policy_card, policy_file
-from nclone_env.train.runs.policy_files import BUNDLED
+from nclone_env.train.policies.files import BUNDLED
 
 NAMES = bundled_names()
 

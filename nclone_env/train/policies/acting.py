@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from nclone_env.train.network.policy import NO_MASKS, ActorCritic
-from nclone_env.train.network.sampling import sample_actions
-from nclone_env.train.network.torch_network import most_probable
+from nclone_env.train.policies.network import NO_MASKS, ActorCritic
+from nclone_env.train.policies.sampling import sample_actions
+from nclone_env.train.policies.torch_network import most_probable
 
 
 def chosen_actions(

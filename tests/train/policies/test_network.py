@@ -14,7 +14,7 @@ from nclone_env.errors import ConfigError
 from nclone_env.game import KINDS
 from nclone_env.obs.spec import ENTITY_STATE, observation_specs
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.network.policy import (
+from nclone_env.train.policies.network import (
     ActorCritic,
     EntityEncoder,
     GridEncoder,

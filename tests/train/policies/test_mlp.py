@@ -7,10 +7,10 @@ from gymnasium import spaces
 
 from nclone_env.game import KINDS
 from nclone_env.train.collect.rollout import RolloutStorage
-from nclone_env.train.network.arrays import LossScaling
-from nclone_env.train.network.mlp import MLP, covers
-from nclone_env.train.network.policy import ActorCritic, FlatParameters
-from nclone_env.train.network.torch_network import TorchNetwork
+from nclone_env.train.policies.arrays import LossScaling
+from nclone_env.train.policies.mlp import MLP, covers
+from nclone_env.train.policies.network import ActorCritic, FlatParameters
+from nclone_env.train.policies.torch_network import TorchNetwork
 
 STEPS, ENVS = 8, 33
 BOXES = {

@@ -6,7 +6,7 @@ import torch
 from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.loop import train
-from nclone_env.train.network.device import is_pinned, learning_device
+from nclone_env.train.policies.device import is_pinned, learning_device
 from nclone_env.train.ranks import ALONE, Ranks
 
 from ..runs import config

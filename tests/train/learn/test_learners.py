@@ -20,19 +20,19 @@ from nclone_env.errors import NonFiniteError
 from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.collect.rollout import RolloutStorage, stacked_rows
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.learn import device_update
-from nclone_env.train.learn.device_update import DevicePPO
+from nclone_env.train.learn import learners as device_update
 from nclone_env.train.learn.learner import LearnerParts
+from nclone_env.train.learn.learners import DevicePPO
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.loop import train
-from nclone_env.train.network import torch_network
-from nclone_env.train.network.policy import ActorCritic, FlatParameters
-from nclone_env.train.network.torch_network import TorchNetwork
+from nclone_env.train.policies import torch_network
+from nclone_env.train.policies.checkpoint import load_checkpoint
+from nclone_env.train.policies.network import ActorCritic, FlatParameters
+from nclone_env.train.policies.torch_network import TorchNetwork
 from nclone_env.train.ranks import ALONE
 from nclone_env.train.runs import estimate
 from nclone_env.train.runs import run as run_module
 from nclone_env.train.runs.begin import begun_run
-from nclone_env.train.runs.checkpoint import load_checkpoint
 from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
 from ..runs import config, contents, until

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.errors import ActionError
-from nclone_env.train.network.torch_network import divergences, log_probs_and_entropies, most_probable
+from nclone_env.train.policies.torch_network import divergences, log_probs_and_entropies, most_probable
 
 ROWS = 5
 

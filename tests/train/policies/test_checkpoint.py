@@ -13,9 +13,8 @@ from nclone_env.errors import CheckpointError
 from nclone_env.options import flat, leaves
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.loop import train
-from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.runs import checkpoint as module
-from nclone_env.train.runs.checkpoint import (
+from nclone_env.train.policies import checkpoint as module
+from nclone_env.train.policies.checkpoint import (
     Checkpoint,
     check_resumable,
     load_checkpoint,
@@ -24,6 +23,7 @@ from nclone_env.train.runs.checkpoint import (
     restore_policy,
     save_checkpoint,
 )
+from nclone_env.train.policies.network import ActorCritic
 
 from ..runs import config, curve_of
 from ..stub import LineWorld

@@ -12,7 +12,7 @@ import pytest
 from nclone_env import errors
 from nclone_env.env.base import BaseEnvironment
 
-from ..env.bases import counted
+from ...env.bases import counted
 
 
 class StandIn:
@@ -43,9 +43,9 @@ def sb3(monkeypatch):
     monitor = ModuleType("stable_baselines3.common.monitor")
     monitor.Monitor = type("Monitor", (), {})
     monkeypatch.setitem(sys.modules, "stable_baselines3.common.monitor", monitor)
-    monkeypatch.delitem(sys.modules, "nclone_env.train.sb3", raising=False)
-    yield importlib.import_module("nclone_env.train.sb3")
-    sys.modules.pop("nclone_env.train.sb3")
+    monkeypatch.delitem(sys.modules, "nclone_env.train.adapters.sb3", raising=False)
+    yield importlib.import_module("nclone_env.train.adapters.sb3")
+    sys.modules.pop("nclone_env.train.adapters.sb3")
 
 
 @pytest.mark.parametrize("name", ["gymnasium_infos", "reward_function", "nonsense"])
@@ -106,6 +106,6 @@ def test_without_pictures_there_are_none(sb3):
 def test_without_stable_baselines3_the_error_names_the_extra(monkeypatch):
     for name in ("stable_baselines3", "stable_baselines3.common.vec_env"):
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "nclone_env.train.sb3", raising=False)
+    monkeypatch.delitem(sys.modules, "nclone_env.train.adapters.sb3", raising=False)
     with pytest.raises(errors.MissingExtraError, match=r'stable-baselines3 is not installed; .* "\.\[sb3\]"'):
-        importlib.import_module("nclone_env.train.sb3")
+        importlib.import_module("nclone_env.train.adapters.sb3")

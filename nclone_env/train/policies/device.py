@@ -6,7 +6,7 @@ from torch import Tensor
 
 from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.network.policy import PICTURES
+from nclone_env.train.policies.network import PICTURES
 from nclone_env.train.ranks import Ranks
 
 

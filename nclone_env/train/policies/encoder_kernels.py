@@ -1,9 +1,9 @@
 """Encoders of ``locals``, of sets of entities and of pictures by hand, for a block of observations.
 
-The modules of ``train.network.policy`` define what is computed. Their features lie in columns of the inputs of the MLP,
-(n, w), from ``column`` on; their parameters lie in the vector of all parameters, (p,), those of grids and sets from
-``start`` on, one after the other in the order of the module. All arrays are float32 unless stated. Kernels write in
-place and allocate nothing.
+The modules of ``train.policies.network`` define what is computed. Their features lie in columns of the inputs of the
+MLP, (n, w), from ``column`` on; their parameters lie in the vector of all parameters, (p,), those of grids and sets
+from ``start`` on, one after the other in the order of the module. All arrays are float32 unless stated. Kernels write
+in place and allocate nothing.
 
 The encoder of pictures is the same layer over every patch of 8 x 8 pixels, then the same layer over every square of
 2 x 2 places, perhaps several times, then a layer over all places that are left. The patches lie in the order that puts
@@ -22,7 +22,7 @@ import numpy as np
 
 from nclone_env.jit import copy_bytes, numeric_kernel
 from nclone_env.jit.products import add_transposed_multiply, multiply, multiply_transposed
-from nclone_env.train.network.arrays import EntityScratch, PictureLayout, PictureScratch
+from nclone_env.train.policies.arrays import EntityScratch, PictureLayout, PictureScratch
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _SHARE = np.float32(1 / 255)

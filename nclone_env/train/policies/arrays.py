@@ -139,7 +139,7 @@ class PassArrays(NamedTuple):
 
 
 class PictureLayout(NamedTuple):
-    """The encoder of pictures of k frames; ``train.network.encoder_kernels`` describes the table of its layers."""
+    """The encoder of pictures of k frames; ``train.policies.encoder_kernels`` describes the table of its layers."""
 
     corners: np.ndarray
     """(b,) int64, the first pixel of each of b patches in a frame."""

@@ -12,11 +12,17 @@ from torch import Tensor, nn
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, check_integer, did_you_mean, shortened
-from nclone_env.train.collect.acting import chosen_actions, policy_logits
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.network.policy import ActorCritic
-from nclone_env.train.runs.checkpoint import Checkpoint, check_results, load_checkpoint, restore_config, restore_policy
-from nclone_env.train.runs.policy_files import policy_file
+from nclone_env.train.policies.acting import chosen_actions, policy_logits
+from nclone_env.train.policies.checkpoint import (
+    Checkpoint,
+    check_results,
+    load_checkpoint,
+    restore_config,
+    restore_policy,
+)
+from nclone_env.train.policies.files import policy_file
+from nclone_env.train.policies.network import ActorCritic
 
 Observation = Mapping[str, np.ndarray] | np.ndarray
 MASK = "action_mask"

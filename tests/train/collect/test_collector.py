@@ -10,8 +10,8 @@ from nclone_env.env import NPlusPlusVectorEnv
 from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.network.mlp import make_network
-from nclone_env.train.network.policy import FlatParameters
+from nclone_env.train.policies.mlp import make_network
+from nclone_env.train.policies.network import FlatParameters
 from nclone_env.train.runs.run import make_policy, make_storage, observation_shapes
 
 LEVELS = ("first-steps", "hazards")

@@ -1,8 +1,8 @@
 """The fast path: forward and backward pass of an MLP policy and its encoders by hand, in blocks that fit the cache.
 
-It computes what the torch modules of ``train.network.policy`` compute, on the same parameters, without allocating. The
-pass over a part is one call of compiled code (``train.network.mlp_kernels``), matrix products included, so that threads
-do not wait for each other's interpreter lock. What it does not cover is computed through torch.
+It computes what the torch modules of ``train.policies.network`` compute, on the same parameters, without allocating.
+The pass over a part is one call of compiled code (``train.policies.mlp_kernels``), matrix products included, so that
+threads do not wait for each other's interpreter lock. What it does not cover is computed through torch.
 """
 
 import itertools
@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.jit import specialised_at_first
 from nclone_env.memory import MemoryNode, arrays_node
-from nclone_env.train.network import mlp_kernels as kernels
-from nclone_env.train.network.arrays import (
+from nclone_env.train.policies import mlp_kernels as kernels
+from nclone_env.train.policies.arrays import (
     EntityScratch,
     LossScaling,
     NetworkLayout,
@@ -30,9 +30,9 @@ from nclone_env.train.network.arrays import (
     Steps,
     StoredSets,
 )
-from nclone_env.train.network.encoder_kernels import ENTITY_UNITS, add_picture_gradients, encode_pictures
-from nclone_env.train.network.policy import HIDDEN_LAYERS, NO_MASKS, ActorCritic, FlatParameters, PictureEncoder
-from nclone_env.train.network.torch_network import StoredSteps, TorchNetwork
+from nclone_env.train.policies.encoder_kernels import ENTITY_UNITS, add_picture_gradients, encode_pictures
+from nclone_env.train.policies.network import HIDDEN_LAYERS, NO_MASKS, ActorCritic, FlatParameters, PictureEncoder
+from nclone_env.train.policies.torch_network import StoredSteps, TorchNetwork
 
 _ENCODED = ("locals", "entity_states")
 _NO_SETS = StoredSets(np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32), np.zeros((0, 0), np.uint8))
@@ -303,7 +303,7 @@ def _layer_table(name: str, encoder: PictureEncoder, parameters: FlatParameters)
 Network = MLP | TorchNetwork
 """Computes a policy for several threads at the same time: each has a seat, a number from 0, which owns scratch memory.
 
-On a device it provides the outputs alone; there ``train.learn.device_update`` takes the gradient of a whole minibatch.
+On a device it provides the outputs alone; there ``train.learn.learners`` takes the gradient of a whole minibatch.
 """
 
 
@@ -315,7 +315,7 @@ def make_network(
     most_rows: int,
     device: torch.device | None = None,
 ) -> Network:
-    """Return the network of a policy on stored steps; arguments as of ``train.network.torch_network.TorchNetwork``."""
+    """Return the network of a policy on stored steps; arguments as of ``train.policies.torch_network.TorchNetwork``."""
     dtypes = {name: array.dtype for name, array in storage.flat_observations.items()}
     if device is None and covers(dtypes, storage.frame_stack):
         return MLP(policy, parameters, storage, seats, most_rows)

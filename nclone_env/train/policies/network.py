@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from nclone_env.errors import ConfigError
 from nclone_env.game import KINDS, NUM_ACTIONS
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.network.encoder_kernels import ENTITY_UNITS, GRID_FEATURES, PATCH
+from nclone_env.train.policies.encoder_kernels import ENTITY_UNITS, GRID_FEATURES, PATCH
 
 Shapes = Mapping[str, tuple[int, ...]]
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nclone_env.train.network.arrays import LearningFields, LossScaling, Steps
-from nclone_env.train.network.mlp_kernels import loss_gradient
-from nclone_env.train.network.sampling import sample_actions, uniform
-from nclone_env.train.network.torch_network import log_probs_and_entropies
+from nclone_env.train.policies.arrays import LearningFields, LossScaling, Steps
+from nclone_env.train.policies.mlp_kernels import loss_gradient
+from nclone_env.train.policies.sampling import sample_actions, uniform
+from nclone_env.train.policies.torch_network import log_probs_and_entropies
 
 LOGITS = arrays(np.float32, (5, 6), elements=st.floats(-20, 20, width=32))
 MASKS = arrays(np.int8, (5, 6), elements=st.integers(0, 1)).map(

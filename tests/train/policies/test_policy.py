@@ -8,8 +8,8 @@ import nclone_env
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.options import flat
 from nclone_env.train import TrainConfig, evaluate, load_policy, make_environments
-from nclone_env.train.network.policy import make_policy
-from nclone_env.train.runs.checkpoint import Checkpoint, save_checkpoint
+from nclone_env.train.policies.checkpoint import Checkpoint, save_checkpoint
+from nclone_env.train.policies.network import make_policy
 
 from ..runs import curve_of
 

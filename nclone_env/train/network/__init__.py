@@ -1,1 +1,0 @@
-"""The networks of a policy: encoders, forward and backward passes by hand, through torch and on a device."""
