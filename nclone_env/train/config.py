@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, Within, check_value, plain, shortened
 from nclone_env.generate import DEFAULT_FAMILIES, FAMILY_NAMES, LEAST_DIFFICULTY, MOST_DIFFICULTY, read_range
-from nclone_env.options import check, from_flat, group, option
+from nclone_env.options import check, from_flat, group, option, rejects_unknown
 
 CurriculumName = Literal["even", "progress"]
 DeviceName = Literal["auto", "cpu", "cuda"]
@@ -29,6 +29,7 @@ _MOST_TRIED, _MOST_LISTED = 4096, 16
 """Divisors named in a message."""
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class EvaluationConfig:
     """Levels that are held out of training, and how often success on them is measured."""
@@ -47,6 +48,7 @@ class EvaluationConfig:
         check(self)
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class GeneratedConfig:
     """Levels that are made while the run goes on."""
@@ -70,6 +72,7 @@ class GeneratedConfig:
         read_range("generated_difficulty", self.difficulty)
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class PPOConfig:
     """Settings of proximal policy optimisation; the discount factor is ``reward.gamma`` of the environment."""
@@ -98,6 +101,7 @@ class PPOConfig:
         check(self)
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class CloneConfig:
     """Demonstrations to clone before training."""
@@ -115,11 +119,12 @@ class CloneConfig:
         check(self)
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class TrainConfig:
     """All settings of a training run."""
 
-    environment: EnvironmentConfig = group(EnvironmentConfig.for_training)
+    environment: EnvironmentConfig = group(EnvironmentConfig.for_parallel_training)
     """The environments trained in. Among their levels, ``generated`` stands for new levels without end. Of the
     observations, ``action_mask`` is no input but keeps redundant actions from being sampled. A stack is gathered from
     observations that are stored once."""

@@ -40,7 +40,7 @@ def play_level() -> bytes:
 
 def step_state() -> bytes:
     """Step environments that observe the state."""
-    return step(EnvironmentConfig.for_training(levels=LEVELS), 256, 2_000)
+    return step(EnvironmentConfig.for_parallel_training(levels=LEVELS), 256, 2_000)
 
 
 def step_frames() -> bytes:
