@@ -134,7 +134,7 @@ def train(args: Args) -> tuple[Agent, list[float]]:
     """Train an agent; return it, and the share of recent episodes of each level that were won."""
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.num_threads or torch.get_num_threads())
-    config = EnvironmentConfig.for_training(levels=args.levels)
+    config = EnvironmentConfig.for_parallel_training(levels=args.levels)
     envs = NPlusPlusVectorEnv(config, args.num_envs, autoreset_mode="SameStep", num_threads=args.num_threads)
     rollout = Rollout(args.num_steps, args.num_envs, envs.single_observation_space["game_state"].shape[0])
     agent = Agent(rollout.seen.shape[2], int(envs.single_action_space.n), args.hidden_size, config.reward.shaping)

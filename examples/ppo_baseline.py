@@ -36,7 +36,7 @@ def play(baseline: Baseline, seed: int) -> Run:
     agent, _ = train(args)
     claimed = {"steps": args.total_timesteps, "seconds": round(time.process_time() - began, 1)}
     policy = nn.Sequential(agent.trunk, agent.actor)
-    environment = EnvironmentConfig.for_training()
+    environment = EnvironmentConfig.for_parallel_training()
     return evaluate(policy, load_track("Builtin-v1"), seed=seed, environment=environment).claiming(claimed)
 
 

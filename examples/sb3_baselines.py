@@ -71,7 +71,7 @@ class Args:
 def play(args: Args, seed: int) -> Run:
     """Train with one seed, and play the track."""
     _, algorithm, policy, settings = ALGORITHMS[args.algorithm]
-    config = EnvironmentConfig.for_training(levels=args.levels)
+    config = EnvironmentConfig.for_parallel_training(levels=args.levels)
     env = NPlusPlusVecEnv(config, num_envs=ENVS, num_threads=torch.get_num_threads())
     model = algorithm(policy, env, seed=seed, device="cpu", **settings)
     began = time.process_time()

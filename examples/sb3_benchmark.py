@@ -11,7 +11,7 @@ from nclone_env.train import NPlusPlusVecEnv
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 4_000_000
 track = load_track("Builtin-v1")
-config = EnvironmentConfig.for_training(levels=("first-steps", "jumps", "hazards"))
+config = EnvironmentConfig.for_parallel_training(levels=("first-steps", "jumps", "hazards"))
 env = NPlusPlusVecEnv(config, num_envs=64)
 options = {"n_steps": 128, "batch_size": 2048, "n_epochs": 4, "learning_rate": 1e-3, "ent_coef": 0.02}
 model = PPO("MultiInputPolicy", env, seed=0, **options)

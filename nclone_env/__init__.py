@@ -5,10 +5,12 @@ else is imported when a public name is first used. Kernels are compiled on first
 ``nclone-env warmup``.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nclone_env._faces import face
+from nclone_env._origin import RENAMED, renamed
 from nclone_env.env import register
+from nclone_env.errors import did_you_mean
 
 if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env import train as train
@@ -35,6 +37,19 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 
 __version__ = "0.1.0"
 
-__all__, __getattr__, __dir__ = face(__name__)
+__all__, _load, __dir__ = face(__name__)
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on its first use; answer an unknown one with the name that was meant."""
+    if name in RENAMED:  # no AttributeError: ``from nclone_env import name`` would drop its message
+        raise ImportError(f"cannot import name {name!r} from {__name__!r}{renamed(name)}", name=name)
+    try:
+        return _load(name)
+    except AttributeError as error:
+        if name[0] == "_":
+            raise
+        raise AttributeError(f"{error}{did_you_mean(name, __all__)}") from None
+
 
 register()

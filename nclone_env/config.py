@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from nclone_env.errors import ConfigError, Within, check_integer, shortened
 from nclone_env.game import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.options import build, check, group, option, replace
+from nclone_env.options import Suggesting, build, check, group, option, rejects_unknown, replace
 
 ObservationName = Literal[
     "game_state",
@@ -35,6 +35,7 @@ Theme = Literal["light", "dark"]
 _SHOWN = 128.0  # world pixels that a ``player_frame`` of any size shows
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class RewardConfig:
     """Weights of the reward; the reward of a step sums the events of its frames.
@@ -66,6 +67,7 @@ class RewardConfig:
         check(self)
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class RenderConfig:
     """Sizes of the pictures. A pixel of a reduced picture is the average over its area."""
@@ -113,6 +115,7 @@ class RenderConfig:
         return self.global_view_size or (size, 2 * size)
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class ObservationConfig:
     """Options of the observations named in ``EnvironmentConfig.observations``."""
@@ -142,8 +145,9 @@ class ObservationConfig:
             raise ConfigError(f"locals_size: expected an odd number, got {self.locals_size}")
 
 
+@rejects_unknown
 @dataclass(frozen=True)
-class EnvironmentConfig:
+class EnvironmentConfig(metaclass=Suggesting):
     """Everything that defines an environment, single or vectorised."""
 
     levels: tuple[Any, ...] = option(("first-steps",), fixed="run")
@@ -214,8 +218,8 @@ class EnvironmentConfig:
         return replace(self, fields, "environment")
 
     @classmethod
-    def for_training(cls, **fields: Any) -> EnvironmentConfig:
-        """Return the preset for training: the state vector alone, short episodes."""
+    def for_parallel_training(cls, **fields: Any) -> EnvironmentConfig:
+        """Return the preset for training in many environments: the state vector alone, episodes of 1,200 frames."""
         return build(cls, {"observations": ("game_state",), "max_frames": 1200, **fields})
 
 

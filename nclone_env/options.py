@@ -7,15 +7,17 @@ such a tree by one word; :func:`flat` and :func:`from_flat` convert between the 
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache, partial, wraps
 from pathlib import Path
 from types import NoneType
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
+from nclone_env._origin import renamed
 from nclone_env.errors import ConfigError, check_value, did_you_mean, shortened
 
 Options = TypeVar("Options")
 _hints: Callable[[type], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
+_classes: list[type] = []
 
 
 class Option(NamedTuple):
@@ -67,6 +69,30 @@ def group(make: Callable[[], Any], *, named: bool = False) -> Any:
     return dataclasses.field(default_factory=make, metadata={"named": named})
 
 
+def rejects_unknown(kind: type[Options]) -> type[Options]:
+    """Let a dataclass of options answer an unknown field as :func:`build` does."""
+    init = kind.__init__
+    _classes.append(kind)
+
+    @wraps(init)
+    def check_names(self: Options, *values: Any, **fields: Any) -> None:
+        _check_names(fields, _names(kind), kind.__name__, kind)
+        init(self, *values, **fields)
+
+    kind.__init__ = check_names  # type: ignore[method-assign, assignment]
+    return kind
+
+
+class Suggesting(type):
+    """The type of a class that answers an unknown attribute with the most similar one."""
+
+    if not TYPE_CHECKING:  # type checkers then know the attributes that there are
+
+        def __getattr__(cls, name: str) -> Any:
+            hint = renamed(name) or did_you_mean(name, [known for known in dir(cls) if known[0] != "_"])
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}{hint}")
+
+
 def check(options: Any) -> None:
     """Normalise the fields of a class of options to their types, and check them.
 
@@ -87,7 +113,7 @@ def build(kind: type[Options], fields: Mapping[str, Any], argument: str = "confi
     Raises:
         ConfigError: if a name is not a field; the message lists the valid ones.
     """
-    _check_names(fields, [field.name for field, _ in _fields(kind)], argument)
+    _check_names(fields, _names(kind), argument, kind)
     return kind(**fields)
 
 
@@ -164,13 +190,27 @@ def _replaced(options: Any, values: Mapping[tuple[str, ...], Any]) -> Any:
     return dataclasses.replace(options, **fields)
 
 
-def _check_names(given: Mapping[str, Any], valid: list[str], argument: str) -> None:
+def _names(kind: type) -> list[str]:
+    return [field.name for field, _ in _fields(kind)]
+
+
+def _check_names(given: Mapping[str, Any], valid: list[str], argument: str, kind: type | None = None) -> None:
     unknown = sorted(set(given) - set(valid))
     if unknown:
+        hint = renamed(unknown[0]) or _place(unknown[0], kind) or did_you_mean(unknown[0], valid)
         raise ConfigError(
-            f"{argument}: unknown field {shortened(unknown, 200)[1:-1]}{did_you_mean(unknown[0], valid) or ';'} "
+            f"{argument}: unknown field {shortened(unknown, 200)[1:-1]}{hint}{'' if hint.endswith('?') else ';'} "
             f"valid fields: {', '.join(valid)}"
         )
+
+
+def _place(name: str, kind: type | None) -> str:
+    """Return the end of a message that says which group of a class, or else which other class, has a field."""
+    for field, hint in _fields(kind) if kind else ():
+        if is_group(hint) and name in _names(hint):
+            return f"; did you mean {field.name}={{{name!r}: ...}}?"
+    found = [other.__name__ for other in _classes if name in _names(other)] if kind else []
+    return f"; it is a field of {found[0]}" if found else ""
 
 
 def _normalised(field: dataclasses.Field[Any], hint: Any, value: Any) -> Any:

@@ -96,7 +96,7 @@ def test_the_program_imports_a_command_that_is_run():
 def test_playing_without_pictures_does_not_import_opencv():
     code = (
         "import nclone_env\n"
-        "env = nclone_env.create_environment(nclone_env.EnvironmentConfig.for_training())\n"
+        "env = nclone_env.create_environment(nclone_env.EnvironmentConfig.for_parallel_training())\n"
         "env.reset(seed=1)\n"
         "env.step(2)"
     )

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, Within, check_value, plain, shortened
-from nclone_env.options import check, from_flat, group, option
+from nclone_env.options import check, from_flat, group, option, rejects_unknown
 
 CurriculumName = Literal["even", "progress"]
 DeviceName = Literal["auto", "cpu", "cuda"]
@@ -25,6 +25,7 @@ _MOST_TRIED, _MOST_LISTED = 4096, 16
 """Divisors named in a message."""
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class EvaluationConfig:
     """Levels that are held out of training, and how often success on them is measured."""
@@ -43,6 +44,7 @@ class EvaluationConfig:
         check(self)
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class PPOConfig:
     """Settings of proximal policy optimisation; the discount factor is ``reward.gamma`` of the environment."""
@@ -71,6 +73,7 @@ class PPOConfig:
         check(self)
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class CloneConfig:
     """Demonstrations to clone before training."""
@@ -88,11 +91,12 @@ class CloneConfig:
         check(self)
 
 
+@rejects_unknown
 @dataclass(frozen=True)
 class TrainConfig:
     """All settings of a training run."""
 
-    environment: EnvironmentConfig = group(EnvironmentConfig.for_training)
+    environment: EnvironmentConfig = group(EnvironmentConfig.for_parallel_training)
     """The environments trained in. Of the observations, ``action_mask`` is no input but keeps redundant actions from
     being sampled. A stack is gathered from observations that are stored once."""
     evaluation: EvaluationConfig = group(EvaluationConfig)

@@ -64,7 +64,7 @@ def load(levels: str, folder: str, answers: Any) -> None:
 def play(levels: str, folder: str, environments: int, pictures: bool, barrier: Barrier, answers: Any) -> None:
     """Step environments, wait for all processes, and report the memory that the levels take here."""
     _enter(folder)
-    config = EnvironmentConfig.for_training(levels=(levels,))
+    config = EnvironmentConfig.for_parallel_training(levels=(levels,))
     if pictures:
         config = config.replace(observations=("game_state", "player_frame", "global_view"))
     barrier.wait()

@@ -85,7 +85,7 @@ def step_environments(observation: str, num_envs: int) -> Callable[[Log], None]:
     """Return a function that steps environments until the log is complete."""
 
     def run(log: Log) -> None:
-        config = nclone_env.EnvironmentConfig.for_training(levels=LEVELS, observations=(observation,))
+        config = nclone_env.EnvironmentConfig.for_parallel_training(levels=LEVELS, observations=(observation,))
         envs = nclone_env.create_vector_environment(config, num_envs=num_envs)
         observations, _ = envs.reset(seed=0)
         out = {name: np.empty_like(array) for name, array in observations.items()}

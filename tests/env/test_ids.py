@@ -78,7 +78,9 @@ def test_every_built_in_set_has_an_id():
     for levels, title in names.items():
         config = gymnasium.make(f"nclone/NPlusPlus-{title}-v0").unwrapped.config
         frames = 3600 if levels == "motifs-10" else 2400 if levels.startswith("motifs") else 1200
-        assert config == EnvironmentConfig.for_training(levels=levels, max_frames=frames, dict_observations=False)
+        assert config == EnvironmentConfig.for_parallel_training(
+            levels=levels, max_frames=frames, dict_observations=False
+        )
 
 
 @pytest.mark.parametrize("name", REGISTERED)

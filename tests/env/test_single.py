@@ -42,7 +42,7 @@ def test_make_takes_the_fields_of_the_configuration():
 
 
 def test_make_takes_a_configuration_and_fields_on_top():
-    config = EnvironmentConfig.for_training(levels="jumps")
+    config = EnvironmentConfig.for_parallel_training(levels="jumps")
     env = gymnasium.make(ENVIRONMENT_ID, config=config, max_frames=7)
     assert env.unwrapped.config == config.replace(max_frames=7)
 
@@ -107,7 +107,7 @@ def test_gymnasiums_own_vector_environments_agree_with_ours(mode):
 
 
 def test_the_functions_that_create_environments():
-    config = EnvironmentConfig.for_training(levels="jumps")
+    config = EnvironmentConfig.for_parallel_training(levels="jumps")
     assert isinstance(nclone_env.create_environment(), NPlusPlusEnv)
     assert nclone_env.create_environment(config).config == config
     envs = nclone_env.create_vector_environment(config, 5, autoreset_mode=AutoresetMode.DISABLED, num_threads=2)

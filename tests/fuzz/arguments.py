@@ -88,7 +88,9 @@ def use(given: Call) -> None:
         if kind == "config":
             build(EnvironmentConfig, {name: value for name, value in fields.items() if name != "config"})
         elif kind == "preset":
-            EnvironmentConfig.for_training(**{name: value for name, value in fields.items() if name != "config"})
+            EnvironmentConfig.for_parallel_training(
+                **{name: value for name, value in fields.items() if name != "config"}
+            )
         elif kind == "make":
             _play(gymnasium.make(ENVIRONMENT_ID, disable_env_checker=True, **fields))
         else:

@@ -14,7 +14,7 @@ from ..env.bases import ENVIRONMENT_ID, JUMP_RIGHT, QUICK_DEATH, QUICK_WIN, RIGH
 
 
 def recorder_of(*levels, **fields) -> EpisodeRecorder:
-    config = nclone_env.EnvironmentConfig.for_training(levels=levels, **fields)
+    config = nclone_env.EnvironmentConfig.for_parallel_training(levels=levels, **fields)
     return EpisodeRecorder(nclone_env.create_environment(config))
 
 

@@ -27,7 +27,7 @@ def test_options_are_named_as_on_the_command_line():
 def test_a_tree_is_the_same_as_its_options():
     made = TrainConfig(environment={"levels": "jumps"}, ppo=PPOConfig(update_epochs=2), evaluation={"attempts": 3})
     assert made == TrainConfig.of(levels="jumps", update_epochs=2, evaluation_attempts=3)
-    assert made.environment == EnvironmentConfig.for_training(levels="jumps")
+    assert made.environment == EnvironmentConfig.for_parallel_training(levels="jumps")
 
 
 def test_a_policy_is_evaluated_on_levels_as_they_are():

@@ -338,12 +338,12 @@ def test_show_names_the_picture_after_the_level(pack, monkeypatch, tmp_path):
 
 def test_an_environment_plays_a_pack(pack):
     pack.write_bytes(make_pack(SMALL, TWIN))
-    env = create_environment(EnvironmentConfig.for_training(levels=(str(pack),)))
+    env = create_environment(EnvironmentConfig.for_parallel_training(levels=(str(pack),)))
     assert env.level_names == ("some pack.txt#0", "some pack.txt#1")
     _, info = env.reset(options={"level": "some pack.txt#1"})
     assert info["level"] == "some pack.txt#1"
     env.close()
-    part = create_environment(EnvironmentConfig.for_training(levels=(f"{pack}#1-1",)))
+    part = create_environment(EnvironmentConfig.for_parallel_training(levels=(f"{pack}#1-1",)))
     assert part.level_names == ("some pack.txt#1",)
     part.close()
 
