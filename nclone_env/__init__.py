@@ -8,6 +8,7 @@ else is imported when a public name is first used. Kernels are compiled on first
 from typing import TYPE_CHECKING
 
 from nclone_env._faces import face
+from nclone_env._version import __version__ as __version__
 from nclone_env.env import register
 
 if TYPE_CHECKING:  # the public names, each imported on first use
@@ -32,8 +33,6 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train import Policy as Policy
     from nclone_env.train import TrainConfig as TrainConfig
     from nclone_env.train import load_policy as load_policy
-
-__version__ = "0.1.0"
 
 __all__, __getattr__, __dir__ = face(__name__)
 
