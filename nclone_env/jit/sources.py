@@ -20,7 +20,7 @@ import numpy as np
 from numba import config
 
 _PACKAGE = Path(__file__).parents[1]
-_HAS_SOURCES = Path(__file__).is_file()
+_HAS_SOURCES = Path(__file__).suffix == ".py" and Path(__file__).is_file()
 """Frozen applications, for example, have none."""
 _DIGESTED = ("numba", "numpy", *([_PACKAGE.name] if _HAS_SOURCES else []))
 """Packages whose sources or versions are in the digests."""
