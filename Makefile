@@ -14,7 +14,7 @@ PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib compat-onnx compat-optuna compat-executors compat-minari
 
-.PHONY: train warmup test test-slow docs wheels wheel-test fuzz fuzz-coverage faults lint types contract cuda format clean compat
+.PHONY: train warmup test test-slow other-python docs wheels wheel-test fuzz fuzz-coverage faults lint types contract cuda format clean compat
 .PHONY: compat-gymnasium $(COMPAT)
 
 # Compiles only what training needs.
@@ -36,6 +36,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 test: $(COMPILED)
 	$(BIN)/pytest $(PARALLEL) $(ARGS)
+
+# Compile all kernels and run a core on a second Python, if there is one.
+other-python: $(INSTALLED)
+	@.ci/other-python
 
 # Few and long, so whichever process is free takes the next one.
 test-slow: $(COMPILED)
@@ -101,7 +105,7 @@ compat-gymnasium: .venv-compat/gymnasium/.installed
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-compat .venv-cuda .venv-docs .venv-fuzz runs dist build site
+	rm -rf .venv .venv-compat .venv-cuda .venv-docs .venv-fuzz .venv-other runs dist build site
 
 # Python compiles the modules that are imported; all modules of all packages would take half of the time.
 $(INSTALLED): pyproject.toml constraints.txt

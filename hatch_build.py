@@ -69,7 +69,7 @@ def compile_kernels(root: Path, folder: Path, baselines: tuple[str, ...]) -> Pat
 def python_tag() -> str:
     """Return the tags of interpreter and ABI."""
     number = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-    return f"{number}-{number}{sys.abiflags}"
+    return f"{number}-{number}{getattr(sys, 'abiflags', '')}"
 
 
 def platform_tag() -> str:

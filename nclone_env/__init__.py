@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nclone_env._faces import face
 from nclone_env._origin import RENAMED, renamed
+from nclone_env._version import __version__ as __version__
 from nclone_env.env import register
 from nclone_env.errors import did_you_mean
 
@@ -34,8 +35,6 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train import Policy as Policy
     from nclone_env.train import TrainConfig as TrainConfig
     from nclone_env.train import load_policy as load_policy
-
-__version__ = "0.1.0"
 
 __all__, _load, __dir__ = face(__name__)
 

@@ -1,7 +1,6 @@
 """Faces of rooms: the names that others import from a package, each loaded from its module on first use."""
 
-import ast
-import inspect
+import dis
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -9,16 +8,24 @@ from typing import Any
 
 
 def face(package: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package.
+    """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package, which calls this below its imports.
 
     The names are those that its ``__init__`` imports under ``TYPE_CHECKING``, where type checkers and the reference
-    find them too. The first such block holds the public names, ``__all__``; a second one names that only other rooms of
-    the package use. No module in the package may have one of these names: importing it would hide the name.
+    find them too. They are read from its bytecode, as programs can come without sources. The first such block holds the
+    public names, ``__all__``; a second one names that only other rooms of the package use. No module in the package may
+    have one of these names: importing it would hide the name.
     """
-    blocks = [node for node in ast.parse(inspect.getsource(sys.modules[package])).body if isinstance(node, ast.If)]
-    public, *others = ([node for node in block.body if isinstance(node, ast.ImportFrom)] for block in blocks)
-    homes = {name.name: str(node.module) for node in sum(others, public) for name in node.names}
-    names = sorted(name.name for node in public for name in node.names)
+    blocks: list[dict[str, str]] = []
+    home = ""
+    for step in dis.get_instructions(sys._getframe(1).f_code):
+        if step.opname == "LOAD_NAME" and step.argval == "TYPE_CHECKING":
+            blocks.append({})
+        elif step.opname == "IMPORT_NAME":
+            home = step.argval
+        elif step.opname == "IMPORT_FROM" and blocks:
+            blocks[-1][step.argval] = home
+    homes = {name: home for block in blocks for name, home in block.items()}
+    names = sorted(blocks[0])
 
     def load(name: str) -> Any:
         if name not in homes:

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env import __version__
 from nclone_env._files import UNREADABLE, open_regular, write_file
+from nclone_env._version import __version__
 from nclone_env.benchmark.attempts import END, Attempts, Run
 from nclone_env.benchmark.scores import Score, scores
 from nclone_env.benchmark.track import TRACK_NAMES, load_track

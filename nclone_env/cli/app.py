@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from nclone_env import __version__
 from nclone_env._files import naming
+from nclone_env._version import __version__
 from nclone_env.errors import ConfigError, NcloneError, check_choice, plain, shortened
 from nclone_env.machine import check_address_space
 

@@ -1,9 +1,9 @@
 """The cache of compiled kernels on disk, and before it the code that came with the package.
 
-Numba's private locator classes decide where code is cached and when it is stale. They are replaced here for kernels
-alone: the public setting, ``NUMBA_CACHE_DIR``, would apply to every package of the process. A Numba without them fails
-on import. So are its files: Numba numbers them in an index, which names the code of one signature as that of another if
-two processes write it at the same time, and a file that a power failure has cut would fail every process from then on.
+Numba's own cache is not used. Its public setting, ``NUMBA_CACHE_DIR``, would apply to every package of the process, and
+it knows neither the callees of a kernel nor the constants of other files, so it would keep stale code. It numbers its
+files in an index, which names the code of one signature as that of another if two processes write it at the same time,
+and a file that a power failure has cut would fail every process from then on.
 """
 
 from __future__ import annotations
@@ -11,110 +11,87 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from numba.core import caching
-
 from nclone_env._files import write_file
+from nclone_env.jit import private
 from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.jit.folder import CODE_SUFFIX, cache_folder, packed, read_used, remove_unused_code, unpacked
-from nclone_env.jit.notice import notice
-from nclone_env.jit.shipped import say_unused, shipped_code
+from nclone_env.jit.notice import notice, say_once
+from nclone_env.jit.shipped import python_tag, shipped_code
 from nclone_env.jit.sources import identity
 from nclone_env.jit.target import target
 
 
-class KernelCache(caching.NullCache):
-    """Opens the cache of a kernel on its first call: only then is everything defined that the kernel refers to.
+class KernelCache:
+    """What Numba's dispatchers ask for compiled code of a kernel, with the names that they use.
 
     Functions without an ``identity`` are not cached. Without a ``cache_folder`` there is only the code that came with
-    the package.
+    the package. Files are named on the first call of a kernel: only then is everything defined that it refers to.
     """
 
-    def __init__(self, function: Callable[..., Any]):
-        self._function = function
+    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]):
+        self._function, self._options = function, options
 
     @cached_property
-    def _files(self) -> caching.NullCache | caching.FunctionCache:
-        return caching.NullCache() if identity(self._function) is None else _Files(self._function)
+    def _files(self) -> CodeFiles | None:
+        code = identity(self._function)
+        if code is None:
+            return None
+        key = f"{code} {'plain' if IS_PLAIN else 'fast'} {sorted(self._options.items())}"
+        name = f"{self._function.__module__.rpartition('.')[2]}.{self._function.__qualname__}"
+        name = name.replace("<", "").replace(">", "")  # of local functions; Windows forbids these
+        return CodeFiles(f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:16]}.{python_tag()}")
 
     @property
     def cache_path(self) -> str | None:
         """The folder, None if the kernel is not cached."""
-        folder = cache_folder() if isinstance(self._files, _Files) else None
+        folder = None if self._files is None else cache_folder()
         return None if folder is None else os.fspath(folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled code for a signature; None if there is none, so it is about to be compiled."""
-        found = self._files.load_overload(sig, target_context)
+        found = None
+        try:
+            if self._files is not None:
+                found = self._load(self._files, sig, target_context)
+        except Exception as error:  # noqa: BLE001 - another version of Numba may fail in any way
+            private.say_missing("kernels are not read from the cache", error)
         if found is None:
             notice.begin(self._function)
         return found
 
+    def _load(self, files: CodeFiles, sig: Any, context: Any) -> Any:
+        payload = files.load(_key(sig, context))
+        if payload is None:
+            return None
+        if IS_PLAIN:
+            context.refresh()  # Numba knows the functions that the code calls only after this
+        else:
+            from nclone_env.jit.inner import loading_context  # which may not be there if the plain way is used
+
+            context = loading_context(context, payload[0])
+        return None if context is None else private.rebuilt(context, payload)
+
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the compiled code for a signature; if that fails, with a warning, only this process has it."""
+        """Keep the compiled code for a signature; if that fails, with a warning or a line, only this process has it."""
         try:
-            self._files.save_overload(sig, data)
+            payload = None if self._files is None else private.reduced(data)
+            if self._files is not None and payload is not None:
+                self._files.save(_key(sig, data.target_context), payload)
         except OSError as error:
             message = f"compiled kernels are not cached: {self.cache_path}: {error.strerror}"
             warnings.warn(message, RuntimeWarning, stacklevel=2)
+        except Exception as error:  # noqa: BLE001 - another version of Numba may fail in any way
+            private.say_missing("kernels are not cached", error)
 
 
-class _Locator(caching._CacheLocator):
-    """Names the files of a kernel; the name contains the digest, so processes with other sources use other files."""
-
-    def __init__(self, function: Callable[..., Any]):
-        self._key = f"{identity(function)} {'plain' if IS_PLAIN else 'fast'}"
-
-    def get_cache_path(self) -> str:
-        return ""  # not before it is needed: code that came with the package needs none
-
-    def ensure_cache_path(self) -> None:
-        """Do nothing: ``cache_folder`` has created it."""
-
-    def get_source_stamp(self) -> str:
-        return self._key
-
-    def get_disambiguator(self) -> str:
-        return hashlib.sha256(self._key.encode()).hexdigest()[:16]
-
-    @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
-        return cls(py_func)
-
-
-class _FilesFormat(caching.CompileResultCacheImpl):
-    _locator_classes = [_Locator]  # noqa: RUF012 - the name and type Numba reads
-
-    def reduce(self, compiled: Any) -> Any:
-        return super().reduce(compiled._replace(type_annotation=""))
-
-    def rebuild(self, target_context: Any, payload: Any) -> Any:
-        if not IS_PLAIN:
-            from nclone_env.jit.inner import loading_context  # which may not be there if the plain way is used
-
-            target_context = loading_context(target_context, payload[0])
-        return None if target_context is None else super().rebuild(target_context, payload)
-
-
-class _Files(caching.FunctionCache):
-    _impl_class = _FilesFormat
-
-    def __init__(self, function: Callable[..., Any]):
-        super().__init__(function)
-        self._cache_file = CodeFiles(self._impl.filename_base)
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        if IS_PLAIN:
-            return super().load_overload(sig, target_context)
-        return self._load_overload(sig, target_context)
-
-    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        sig, numbas, function = super()._index_key(sig, codegen)
-        return sig, numbas if IS_PLAIN else tuple(target()), function
+def _key(sig: Any, context: Any) -> tuple[Any, ...]:
+    """Return what tells the codes of a kernel apart: types of arguments, and what the code was made for."""
+    return sig, private.generated_for(context) if IS_PLAIN else tuple(target())
 
 
 class CodeFiles:
@@ -135,7 +112,7 @@ class CodeFiles:
         if folder is not None:
             code = unpacked(read_used(folder / name), key)
         if code is None and reason:
-            say_unused(reason)
+            say_once(f"machine code that came with the package is not used: {reason}")
         return code
 
     def save(self, key: tuple[Any, ...], code: Any) -> None:

@@ -5,11 +5,12 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import config
-from numba.core.types.containers import BaseTuple
+from numba.types import BaseTuple
 
+from nclone_env.jit import private
 from nclone_env.jit.cache import KernelCache
 from nclone_env.jit.dispatcher import OPTIONS, new_dispatcher
+from nclone_env.jit.private import IS_INTERPRETED
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -46,10 +47,10 @@ def called_kernel(function: Callable[..., Any]) -> Any:
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    if config.DISABLE_JIT:
+    if IS_INTERPRETED:
         return function
     dispatcher = new_dispatcher(function, OPTIONS | options)
-    dispatcher._cache = KernelCache(function)  # what Numba's `cache=True` sets
+    private.set_cache(dispatcher, KernelCache(function, options))
     return dispatcher
 
 
@@ -60,18 +61,18 @@ def specialised(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:
     every call. It also keeps tracemalloc exact, which counts the memory that Numba's dispatch allocates but misses that
     it is freed.
     """
-    if config.DISABLE_JIT:
+    if IS_INTERPRETED:
         return dispatcher
     return dispatcher.compile(tuple(map(type_of, arguments)))
 
 
 def address_of(dispatcher: Any, *arguments: Any) -> Any:
     """Specialise a kernel, which returns nothing, as :func:`specialised` does; return what ``jit.call_at`` takes."""
-    if config.DISABLE_JIT:
+    if IS_INTERPRETED:
         return dispatcher
     specialised(dispatcher, *arguments)
-    code = dispatcher.overloads[tuple(map(type_of, arguments))]
-    return code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
+    known = private.address(dispatcher.overloads[tuple(map(type_of, arguments))])
+    return dispatcher if known is None else known
 
 
 def specialised_at_first(kernel: Callable[..., Any]) -> Callable[..., Any]:

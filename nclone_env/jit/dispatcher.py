@@ -2,19 +2,21 @@
 
 Both give the same results; the fast one needs less than half the time. It uses private parts of Numba. With a version
 of Numba that has not been tested it is first tried on a small kernel, once in each new cache folder (0.8 s), and
-Numba's own way is used if anything fails. ``NCLONE_ENV_PLAIN_JIT=1`` always selects Numba's own.
+Numba's own way is used, with a line on stderr, if anything fails. ``NCLONE_ENV_PLAIN_JIT=1`` always selects it.
 """
 
 import os
+import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config
 
+from nclone_env.jit import private
 from nclone_env.jit.folder import cache_folder
+from nclone_env.jit.private import IS_INTERPRETED, say_missing
 
 Decorator = Callable[[Callable[..., Any], dict[str, Any]], Any]
 """Takes a function and Numba's options and returns a lazy dispatcher."""
@@ -33,7 +35,7 @@ def plain_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> A
 
 def choose_dispatcher() -> Decorator:
     """Return the function that makes dispatchers: the fast way if it works."""
-    if config.DISABLE_JIT or os.environ.get("NCLONE_ENV_PLAIN_JIT") == "1":
+    if IS_INTERPRETED or os.environ.get("NCLONE_ENV_PLAIN_JIT") == "1":
         return plain_dispatcher
     try:
         from nclone_env.jit.inner import KernelDispatcher
@@ -44,18 +46,32 @@ def choose_dispatcher() -> Decorator:
                 _try(KernelDispatcher)
                 with suppress(OSError):  # no folder, or one that can only be read
                     tried.touch()
-    except Exception:  # noqa: BLE001 - another version of Numba may fail in any way
+    except Exception as error:  # noqa: BLE001 - another version of Numba may fail in any way
+        say_missing("kernels take twice as long to compile", error)
+        _drop_unknown_option()
         return plain_dispatcher
     return KernelDispatcher
 
 
+def _drop_unknown_option() -> None:
+    """Remove the undocumented option if this Numba compiles without it alone."""
+    try:
+        plain_dispatcher(lambda: None, OPTIONS)()
+    except Exception as error:  # noqa: BLE001 - another version of Numba may fail in any way
+        with suppress(Exception):
+            plain_dispatcher(lambda: None, {name: value for name, value in OPTIONS.items() if name != "_nrt"})()
+            del OPTIONS["_nrt"]
+            say_missing("kernels count references to arrays and run slower", error)
+
+
 def _try(decorator: Decorator) -> None:
-    """Compile a kernel that calls another, and call both.
+    """Compile a kernel that calls another, call both, and call the first again as it is kept in the cache.
 
     Raises:
         RuntimeError: if a result is wrong, or the callee was not compiled once for a constant and a variable.
         Exception: anything else that Numba raises.
     """
+    from nclone_env.jit.inner import loading_context
 
     def scaled(value: float, factor: int) -> float:
         return value * factor
@@ -66,8 +82,11 @@ def _try(decorator: Decorator) -> None:
         return part(value, 2) + part(value, int(value))
 
     whole = decorator(both, OPTIONS | {"forceinline": True})
-    results = whole(3.0), part(0.5, 4)
-    if results != (15.0, 2.0) or len(part.inner.overloads) != 1 or len(part.overloads) != 1:
+    results = [whole(3.0), part(0.5, 4)]
+    (code,) = whole.overloads.values()
+    kept = pickle.loads(pickle.dumps(private.reduced(code)))
+    results.append(private.rebuilt(loading_context(whole.targetctx, kept[0]), kept).entry_point(3.0))
+    if results != [15.0, 2.0, 15.0] or len(part.inner.overloads) != 1 or len(part.overloads) != 1:
         raise RuntimeError(f"numba {numba.__version__}: {results}, {part.inner.overloads}, {part.overloads}")
 
 

@@ -21,8 +21,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from numba.core import caching
-
 from nclone_env._files import remove_temporaries
 from nclone_env.jit.sources import compiler_digest
 
@@ -126,7 +124,7 @@ def packed(key: Any, value: Any) -> bytes:
 
     Packed files have a tenth of the size, as most of machine code is names; unpacking takes a few milliseconds.
     """
-    data = zlib.compress(caching.dumps((key, value)), level=1)
+    data = zlib.compress(pickle.dumps((key, value), protocol=5), level=1)
     return zlib.crc32(data).to_bytes(4, "little") + data
 
 

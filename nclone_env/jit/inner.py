@@ -18,6 +18,7 @@ This module subclasses private parts of Numba; where they differ, ``jit.dispatch
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pickle import PicklingError
@@ -25,9 +26,10 @@ from typing import Any, NamedTuple, NoReturn
 
 from llvmlite.binding import Linkage, address_of_symbol, parse_bitcode
 from numba import types
-from numba.core import caching, compiler
+from numba.core import caching, cgutils, compiler
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.cpu import CPUContext
 from numba.core.funcdesc import default_mangler
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
@@ -175,6 +177,43 @@ def _are_known(functions: set[str]) -> bool:
     return all(address_of_symbol(name) for name in functions)
 
 
+class _KernelContext(CPUContext):
+    """Numba's context, but no index counts from the end: that costs a comparison each, a seventh of a frame."""
+
+    def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        """Return Numba's implementation of a function; those of items of arrays get unsigned indices."""
+        key = fn.get_impl_key(sig) if isinstance(fn, types.Callable) else fn
+        if key not in (operator.getitem, operator.setitem) or not isinstance(sig.args[0], types.Buffer):
+            return super().get_function(fn, sig, _firstcall)
+        array, index, *value = sig.args
+        unsigned = _unsigned(index)
+        implementation = super().get_function(key, sig.replace(args=(array, unsigned, *value)), _firstcall)
+
+        def with_unsigned_index(builder: Any, args: Any, loc: Any = None) -> Any:
+            return implementation(
+                builder, (args[0], self._as_unsigned(builder, index, unsigned, args[1]), *args[2:]), loc
+            )
+
+        return with_unsigned_index
+
+    def _as_unsigned(self, builder: Any, kind: types.Type, unsigned: types.Type, index: Any) -> Any:
+        """Return an index with the type of ``_unsigned``; the bits stay the same but for the sign's extension."""
+        if kind == unsigned:
+            return index
+        if not isinstance(kind, types.BaseTuple):
+            return self.cast(builder, index, kind, types.intp)
+        items = zip(kind, unsigned, cgutils.unpack_tuple(builder, index, len(kind)))
+        return self.make_tuple(builder, unsigned, [self._as_unsigned(builder, *item) for item in items])
+
+
+def _unsigned(index: types.Type) -> types.Type:
+    """Return the type of an index, or of a tuple of them, with ``uintp`` instead of signed numbers of variables."""
+    if isinstance(index, types.BaseTuple):
+        return types.BaseTuple.from_types(tuple(map(_unsigned, index)))
+    is_signed = isinstance(index, types.Integer) and not isinstance(index, types.Literal) and index.signed
+    return types.uintp if is_signed else index
+
+
 class _InnerCompiler(compiler.Compiler):
     def define_pipelines(self) -> list[Any]:
         _use_library(self.state, _InnerLibrary)
@@ -198,7 +237,8 @@ def _use_library(state: Any, library: type[JITCodeLibrary]) -> None:
     state.library = library(_codegen(), state.func_id.func_qualname)
     state.library.enable_object_caching()
     state.flags.no_cfunc_wrapper = True
-    state.targetctx = state.targetctx.subtarget(mangler=_symbol)
+    state.targetctx = state.targetctx.subtarget(mangler=_symbol)  # a copy
+    state.targetctx.__class__ = _KernelContext
 
 
 def _symbol(name: str, types: Any, *, abi_tags: Any = (), uid: Any = None) -> str:

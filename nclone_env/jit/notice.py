@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -67,6 +68,13 @@ def say(text: str) -> None:
     with suppress(OSError, ValueError, AttributeError):  # no stderr, or a closed one
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+@cache
+def say_once(text: str) -> None:
+    """Write a line to stderr, the same one once in a process and none with ``NCLONE_ENV_QUIET=1``."""
+    if os.environ.get("NCLONE_ENV_QUIET") != "1":
+        say(f"nclone_env: {text}\n")
 
 
 def _has_terminal() -> bool:

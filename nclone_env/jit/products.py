@@ -11,22 +11,36 @@ the peak of the processor; larger ones at three quarters of it. So products are 
 import llvmlite.binding
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, config, types
-from numba.core.errors import TypingError
+from numba import types
 from numba.extending import get_cython_function_address, intrinsic
 
 from nclone_env.jit.decorators import numeric_kernel
+from nclone_env.jit.private import IS_INTERPRETED, TypingError, cgutils, say_missing
 
 _SYMBOL = "nclone_env_sgemm"
 _ITEM_SIZE = 4
 _SMALL, _FEWEST_ROWS = 100**3, 16
 """Most multiplications of a small product, and fewest rows that are worth a product of their own."""
-llvmlite.binding.add_symbol(_SYMBOL, get_cython_function_address("scipy.linalg.cython_blas", "sgemm"))
+
+
+def _has_blas() -> bool:
+    """Make the function of SciPy's BLAS known to LLVM; return whether there is one."""
+    try:
+        llvmlite.binding.add_symbol(_SYMBOL, get_cython_function_address("scipy.linalg.cython_blas", "sgemm"))
+    except Exception as error:  # noqa: BLE001 - another version of SciPy may fail in any way
+        say_missing("matrix products are computed without BLAS, ten times slower", error)
+        return False
+    return True
+
+
+_HAS_BLAS = _has_blas()
 
 
 def _product(*, a_transposed: bool = False, b_transposed: bool = False, add: bool = False):
     """Return an intrinsic of (a, b, out) that writes the product of two matrices to ``out``, or adds it."""
-    if config.DISABLE_JIT:
+    if not IS_INTERPRETED and not _HAS_BLAS:
+        return _product_of_loops(a_transposed, b_transposed, add)
+    if IS_INTERPRETED:
 
         def by_numpy(a, b, out):
             result = np.matmul(a.T if a_transposed else a, b.T if b_transposed else b)
@@ -37,6 +51,21 @@ def _product(*, a_transposed: bool = False, b_transposed: bool = False, add: boo
     @intrinsic
     def product(typing_context, a, b, out):
         return _signature(a, b, out), _generator(a_transposed, b_transposed, add)
+
+    return product
+
+
+def _product_of_loops(a_transposed: bool, b_transposed: bool, add: bool):
+    """Return a kernel that computes a product as :func:`_product` does, without BLAS."""
+
+    @numeric_kernel
+    def product(a, b, out):
+        for i in range(out.shape[0]):
+            for j in range(out.shape[1]):
+                total = out[i, j] if add else np.float32(0.0)
+                for k in range(a.shape[0] if a_transposed else a.shape[1]):
+                    total += (a[k, i] if a_transposed else a[i, k]) * (b[j, k] if b_transposed else b[k, j])
+                out[i, j] = total
 
     return product
 

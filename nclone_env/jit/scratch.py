@@ -9,16 +9,17 @@ from threading import Lock
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, config, types
-from numba.core.errors import RequireLiteralValue, TypingError
+from numba import types
 from numba.extending import intrinsic
+
+from nclone_env.jit.private import IS_INTERPRETED, RequireLiteralValue, TypingError, cgutils
 
 each = numba.literal_unroll
 """``for name in each(NAMES)`` in a kernel: the loop body once for each name, so that ``record[name]`` has a type."""
 
-if config.DISABLE_JIT:
+if IS_INTERPRETED:
 
-    def local_f64(count: int) -> np.ndarray:
+    def local_f64(count: int, zeroed: int | None = None) -> np.ndarray:
         """Return a scratch array of ``count`` float64 values, zeroed."""
         return np.zeros(count)
 
@@ -57,20 +58,23 @@ if config.DISABLE_JIT:
 else:
 
     @intrinsic(prefer_literal=True)
-    def local_f64(typing_context, count):
-        """Return a scratch array of ``count`` (a literal) float64 values on the stack, zeroed.
+    def local_f64(typing_context, count, zeroed=None):
+        """Return a scratch array of ``count`` (a literal) float64 values on the stack.
 
-        It lives until the calling kernel returns and must not leave it.
+        The first ``zeroed`` (a literal) values are zero, without it all; the rest must be written before it is read.
+        The array lives until the calling kernel returns and must not leave it.
         """
-        if not isinstance(count, types.IntegerLiteral):
-            raise RequireLiteralValue("local_f64: the count must be a literal number")
-        size = count.literal_value
+        literals = [count] if zeroed is None else [count, zeroed]
+        if not all(isinstance(number, types.IntegerLiteral) for number in literals):
+            raise RequireLiteralValue("local_f64: counts must be literal numbers")
+        size, zeros = (literals[place].literal_value for place in (0, -1))
         array_type = types.Array(types.float64, 1, "C")
 
         def codegen(context, builder, signature, args):
             storage_type = ir.ArrayType(ir.DoubleType(), size)
             storage = cgutils.alloca_once(builder, storage_type)
-            builder.store(ir.Constant(storage_type, None), storage)
+            zeros_type = ir.ArrayType(ir.DoubleType(), zeros)
+            builder.store(ir.Constant(zeros_type, None), builder.bitcast(storage, zeros_type.as_pointer()))
             array = context.make_array(array_type)(context, builder)
             item_size = context.get_constant(types.intp, 8)
             context.populate_array(
@@ -83,7 +87,7 @@ else:
             )
             return array._getvalue()
 
-        return array_type(count), codegen
+        return array_type(count, types.none if zeroed is None else zeroed), codegen
 
     def _check_bytes(name, target, source):
         for array in (target, source):
@@ -185,6 +189,8 @@ else:
 
         The caller does not contain its code, which saves compiling it again.
         """
+        if isinstance(address, types.Dispatcher):
+            return _call_of_dispatcher(typing_context, address, arguments)
 
         def codegen(context, builder, signature, args):
             kinds = signature.args[1].types
@@ -195,6 +201,17 @@ else:
             return context.get_dummy_value()
 
         return types.void(types.int64, arguments), codegen
+
+    def _call_of_dispatcher(typing_context, dispatcher, arguments):
+        """Return signature and code generator of a call of a kernel, which the caller then contains."""
+        called = dispatcher.get_call_type(typing_context, arguments.types, {})
+
+        def codegen(context, builder, signature, args):
+            values = cgutils.unpack_tuple(builder, args[1])
+            context.get_function(dispatcher, called)(builder, values)
+            return context.get_dummy_value()
+
+        return types.void(dispatcher, arguments), codegen
 
     def _check_counter(name, counter):
         if not isinstance(counter, types.Array) or counter.dtype != types.int64 or not counter.mutable:

@@ -7,17 +7,15 @@ processor or of another Numba is never found. If a kernel is compiled therefore,
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numba
 
 from nclone_env.jit.folder import CODE_SUFFIX
-from nclone_env.jit.notice import say
 from nclone_env.jit.sources import compiler_digest
 from nclone_env.jit.target import CodeTarget, target
 
@@ -26,8 +24,8 @@ MANIFEST = "manifest.json"
 
 
 def python_tag() -> str:
-    """Return the part of the names of files that stands for this Python."""
-    return f"py{sys.version_info[0]}{sys.version_info[1]}{sys.abiflags}"
+    """Return the part of the names of files that stands for this Python; Windows has no ABI flags."""
+    return f"py{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
 
 
 def write_manifest(folder: Path, baselines: Iterable[str]) -> None:
@@ -100,10 +98,3 @@ def _other_sources(name: str, files: Iterable[str]) -> str:
     digests = {other.split("-")[1].partition(".")[0] for other in files if other.startswith(f"{kernel}-")}
     changed = digests and rest.partition(".")[0] not in digests
     return "it is of other sources than those installed" if changed else ""
-
-
-@cache
-def say_unused(reason: str) -> None:
-    """Say on stderr why a kernel is compiled for which the package brought code; each reason once."""
-    if os.environ.get("NCLONE_ENV_QUIET") != "1":
-        say(f"nclone_env: machine code that came with the package is not used: {reason}\n")

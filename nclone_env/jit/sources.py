@@ -4,9 +4,12 @@ Numba's own cache checks only the file and the bytecode of the function itself: 
 of another file it would keep stale machine code.
 """
 
+import ast
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterator
+from enum import EnumType
 from functools import cache, lru_cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -14,19 +17,21 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import config
+from numba import config
 
 _PACKAGE = Path(__file__).parents[1]
-_DIGESTED = (_PACKAGE.name, "numba", "numpy")
+_HAS_SOURCES = Path(__file__).suffix == ".py" and Path(__file__).is_file()
+"""Frozen applications, for example, have none."""
+_DIGESTED = ("numba", "numpy", *([_PACKAGE.name] if _HAS_SOURCES else []))
 """Packages whose sources or versions are in the digests."""
 _WITHOUT_CODE = {f"{_PACKAGE.name}.jit.{name}" for name in ("cache", "folder", "notice", "parts", "shipped", "sources")}
 """Modules of this package that keep compiled code and do not contribute to it; ``_FORMAT`` stands for them."""
 _FORMAT = 3
 """Increased with each change in the files of compiled code."""
-_IMPORT = re.compile(
-    rf"^[ \t]*(?:from ({_PACKAGE.name}[\w.]*) import (\([^)]*\)|[^#\n]*)|import ({_PACKAGE.name}[\w.]*))", re.MULTILINE
-)
-_IMPORT_FOR_TYPES = re.compile(r"^[ \t]+from ([\w.]+) import (\([^)]*|[^(\n]*)", re.MULTILINE)
+_IMPORT = re.compile(r"(?:^|[;:])[ \t]*((?:from\b[\w. \t]*(?:\\\n[\w. \t]*)*\b)?import\b)", re.MULTILINE)
+"""Where a statement may begin that imports: in a text there may be one too many."""
+_OWN = re.compile(rf"\b{_PACKAGE.name}\b|\bfrom[\s\\]*\.")
+"""What an import of this package contains."""
 _COMMENT = re.compile(r"(?<=\n)[ \t]*(?:#.*)?\n")
 _DEFINITION = re.compile(r"\n[ \t]*(?:async )?(?:def|class) ")
 _FOR_TYPE_CHECKERS = re.compile(r"^if TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
@@ -79,14 +84,16 @@ def _reached(name: str) -> set[str]:
 @cache
 def _source(module: str) -> str | None:
     """Return the source of a module, None if it is none of the package."""
+    file = _file(module)
+    return file.read_text(encoding="utf-8") if file else None
+
+
+@cache
+def _file(module: str) -> Path | None:
     first, *parts = module.split(".")
-    if first != _PACKAGE.name:
-        return None
     path = _PACKAGE.joinpath(*parts)
-    for file in (path / "__init__.py", path.with_suffix(".py")):
-        if file.is_file():
-            return file.read_text(encoding="utf-8")
-    return None
+    files = (path / "__init__.py", path.with_suffix(".py")) if first == _PACKAGE.name else ()
+    return next((file for file in files if file.is_file()), None)
 
 
 @cache
@@ -123,9 +130,57 @@ def _imports(module: str) -> list[str]:
     A name on the face of a package (``nclone_env._faces``) is followed to its module.
     """
     found = [module.rpartition(".")[0]]
-    for origin, names, whole in _IMPORT.findall(_parts_of(module)[0]):
-        found += [whole] if whole else [part for name in re.findall(r"\w+", names) for part in _way(origin, name)]
+    for origin, name in _imported(module, _parts_of(module)[0]):
+        names = _homes(origin) if name == "*" else [name]
+        found += [origin, *(part for each in names if each for part in _way(origin, each))]
     return found
+
+
+def _imported(module: str, source: str) -> Iterator[tuple[str, str]]:
+    """Yield what a source of a module imports: a module and a name in it, which is empty for the module itself."""
+    file = _file(module)
+    package = module if file and file.stem == "__init__" else module.rpartition(".")[0]
+    source += "\n"
+    for start, end in _lines_of_imports(source):
+        for statement in _parsed(source, start, end):
+            if isinstance(statement, ast.Import):
+                yield from ((item.name, "") for item in statement.names)
+            elif isinstance(statement, ast.ImportFrom):
+                base = package.rsplit(".", statement.level - 1)[0] if statement.level else ""
+                origin = ".".join(filter(None, (base, statement.module)))
+                yield from ((origin, item.name) for item in statement.names)
+
+
+def _lines_of_imports(source: str) -> Iterator[tuple[int, int]]:
+    """Yield where a statement may begin that imports, and where its first line ends."""
+    end, place = 0, source.find("import")
+    while place >= 0:
+        start = source.rfind("\n", end, place) + 1
+        while source[start - 2 : start] == "\\\n":
+            start = source.rfind("\n", 0, start - 1) + 1
+        end = source.find("\n", place)
+        match = _IMPORT.search(source, start, end)
+        if match:
+            yield match.start(1), end
+        place = source.find("import", end)
+
+
+def _parsed(source: str, start: int, end: int) -> list[ast.stmt]:
+    """Return the statements of a line, with the lines that it goes on in; none if it is text, or imports others."""
+    while end < len(source):
+        text = source[start:end]
+        mark = ")" if "(" in text else "\n" if text.endswith("\\") else None
+        if mark is None or ")" in text:
+            if not _OWN.search(text):
+                return []
+            try:
+                return ast.parse(text).body
+            except SyntaxError:
+                if mark is None:
+                    return []
+        last = source.find(mark, end + 1)
+        end = source.find("\n", last) if last > 0 else len(source)
+    return []
 
 
 def _way(origin: str, name: str) -> list[str]:
@@ -138,18 +193,18 @@ def _way(origin: str, name: str) -> list[str]:
 def _homes(face: str) -> dict[str, str]:
     """Return the module of each name that a face imports for type checkers."""
     homes: dict[str, str] = {}
-    for home, names in _IMPORT_FOR_TYPES.findall(_parts_of(face)[1]):
-        for name in re.findall(r"\w+", names):
-            homes.setdefault(name, home)
+    for home, name in _imported(face, _parts_of(face)[1]):
+        homes.setdefault(name, home)
     return homes
 
 
 def code_digest(function: Callable[..., Any]) -> str | None:
     """Return hex digits that change with the code of a kernel, of its callees, and with the globals they read.
 
-    Kernels of this package have the digest of their module. For others it covers the bytecode and constants of the
-    function, the values of its globals and closure, and likewise every kernel and function among them, in any file. It
-    is computed from the functions in memory, as Numba compiles those, not the files.
+    Kernels of this package have the digest of their module. For others, and where the package comes without sources, it
+    covers the bytecode and constants of the function, the values of its globals and closure, and likewise every kernel
+    and function among them, in any file. It is computed from the functions in memory, as Numba compiles those, not the
+    files.
 
     Returns:
         None if the code cannot be identified across processes: the function comes from no file (an interactive session,
@@ -158,12 +213,21 @@ def code_digest(function: Callable[..., Any]) -> str | None:
     """
     if _is_digested(function):
         return module_digest(function.__module__)
-    if not Path(function.__code__.co_filename).is_file() or any(map(_function_in, _closure(function))):
+    is_known = Path(function.__code__.co_filename).is_file() or function.__module__.startswith(f"{_PACKAGE.name}.")
+    if not is_known or any(map(_function_in, _closure(function))):
         return None
-    parts = [compiler_digest(), *_parts(function)]
+    parts = [compiler_digest(), *([] if _HAS_SOURCES else [_compiler_code()]), *_parts(function)]
     if any(" at 0x" in part for part in parts):
         return None
     return short_digest("\n".join(parts))
+
+
+@lru_cache(maxsize=1)
+def _compiler_code() -> str:
+    """Return the digest of the bytecode of the modules that compile, for a package without sources."""
+    names = sorted(name for name in sys.modules if name.startswith(f"{__package__}."))
+    loaders = [sys.modules[name].__spec__.loader for name in names]  # type: ignore[union-attr]
+    return short_digest(repr([_code_parts(loader.get_code(name)) for loader, name in zip(loaders, names)]))  # type: ignore
 
 
 def identity(function: Callable[..., Any]) -> str | None:
@@ -199,6 +263,7 @@ def _parts(function: Callable[..., Any]) -> Iterator[str]:
             callee = _function_in(value)
             if callee is not None:
                 pending.append(callee)
+                yield f"{name}: {sorted(getattr(value, 'targetoptions', {}).items())}"
             else:
                 yield f"{name} = {_value_text(value)}"
 
@@ -249,7 +314,7 @@ def _function_in(value: Any) -> Callable[..., Any] | None:
 def _value_text(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-    return repr(value)
+    return repr(list(value) if isinstance(value, EnumType) else value)
 
 
 def _is_digested(value: Any) -> bool:

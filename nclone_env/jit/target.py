@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import llvmlite.binding
-from numba.core import codegen, config
+from numba import config
 
 _V2 = frozenset({"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"})
 _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
@@ -42,12 +42,27 @@ def target() -> CodeTarget:
     """Return what kernels of this process are compiled for."""
     triple = llvmlite.binding.get_process_triple().rstrip("0123456789.")  # of macOS it ends with the version
     name, features = config.CPU_NAME, config.CPU_FEATURES
-    has = codegen.get_host_cpu_features() if features is None else features
+    has = _host_features() if features is None else features
     if name is None and features is None:
         baseline = baseline_of(triple, frozenset(part[1:] for part in has.split(",") if part[:1] == "+"))
         if baseline:
-            return CodeTarget(triple, baseline, "", config.USING_SVML)
-    return CodeTarget(triple, name or llvmlite.binding.get_host_cpu_name(), has, config.USING_SVML)
+            return CodeTarget(triple, baseline, "", _uses_vectors())
+    return CodeTarget(triple, name or llvmlite.binding.get_host_cpu_name(), has, _uses_vectors())
+
+
+def _host_features() -> str:
+    """Return the features of the processor at hand as Numba reads them; empty if they are unknown."""
+    try:
+        features = llvmlite.binding.get_host_cpu_features()
+    except RuntimeError:
+        return ""
+    for name in features:
+        features[name] = features[name] and (bool(getattr(config, "ENABLE_AVX", True)) or not name.startswith("avx"))
+    return str(features.flatten())
+
+
+def _uses_vectors() -> bool:
+    return bool(getattr(config, "USING_SVML", False))
 
 
 def baseline_of(triple: str, features: frozenset[str]) -> str | None:

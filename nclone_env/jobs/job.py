@@ -11,8 +11,8 @@ from inspect import isabstract
 from pathlib import Path
 from typing import Any, Self
 
-from nclone_env import __version__
 from nclone_env._processes import in_order, never
+from nclone_env._version import __version__
 from nclone_env.errors import ConfigError, shortened
 from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
 from nclone_env.level import LevelRef, OpenedPacks, resolve

@@ -55,7 +55,7 @@ def tick(levels, worlds, index, inputs):
 def play(levels, worlds, index):
     """Move a living ninja and settle its contacts."""
     ninja = worlds.ninjas[index]
-    contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS)
+    contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS, 0)
     clear_near(near)
     x0, y0 = ninja["x"], ninja["y"]
     integrate(ninja)

@@ -100,6 +100,15 @@ _ninja_has_floats, _mover_has_floats = _floats_check(NINJA_RECORD), _floats_chec
 
 
 @kernel
+def _has_flags(ninja):
+    """Return whether all flags of a ninja are 0 or 1."""
+    fine = True
+    for name in each(_FLAGS):
+        fine = fine and 0 <= ninja[name] <= 1
+    return fine
+
+
+@kernel
 def find_fault(levels, world):
     """Return the number of the first fault of one world, -1 if there is none."""
     ninja = world.ninjas[0]
@@ -109,10 +118,7 @@ def find_fault(levels, world):
         return _ORDER
     if not 0 <= ninja["state"] <= DISABLED:
         return _STATE
-    fine = _ninja_has_floats(ninja) and -1 <= ninja["facing"] <= 1
-    for name in each(_FLAGS):
-        fine = fine and 0 <= ninja[name] <= 1
-    if not fine:
+    if not (_ninja_has_floats(ninja) and _has_flags(ninja) and -1 <= ninja["facing"] <= 1):
         return _NINJA
     for row in range(world.trail.shape[1]):
         if not (abs(world.trail[0, row, 0]) <= FARTHEST and abs(world.trail[0, row, 1]) <= FARTHEST):

@@ -84,7 +84,7 @@ def phase_actors(levels, worlds):
 def phase_collide(levels, worlds):
     """Integrate and collide with entities and tiles, once in every world."""
     for index in range(worlds.ninjas.shape[0]):
-        contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS)
+        contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS, 0)
         clear_near(near)
         x, y = worlds.ninjas[index]["x"], worlds.ninjas[index]["y"]
         integrate(worlds.ninjas[index])
@@ -95,7 +95,7 @@ def phase_collide(levels, worlds):
 def phase_touch(levels, worlds):
     """Touch the entities, once in every world."""
     for index in range(worlds.ninjas.shape[0]):
-        contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS)
+        contacts, near = local_f64(CONTACT_SLOTS), local_f64(NEAR_SLOTS, 0)
         clear_near(near)
         visit(levels, worlds, index, near, contacts, 0.0, 0.0, False)
 

@@ -1,7 +1,10 @@
 """Numba's own way to compile gives the same bytes, and is taken where the fast way does not work."""
 
+import ast
+import builtins
 import importlib
 import sys
+from pathlib import Path
 
 import numba
 import pytest
@@ -12,7 +15,6 @@ from nclone_env.jit import dispatcher
 from nclone_env.jit.dispatcher import choose_dispatcher, plain_dispatcher
 
 from ..processes import run_module
-from ..sim.hashing import run_hash
 from .both_ways import results_hash
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
@@ -24,18 +26,13 @@ def test_both_ways_give_the_same_bytes():
     assert plain == results_hash()
 
 
-@pytest.mark.slow
-def test_both_ways_give_the_same_worlds(tmp_path):
-    plain = {"NCLONE_ENV_PLAIN_JIT": "1", "NCLONE_ENV_CACHE_DIR": str(tmp_path)}
-    assert run_module("tests.sim.hashing", "1500", **plain)[0] == run_hash(1500)
-
-
 @pytest.fixture
 def untried(tmp_path, monkeypatch):
     """A cache folder in which this Numba, not known to work, was never tried, and ``jit.inner`` imported again."""
     monkeypatch.delenv("NCLONE_ENV_PLAIN_JIT", raising=False)
     monkeypatch.setattr(dispatcher, "TESTED_VERSIONS", ())
     monkeypatch.setattr(dispatcher, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(dispatcher, "OPTIONS", dict(dispatcher.OPTIONS))
     monkeypatch.delitem(sys.modules, "nclone_env.jit.inner", raising=False)
     return tmp_path
 
@@ -73,6 +70,28 @@ def test_a_numba_without_a_private_part_is_used_as_it_is(untried, monkeypatch, o
     for parent in owner.__mro__ if isinstance(owner, type) else [owner]:
         if name in vars(parent):
             monkeypatch.delattr(parent, name)
+    assert choose_dispatcher() is plain_dispatcher
+    assert not list(untried.iterdir())
+
+
+PRIVATE = [
+    (statement.module, name.name)
+    for statement in ast.parse(Path(dispatcher.__file__).with_name("inner.py").read_text()).body
+    if isinstance(statement, ast.ImportFrom) and str(statement.module).partition(".")[0] in ("llvmlite", "numba")
+    for name in statement.names
+]
+
+
+@pytest.mark.parametrize(("module", "name"), PRIVATE)
+def test_a_numba_without_a_name_that_is_imported_is_used_as_it_is(untried, monkeypatch, module, name):
+    real = builtins.__import__
+
+    def without(asked, namespace=None, local=None, names=(), level=0):
+        if asked == module and name in (names or ()) and namespace["__name__"] == "nclone_env.jit.inner":
+            raise ImportError(f"cannot import name {name!r} from {module!r}")
+        return real(asked, namespace, local, names, level)
+
+    monkeypatch.setattr(builtins, "__import__", without)
     assert choose_dispatcher() is plain_dispatcher
     assert not list(untried.iterdir())
 

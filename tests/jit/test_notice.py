@@ -7,11 +7,7 @@ import sys
 
 import pytest
 
-from nclone_env.env.compiled.step import step_range
 from nclone_env.jit.dispatcher import IS_PLAIN
-from nclone_env.jit.notice import Notice, kernels_in
-from nclone_env.sim.entities import drone
-from nclone_env.sim.frame import tick
 
 COUNT = 30
 LINE = f"nclone_env: compiling part_{COUNT - 1} and {COUNT - 1} functions in it, once: about 3 s"
@@ -64,22 +60,3 @@ def test_a_bar_on_a_terminal(command, tmp_path):
     assert shares == sorted(shares)
     assert shares[-1] == 100
     assert max(shares[:-1]) <= 75  # the rest is the optimiser's
-
-
-def test_what_is_in_a_kernel():
-    inside = kernels_in(step_range.py_func)
-    assert {tick.py_func, drone.move_zap.py_func} <= inside  # through modules and closures
-    assert len(inside) > 250
-    assert kernels_in(drone.move_zap.py_func) < inside
-
-
-def test_what_was_announced_is_not_announced_again(capsys, monkeypatch):
-    monkeypatch.setenv("NCLONE_ENV_QUIET", "0")
-    said = Notice()
-    said.begin(step_range.py_func)
-    assert "compiling step_range" in capsys.readouterr().err
-    said.end(is_done=True)
-    said.begin(tick.py_func)
-    assert capsys.readouterr().err == ""
-    Notice().begin(tick.py_func)
-    assert "compiling tick" in capsys.readouterr().err

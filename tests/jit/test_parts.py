@@ -7,8 +7,7 @@ import sys
 
 import pytest
 from llvmlite.binding import get_host_cpu_name
-from numba import types
-from numba.core import config
+from numba import config, types
 
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.jit.dispatcher import IS_PLAIN

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from numba.core import config
+from numba import config
 
 from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.jit.target import X86_BASELINES, target

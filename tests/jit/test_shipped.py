@@ -8,11 +8,12 @@ import zlib
 
 import numba
 import pytest
-from numba.core import config
+from numba import config
 
 from nclone_env.jit import shipped
 from nclone_env.jit.cache import CodeFiles
 from nclone_env.jit.folder import CODE_SUFFIX, PART_SUFFIX
+from nclone_env.jit.notice import say_once
 from nclone_env.jit.target import target
 
 from ..processes import REPOSITORY, run_module
@@ -43,7 +44,7 @@ def folder(tmp_path, monkeypatch):
 
 def forget():
     shipped._manifest.cache_clear()
-    shipped.say_unused.cache_clear()
+    say_once.cache_clear()
 
 
 def rewrite(folder, **fields):

@@ -3,7 +3,7 @@
 import llvmlite.binding
 import numba
 import pytest
-from numba.core import config
+from numba import config
 
 from nclone_env.jit import kernel, target
 from nclone_env.jit.dispatcher import IS_PLAIN
@@ -39,7 +39,7 @@ def chosen(monkeypatch):
     def choose(features="", name=None, own=None):
         monkeypatch.setattr(target.llvmlite.binding, "get_process_triple", lambda: LINUX)
         monkeypatch.setattr(target.llvmlite.binding, "get_host_cpu_name", lambda: "thishost")
-        monkeypatch.setattr(target.codegen, "get_host_cpu_features", lambda: features)
+        monkeypatch.setattr(target, "_host_features", lambda: features)
         monkeypatch.setattr(config, "CPU_NAME", name)
         monkeypatch.setattr(config, "CPU_FEATURES", own)
         return target.target.__wrapped__()[1:3]

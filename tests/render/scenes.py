@@ -10,7 +10,8 @@ from nclone_env.config import EnvironmentConfig, RenderConfig
 from nclone_env.game import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, SWITCH_OF, kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
-from nclone_env.render.arrays import PictureArrays, picture_arrays
+from nclone_env.render.arrays import PictureArrays
+from nclone_env.render.raster import picture_arrays
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
 from nclone_env.sim.state import WorldArrays, make_worlds
 

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nclone_env import __version__
 from nclone_env._files import UNREADABLE, fill_file
+from nclone_env._version import __version__
 from nclone_env.errors import CheckpointError, ConfigError, shortened
 from nclone_env.options import Option, leaves
 from nclone_env.train.config import TrainConfig
