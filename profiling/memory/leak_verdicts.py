@@ -65,9 +65,9 @@ class LeakingTarget(Target):
     most_envs = 1
 
     @property
-    def traced_floor(self) -> int:
+    def makes_objects(self) -> bool:  # type: ignore[override]
         """Return that of the environment."""
-        return self.target.traced_floor
+        return self.target.makes_objects
 
     def make(self, num_envs: int) -> Subject:
         """Make the environment."""
