@@ -16,35 +16,10 @@ from nclone_env.cli.profile_script import OutputFolder, WriteOptions
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, check_integer, shortened
 from nclone_env.machine import available_bytes, check_fits
-from nclone_env.memory import (
-    ProfileSettings,
-    Section,
-    Target,
-    check_settings,
-    collect,
-    comparison_text,
-    compute_stats,
-    different_settings,
-    estimated,
-    folded,
-    load_profile,
-    owned_nodes,
-    owner_rows,
-    text_of,
-)
-from nclone_env.memory import compare as compare_profiles
+from nclone_env.memory import Target, comparison, measured
+from nclone_env.memory import estimate as estimate_memory
 from nclone_env.options import group, option
-from nclone_env.profiler import (
-    AsyncTarget,
-    Contract,
-    GymTarget,
-    Mode,
-    SingleTarget,
-    StableBaselinesTarget,
-    SyncTarget,
-    TrainingTarget,
-    VectorTarget,
-)
+from nclone_env.profiler import Contract, EnvironmentTarget, Form, Mode, TrainingTarget
 from nclone_env.train import TrainConfig
 
 EXCEEDED = 1  # exit status: a profile is larger than the one compared with
@@ -109,27 +84,26 @@ def vector(
         contract: who owns the observations: ``default`` or ``out`` (arrays of the caller).
         autoreset: when the next episode begins.
     """
-    target = VectorTarget(environment.config, environment.seed, contract=contract, autoreset=autoreset)
+    target = EnvironmentTarget(environment.config, environment.seed, contract=contract, autoreset=autoreset)
     return profile(target, environment.num_envs, 1000, options)
 
 
-def _form(target: Callable[[EnvironmentConfig, int], Target], text: str) -> Callable[..., int]:
+def _form(form: Form, text: str) -> Callable[..., int]:
     """Return the command for a form of environments that has no options of its own."""
 
     def command(environment: _Environment = _ENVIRONMENTS, options: _Report = _REPORT) -> int:
-        return profile(target(environment.config, environment.seed), environment.num_envs, 1000, options)
+        target = EnvironmentTarget(environment.config, environment.seed, form)
+        return profile(target, environment.num_envs, 1000, options)
 
     command.__doc__ = text
     return command
 
 
-single = _form(SingleTarget, "Profile a list of single environments, made by ``create_environment``.")
-gym = _form(GymTarget, "Profile a list of environments made by ``gymnasium.make``, with its wrappers.")
-sync = _form(SyncTarget, "Profile Gymnasium's SyncVectorEnv around single environments.")
-workers = _form(
-    AsyncTarget, "Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS."
-)
-sb3 = _form(StableBaselinesTarget, "Profile the native vector environment behind Stable-Baselines3's interface.")
+single = _form("single", "Profile a list of single environments, made by ``create_environment``.")
+gym = _form("gym", "Profile a list of environments made by ``gymnasium.make``, with its wrappers.")
+sync = _form("sync", "Profile Gymnasium's SyncVectorEnv around single environments.")
+workers = _form("async", "Profile Gymnasium's AsyncVectorEnv: a worker process for each environment, summed by PSS.")
+sb3 = _form("sb3", "Profile the native vector environment behind Stable-Baselines3's interface.")
 
 
 def train(training: _Training = _TRAINING, options: _Report = _REPORT, ranks: int = 1) -> int:
@@ -162,14 +136,8 @@ def compare(
         percent: increase of a row that is tolerated.
         least_bytes: increase of a row that is always tolerated.
     """
-    first, second = load_profile(before), load_profile(after)
-    for line in different_settings(first, second):
-        print(f"different settings: {line}")
-    changes = compare_profiles(first, second)
-    print(comparison_text(changes, percent, least_bytes))
-    exceeded = sum(change.exceeds(percent, least_bytes) for change in changes)
-    if exceeded:
-        print(f"{exceeded} rows increased by more than {percent:g} % and {least_bytes:g} B")
+    text, exceeded = comparison(before, after, percent, least_bytes)
+    print(text)
     return EXCEEDED if exceeded else 0
 
 
@@ -185,14 +153,14 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
     Raises:
         ConfigError: if a number is out of range.
     """
-    settings = ProfileSettings(num_envs, steps if options.steps is None else options.steps, options.interval)
-    check_settings(settings)
     if options.estimate:
+        check_integer("num_envs", num_envs, low=1)
         return estimate(target, num_envs, options)
     if options.memory_limit is not None:
         raise ConfigError("memory_limit: expected with --estimate, got it without; add --estimate, or leave it out")
     options.check()
-    found = compute_stats(collect(target, settings, notify=print, memray=options.memray))
+    length = steps if options.steps is None else options.steps
+    found = measured(target, num_envs, length, options.interval, print, options.memray)
     print(options.write(found, options.output_dir), end="")
     return options.status(found)
 
@@ -207,14 +175,9 @@ def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
     known = "what is available is unknown here" if available is None else f"{format_bytes(available)} available"
     allowed = known if limit is None else f"{format_bytes(limit)} allowed"
     print("measuring one and two in fresh processes", file=sys.stderr)
-    tree = estimated(target, num_envs)
-    title = f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)"
-    rows, columns = owner_rows(list(folded(owned_nodes(tree))), num_envs)
-    each, shared = tree.bytes_where(shared=False) / num_envs, tree.bytes_where(shared=True)
-    parts = f"{format_bytes(each)} for each, {format_bytes(shared)} shared"
-    note = f"{format_bytes(tree.total_bytes)} in all: {parts}; {allowed}"
-    print(text_of([Section(title, rows, columns, (note,))]))
-    check_fits("num_envs", num_envs, each, shared, limit)
+    found = estimate_memory(target, num_envs, allowed)
+    print(found.text)
+    check_fits("num_envs", num_envs, found.each, found.shared, limit)
     return 0
 
 
@@ -273,7 +236,7 @@ def run(
     if profile_memory and not headless:
         raise ConfigError("profile_memory: requires --headless, otherwise the window would be profiled too")
     config = EnvironmentConfig(levels=levels, observations=observations)
-    target = VectorTarget(config, seed, autoreset="same-step")
+    target = EnvironmentTarget(config, seed, autoreset="same-step")
     if profile_memory:
         options = ReportOptions(output_dir, json, steps=profile_frames, interval=memory_snapshot_interval)
         return profile(target, num_envs, profile_frames, options)

@@ -18,8 +18,8 @@ from typing import Annotated, Any, TextIO
 import tyro
 
 from nclone_env._table import format_bytes
-from nclone_env.errors import ConfigError, shortened
-from nclone_env.memory import Stats, Watch, page_template, resident_bytes, summary, text_of, write_reports
+from nclone_env.errors import ConfigError, optional_module, shortened
+from nclone_env.memory import Stats, Watch, resident_bytes, write_report
 
 OutputFolder = Annotated[Path, tyro.conf.arg(name="output", aliases=["--output-dir"])]
 GROWING, UNDECIDED = 1, 2
@@ -45,12 +45,11 @@ class WriteOptions:
     def check(self) -> None:
         """Raise an error if the page cannot be made: now, not after the measurements."""
         if self.html:
-            page_template()
+            optional_module("jinja2", "profile")
 
     def write(self, stats: Stats, folder: Path) -> str:
         """Write the reports to a folder; return the answer and their paths."""
-        paths = write_reports(stats, folder, self.json, self.html)
-        return f"\n{text_of([summary(stats)])}\nwrote {', '.join(map(str, paths))}\n"
+        return write_report(stats, folder, self.json, self.html)
 
     def status(self, stats: Stats) -> int:
         """Return the exit status."""

@@ -6,9 +6,9 @@ Advice names the option to change, and the bytes that it saves on this run.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from nclone_env._table import format_bytes
 from nclone_env.memory.measurements import FIRST_STEPS, MADE, STEPS, Advice, OwnedNode
 from nclone_env.memory.process import committed_tree_bytes
-from nclone_env.memory.section import Section, format_bytes
 from nclone_env.memory.stats import Stats
 from nclone_env.memory.tree import MemoryNode
 
@@ -94,17 +94,6 @@ def _fold(nodes: Sequence[OwnedNode]) -> OwnedNode:
 def or_dash(count: float) -> str:
     """Format a number of bytes, 0 as a dash."""
     return format_bytes(count) if count else "-"
-
-
-def peak_section(stats: Stats) -> Section:
-    """Return the peak by part; no rows if it is not known."""
-    parts = list(peak_parts(stats))
-    whole = max(1, stats.peak_bytes)
-    rows = [(name, format_bytes(size), f"{size / whole:.0%}" if size > whole / 200 else "<1%") for name, size in parts]
-    workers = max((item.worker_bytes for item in stats.measurements.snapshots), default=0)
-    notes = [f"Worker processes take {format_bytes(workers)} besides, without file pages."] if workers else []
-    title = f"Peak by part: {format_bytes(stats.peak_bytes)} resident"
-    return Section(title, rows, ("part", "resident", "share"), notes, [size / whole for _, size in parts])
 
 
 def peak_parts(stats: Stats) -> Iterator[tuple[str, int]]:

@@ -31,6 +31,7 @@ from nclone_env.memory.measurements import (
     COMPILED_CODE,
     FIRST_STEPS,
     FLOORS,
+    FREE_LISTS,
     LIBRARIES,
     MADE,
     STEPS,
@@ -38,13 +39,14 @@ from nclone_env.memory.measurements import (
     Allocations,
     FunctionTime,
     Measurements,
+    PhaseTime,
     ProfileSettings,
 )
-from nclone_env.memory.owners import owned_nodes
+from nclone_env.memory.owners import chosen, owned_nodes
 from nclone_env.memory.process import bare_interpreter, machine, restart_peak, stage
 from nclone_env.memory.sizes import Target, measure_sizes, play
 from nclone_env.memory.snapshots import SnapshotLog, TracedLog
-from nclone_env.memory.stats import per_environment
+from nclone_env.memory.stats import Stats, compute_stats, per_environment
 from nclone_env.memory.traced import tracing
 
 _FIRST_STEPS = 10  # after them most buffers were used
@@ -53,6 +55,18 @@ _RECORDED_STEPS = 100
 """Steps that memray records at most; each allocation is an entry of the file."""
 _FRAMES = 12  # of the call stack of an allocation
 _PROFILER = str(Path(__file__).parent)
+
+
+def measured(
+    target: Target,
+    num_envs: int,
+    steps: int,
+    interval: int | None = None,
+    notify: Callable[[str], None] = lambda text: None,
+    memray: bool = False,
+) -> Stats:
+    """Run all passes and return their statistics; see ``ProfileSettings`` and :func:`collect`."""
+    return compute_stats(collect(target, ProfileSettings(num_envs, steps, interval), notify, memray))
 
 
 def collect(
@@ -78,7 +92,8 @@ def collect(
     found = traced_pass(target, found)
     notify(f"pass 3 {passes}: time by function and by phase")
     found = profiled_pass(target, found)
-    found = replace(found, phases=target.phases(settings.num_envs, min(settings.steps, _PHASE_STEPS)))
+    phases = target.phases(settings.num_envs, min(settings.steps, _PHASE_STEPS))
+    found = replace(found, phases=tuple(PhaseTime(name, seconds) for name, seconds in phases.items()))
     notify(f"pass 4 {passes}: fresh processes with other numbers of environments")
     sizes = measure_sizes(target, settings, found.owners[0].environment_bytes / settings.num_envs)
     fitted = per_environment(sizes)
@@ -86,7 +101,9 @@ def collect(
         notify(f"pass 5 {passes}: all allocations, recorded by memray")
         found = replace(found, allocations=record_allocations(target, settings.num_envs, settings.steps))
     unreported = max(0.0, fitted.python) if fitted else 0.0  # bytes of Python of each environment beside its owners
-    return replace(found, sizes=sizes, advice=target.advice(found.owners, settings.num_envs, unreported))
+    return replace(
+        found, sizes=sizes, advice=chosen(target.advice(found.owners, settings.num_envs, unreported), found.owners)
+    )
 
 
 def check_settings(settings: ProfileSettings) -> None:
@@ -128,7 +145,7 @@ def plain_pass(target: Target, settings: ProfileSettings) -> Measurements:
         facts=target.facts(),
         env_steps=target.env_steps(settings.num_envs),
         snapshots=log.snapshots(),
-        floors={**FLOORS, "traced": target.traced_floor},
+        floors={**FLOORS, "traced": FREE_LISTS} if target.makes_objects else FLOORS,
         stages=tuple(stages),
         owners=owners,
         step_seconds=tuple(seconds.tolist()),

@@ -1,6 +1,6 @@
 """Writing reports: text, JSON, a page of HTML, and the files of cProfile and memray; nothing is measured here.
 
-Two reports in JSON are compared row by row.
+Two reports in JSON are compared row by row. What a target will take is told before it is made.
 """
 
 import dataclasses
@@ -8,13 +8,26 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nclone_env._files import open_regular, write_file
 from nclone_env._table import table
 from nclone_env.errors import ConfigError, optional_module, shortened
-from nclone_env.memory.section import HEIGHT, WIDTH, Row, format_bytes, text_of
-from nclone_env.memory.sections import memory_sections, per, run, time_sections
+from nclone_env.memory.owners import folded, owned_nodes, owner_rows
+from nclone_env.memory.sections import (
+    HEIGHT,
+    WIDTH,
+    Row,
+    Section,
+    format_bytes,
+    memory_sections,
+    per,
+    run,
+    summary,
+    text_of,
+    time_sections,
+)
+from nclone_env.memory.sizes import Target, estimated
 from nclone_env.memory.stats import Stats
 
 MEMORY_REPORT, TIME_REPORT, TIME_PROFILE = "memory_profiling_report.txt", "profiling_stats.txt", "profiling_stats.prof"
@@ -54,6 +67,37 @@ def write_reports(stats: Stats, folder: Path, as_json: bool = False, as_html: bo
     for path, content in written.items():
         write_file(path, content)
     return tuple(written)
+
+
+def write_report(stats: Stats, folder: Path, as_json: bool = False, as_html: bool = False) -> str:
+    """Write the reports to a folder; return the answer and their paths."""
+    paths = write_reports(stats, folder, as_json, as_html)
+    return f"\n{text_of([summary(stats)])}\nwrote {', '.join(map(str, paths))}\n"
+
+
+class Estimate(NamedTuple):
+    """What a target will take."""
+
+    text: str
+    """Its tree, as a table."""
+    each: float
+    """Bytes of each environment."""
+    shared: int
+
+
+def estimate(target: Target, num_envs: int, allowed: str) -> Estimate:
+    """Measure one and two environments in fresh processes, and continue to any number of them.
+
+    Args:
+        allowed: what there is, for the text.
+    """
+    tree = estimated(target, num_envs)
+    title = f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)"
+    cells, columns = owner_rows(list(folded(owned_nodes(tree))), num_envs)
+    each, shared = tree.bytes_where(shared=False) / num_envs, tree.bytes_where(shared=True)
+    parts = f"{format_bytes(each)} for each, {format_bytes(shared)} shared"
+    note = f"{format_bytes(tree.total_bytes)} in all: {parts}; {allowed}"
+    return Estimate(text_of([Section(title, cells, columns, (note,))]), each, shared)
 
 
 def memory_text(stats: Stats) -> str:
@@ -164,6 +208,18 @@ def load_profile(path: Path) -> dict[str, Any]:
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ConfigError(f"{path}: expected all parts of a memory profile, got others ({error}); {how}") from error
     return profile
+
+
+def comparison(before: Path, after: Path, percent: float, least_bytes: float) -> tuple[str, int]:
+    """Return the differences of two profiles as text, and the number of rows that increased beyond a tolerance."""
+    first, second = load_profile(before), load_profile(after)
+    changes = compare(first, second)
+    exceeded = sum(change.exceeds(percent, least_bytes) for change in changes)
+    lines = [f"different settings: {line}" for line in different_settings(first, second)]
+    lines.append(comparison_text(changes, percent, least_bytes))
+    if exceeded:
+        lines.append(f"{exceeded} rows increased by more than {percent:g} % and {least_bytes:g} B")
+    return "\n".join(lines), exceeded
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:

@@ -10,13 +10,13 @@ import gc
 import multiprocessing
 import sys
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from nclone_env.memory.measurements import FLOORS, Advice, OwnedNode, PhaseTime, ProfileSettings, SizePoint
+from nclone_env.memory.measurements import Advice, OwnedNode, ProfileSettings, SizePoint
 from nclone_env.memory.process import committed_tree_bytes, heap_bytes, resident_bytes, trim_heap, worker_bytes
 from nclone_env.memory.tree import MemoryNode, MemoryOwner
 
@@ -46,8 +46,8 @@ class Target:
     """What a step is, for example "vector step" or "update"."""
     most_envs: int
     """The largest number of environments that a fresh process should make."""
-    traced_floor = FLOORS["traced"]
-    """Bytes by which traced memory may vary over a run without anything growing."""
+    makes_objects = False
+    """Whether each step makes and destroys objects of all kinds: Python's lists of freed ones fill ever more slowly."""
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return (name, value) of what a reader must know to compare two reports, such as mode and observations."""
@@ -61,13 +61,13 @@ class Target:
         """Return the tree that a subject will report; by default one and two environments are made."""
         return extrapolated(self, num_envs)
 
-    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
+    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> Iterable[Advice]:
         """Return what would save memory, given the tree and the bytes of Python of each environment beside it."""
         return ()
 
-    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
-        """Return the time of a whole step and then of its parts; nothing if they cannot be timed."""
-        return ()
+    def phases(self, num_envs: int, steps: int) -> Mapping[str, float]:
+        """Return the seconds of a whole step and then of its parts by name; nothing if they cannot be timed."""
+        return {}
 
     def make(self, num_envs: int) -> Subject:
         """Make a subject that is ready to step."""

@@ -18,7 +18,6 @@ from types import TracebackType
 
 from nclone_env.memory.growth import ARENA, MIN_SNAPSHOTS, growing_alone, growths_of
 from nclone_env.memory.keepers import find_graphs, find_keepers
-from nclone_env.memory.loading import Loading
 from nclone_env.memory.measurements import (
     FLOORS,
     FREE_LISTS,
@@ -36,13 +35,12 @@ from nclone_env.memory.native import NativeLines
 from nclone_env.memory.owners import chosen, of_kept_results, owned_nodes
 from nclone_env.memory.process import machine, restart_peak, stage
 from nclone_env.memory.report import write_reports
-from nclone_env.memory.section import text_of
-from nclone_env.memory.sections import summary
+from nclone_env.memory.sections import summary, text_of
 from nclone_env.memory.snapshots import Garbage, SnapshotLog, TracedLog, held_bytes
 from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, traced_lines
 from nclone_env.memory.traced import start_tracing
 from nclone_env.memory.tree import MemoryNode, MemoryOwner
-from nclone_env.memory.workers import WorkerLines
+from nclone_env.memory.workers import Loading, WorkerLines
 
 _CAPACITY = 64
 """Snapshots kept; when there are more, every second one is dropped and the interval doubles."""

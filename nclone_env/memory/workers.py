@@ -1,4 +1,11 @@
-"""Lines of worker processes: each traces itself once its parent has seen the memory of workers grow."""
+"""When a program imports and compiles, seen from what its threads do now and then; and lines of its worker processes.
+
+A worker process runs :func:`begin` from its start on: a thread that says when it imports or compiles, and waits until
+the profiler of its parent has seen the memory of workers grow and asks for lines. Worker processes that are not forked
+run this file on its own, so that it imports nothing of the package before it is asked.
+"""
+
+from __future__ import annotations
 
 import gc
 import json
@@ -6,27 +13,34 @@ import multiprocessing
 import os
 import runpy
 import shutil
+import sys
 import tempfile
+import threading
 import time
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import astuple, replace
 from multiprocessing import spawn
 from pathlib import Path
-from types import CodeType, FunctionType
-from typing import Any
+from types import CodeType, FrameType, FunctionType
+from typing import TYPE_CHECKING, Any
 
-from nclone_env.memory import loading
-from nclone_env.memory.keepers import find_keepers
-from nclone_env.memory.loading import LOADING, REQUEST, SPAWNED
-from nclone_env.memory.measurements import WORKER, Keeper
-from nclone_env.memory.process import command_of, worker_sizes
-from nclone_env.memory.section import format_bytes
-from nclone_env.memory.snapshots import Garbage, TracedLog
-from nclone_env.memory.stats import culprits, grown_lines
-from nclone_env.memory.traced import start_tracing
+if TYPE_CHECKING:
+    from nclone_env.memory.measurements import Keeper
 
+_PACKAGE = str(Path(__file__).parents[1])
+_MAKING = os.path.join(_PACKAGE, "jit", ""), os.path.join(_PACKAGE, "render", "raster.py")
+"""Compiles kernels, and draws glyphs: once per machine, from thousands of small arrays."""
+_COMPILERS = ("numba/core", "numba/np", "llvmlite", "torch/_inductor", "jax/_src/interpreters")
+_PARTS = tuple(f"/{part}/".replace("/", os.sep) for part in _COMPILERS)
+_SAME = 150.0  # milliseconds within which two sightings are one
+REQUEST, LOADING = "trace", ".loading"
+"""Name of the file by which a parent asks, and ending of that by which a process says that it imports or compiles."""
+SPAWNED = "spawned worker"
+"""Name under which a worker process that is not forked runs this file."""
+_POLL = 0.1  # seconds
 _INTERVAL = 0.5  # seconds between two snapshots
 _SNAPSHOTS = 600  # of a process
 _SEARCH_SECONDS = 0.5
@@ -34,6 +48,77 @@ _FRESH = 1.0  # seconds for which a sign of a process counts: it may have ended
 _SENT = "<dynamic-code>"
 """File of functions that were sent to a process by cloudpickle."""
 _NAMED, _LEAST_SHARE = 3, 0.1  # processes without lines, and the least part of what grew in all of them
+
+
+class Loading:
+    """Stretches of a run in which code was imported or compiled."""
+
+    def __init__(self) -> None:
+        self._stretches: list[list[float]] = []
+        self.last = 0.0
+        """Milliseconds of the last sighting."""
+        self.milliseconds = 0.0
+        """In which code was seen to be imported or compiled."""
+        self._before = 0.0
+
+    def look(self, place: float, now: float, workers: bool = False) -> bool:
+        """Look at all threads at ``place``, a step of the program or a time, and ``now``; times are in milliseconds.
+
+        ``workers`` tells whether a worker process imports or compiles.
+        """
+        loads = workers or is_loading()
+        if loads:
+            self.milliseconds += now - self._before
+            if self._stretches and now - self.last < _SAME:
+                self._stretches[-1][1] = place
+            else:
+                self._stretches.append([place, place])
+            self.last = now
+        self._before = now
+        return loads
+
+    def restart(self) -> None:
+        """Forget the stretches so far."""
+        self._stretches.clear()
+
+    def longest_without(self, first: float, last: float) -> tuple[float, float]:
+        """Return the bounds of the longest stretch between two places in which nothing was seen."""
+        edges = [first, *(place for stretch in self._stretches for place in stretch), last]
+        gaps = [(max(first, low), min(last, high)) for low, high in zip(edges[::2], edges[1::2])]
+        return max(gaps, key=lambda gap: gap[1] - gap[0])
+
+
+def is_loading() -> bool:
+    """Return whether a thread of this process, other than the calling one, imports or compiles now."""
+    this = threading.get_ident()
+    return any(_loads(frame) for thread, frame in sys._current_frames().items() if thread != this)
+
+
+def _loads(innermost: FrameType) -> bool:
+    frame: FrameType | None = innermost
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith(("<frozen importlib", *_MAKING)) or any(part in file for part in _PARTS):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def begin(folder: Path) -> None:
+    """Begin to wait until there is a request in the folder of a profile, or that is removed."""
+    threading.Thread(target=_wait, args=(folder,), daemon=True, name="memory profiler").start()
+
+
+def _wait(folder: Path) -> None:
+    sign = folder / f"{os.getpid()}{LOADING}"
+    with suppress(OSError):  # the folder is removed at the end
+        while folder.exists():
+            if is_loading():
+                sign.touch()
+            elif (folder / REQUEST).exists():
+                trace(folder)
+                return
+            time.sleep(_POLL)
 
 
 class WorkerLines:
@@ -68,6 +153,8 @@ class WorkerLines:
 
     def request(self) -> None:
         """Ask the processes to trace themselves, and note their memory."""
+        from nclone_env.memory.process import command_of, worker_sizes
+
         (self._folder / REQUEST).touch()
         sizes = worker_sizes("anonymous")
         self._commands |= {process: command_of(process) for process in sizes.keys() - self._commands.keys()}
@@ -81,6 +168,8 @@ class WorkerLines:
             Each line, as ``file:line``, with its share in what grew in all processes; and their keepers, or the
             processes that grew most where there are no lines.
         """
+        from nclone_env.memory.measurements import Keeper
+
         rates: Counter[str] = Counter()
         keepers: list[Keeper] = []
         for file in sorted(self._folder.glob("*.json")):
@@ -94,6 +183,9 @@ class WorkerLines:
         return shares, tuple(keepers if shares else self._grown())
 
     def _grown(self) -> Iterator[Keeper]:
+        from nclone_env._table import format_bytes
+        from nclone_env.memory.measurements import WORKER, Keeper
+
         grown = Counter({process: size - self._first[process] for process, size in self._last.items()})
         whole = sum(size for size in grown.values() if size > 0)
         for process, size in grown.most_common(_NAMED):
@@ -108,20 +200,25 @@ class _Start:
         self._folder = folder
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return runpy.run_path, (loading.__file__, {"folder": str(self._folder)}, SPAWNED)
+        return runpy.run_path, (__file__, {"folder": str(self._folder)}, SPAWNED)
 
 
 def _after_fork() -> None:
     if WorkerLines.current is not None:
-        loading.begin(WorkerLines.current)
+        begin(WorkerLines.current)
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows
+if hasattr(os, "register_at_fork") and __name__ != SPAWNED:  # not on Windows
     os.register_at_fork(after_in_child=_after_fork)
 
 
 def trace(folder: Path) -> None:
     """Trace this process and write its lines that grow to the folder, until that is removed."""
+    from nclone_env.memory.keepers import find_keepers
+    from nclone_env.memory.snapshots import Garbage, TracedLog
+    from nclone_env.memory.stats import culprits, grown_lines
+    from nclone_env.memory.traced import start_tracing
+
     if not tracemalloc.is_tracing():
         start_tracing()
     began, log = time.perf_counter(), TracedLog(_SNAPSHOTS, Garbage().collect)
@@ -158,3 +255,7 @@ def _with_file(place: str) -> str:
 def _has_line(code: CodeType, line: int) -> bool:
     parts = (part for part in code.co_consts if isinstance(part, CodeType))
     return any(number == line for *_, number in code.co_lines()) or any(_has_line(part, line) for part in parts)
+
+
+if __name__ == SPAWNED:
+    begin(Path(globals()["folder"]))

@@ -1,10 +1,11 @@
 """Environments as targets of the profiler, in every form in which people run them, and what would save memory."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -16,16 +17,13 @@ from nclone_env.env import AUTORESET_CODES, ENVIRONMENT_ID, NPlusPlusVectorEnv, 
 from nclone_env.errors import optional_module
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.memory import (
-    FREE_LISTS,
     Advice,
     MemoryNode,
     OwnedNode,
-    PhaseTime,
     Subject,
     Target,
     array_group,
     array_node,
-    chosen,
     copies,
     merged,
     of_kept_results,
@@ -33,6 +31,7 @@ from nclone_env.memory import (
 from nclone_env.obs import frame_specs
 from nclone_env.profiler.phases import measure_phases
 
+Form = Literal["vector", "single", "gym", "sync", "async", "sb3"]
 Contract = Literal["default", "out"]
 Mode = Literal["next-step", "same-step", "disabled"]
 AUTORESET = {
@@ -65,74 +64,60 @@ class RandomActions:
 
 @dataclass(frozen=True)
 class EnvironmentTarget(Target):
-    """Environments of a configuration; the classes derived from it say in which form."""
-
-    name = "environments"
-    unit = "vector step"
-    most_envs = 4096
+    """Environments of a configuration, in the form in which people run them."""
 
     config: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     """What to build."""
     seed: int = 0
     """Seed of the environments and of the random actions."""
+    form: Form = "vector"
+    """The native vector environment, a list of single environments or of those of ``gymnasium.make``, a vector
+    environment of Gymnasium in this process or with workers, or Stable-Baselines3's ``VecEnv``."""
+    contract: Contract = "default"
+    """Who owns the observations of the native vector environment: ``default`` or ``out`` (arrays of the caller)."""
+    autoreset: Mode = "next-step"
+    """When the next episode begins in the native vector environment."""
+
+    def __post_init__(self) -> None:
+        """Take name, unit and limits from the form."""
+        for name in ("name", "unit", "most_envs", "makes_objects"):
+            object.__setattr__(self, name, getattr(_FORMS[self.form], name))
 
     def facts(self) -> tuple[tuple[str, str], ...]:
         """Return what defines the environments."""
+        native = (("contract", self.contract), ("autoreset", self.autoreset)) if self.form == "vector" else ()
         found = [(name.replace("_", " "), _text(getattr(self.config, name))) for name in _FACTS]
         options = self.config.observation
         found += [("vectors", options.dtype), ("frame stack", str(options.frame_stack))]
         if {"player_frame", "global_view"} & set(self.config.observations):
             render = self.config.render
             found.append(("pictures", f"{render.player_frame_size} pixels, {_text(render.view_shape)} pixels"))
-        return (*found, ("actions", f"uniform random, seed {self.seed}"))
+        return (*native, *found, ("actions", f"uniform random, seed {self.seed}"))
 
-    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
-        """Return what would save most, with sizes of observations and contracts in mind."""
-        return chosen(self._candidates(owners, num_envs, unreported), owners)
-
-    def _candidates(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> Iterator[Advice]:
+    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> Iterator[Advice]:
+        """Yield what would save memory, with sizes of observations and contracts in mind."""
         yield from of_observations(self.config, owners, num_envs, unreported)
+        if self.form == "vector":
+            yield from of_kept_results(owners)
+
+    def phases(self, num_envs: int, steps: int) -> Mapping[str, float]:
+        """Return the time of the compiled step and of its parts, in one thread and without stacks."""
+        if self.form != "vector":
+            return {}
+        return measure_phases(self.config, num_envs, AUTORESET_CODES[AUTORESET[self.autoreset]], steps, self.seed)
+
+    def make(self, num_envs: int) -> Subject:
+        """Make environments and reset them."""
+        return _FORMS[self.form].make(self, num_envs)
 
 
 def _text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-@dataclass(frozen=True)
-class VectorTarget(EnvironmentTarget):
-    """The native vector environment."""
-
-    name = "native vector environment"
-    most_envs = 16384
-
-    contract: Contract = "default"
-    """Who owns the observations: ``default`` or ``out`` (arrays of the caller)."""
-    autoreset: Mode = "next-step"
-    """When the next episode begins."""
-
-    def facts(self) -> tuple[tuple[str, str], ...]:
-        """Return contract and mode as well."""
-        return (("contract", self.contract), ("autoreset", self.autoreset), *super().facts())
-
-    def _candidates(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> Iterator[Advice]:
-        yield from super()._candidates(owners, num_envs, unreported)
-        yield from of_kept_results(owners)
-
-    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
-        """Return the time of the compiled step and of its parts, in one thread and without stacks."""
-        found = measure_phases(self.config, num_envs, AUTORESET_CODES[AUTORESET[self.autoreset]], steps, self.seed)
-        return tuple(PhaseTime(name, seconds) for name, seconds in found.items())
-
-    def make(self, num_envs: int) -> Subject:
-        """Make a vector environment and reset it."""
-        mode = AUTORESET[self.autoreset]
-        env = NPlusPlusVectorEnv(self.config, num_envs, autoreset_mode=mode)
-        return VectorSubject(env, self.seed, with_out=self.contract == "out")
-
-
 def compile_kernels() -> None:
     """Compile the kernels of the profiler, or load them."""
-    VectorTarget().phases(num_envs=1, steps=1)
+    EnvironmentTarget().phases(num_envs=1, steps=1)
 
 
 class WrappedSubject:
@@ -187,33 +172,6 @@ class VectorSubject(WrappedSubject):
         return MemoryNode("all", children=tuple(part for part in parts if part.total_bytes))
 
 
-class SingleTarget(EnvironmentTarget):
-    """A list of single environments."""
-
-    name = "list of single environments"
-    unit = "step of each environment"
-    most_envs = 1024
-
-    def make(self, num_envs: int) -> Subject:
-        """Make a list of environments and reset each."""
-        return ListSubject([self.make_one() for _ in range(num_envs)], self.seed)
-
-    def make_one(self) -> Any:
-        """Make an environment with ``create_environment``."""
-        return create_environment(self.config)
-
-
-class GymTarget(SingleTarget):
-    """A list of environments made by ``gymnasium.make``, with its wrappers."""
-
-    name = "list of environments of gymnasium.make"
-    most_envs = 512
-
-    def make_one(self) -> Any:
-        """Make an environment with ``gymnasium.make``."""
-        return gymnasium.make(ENVIRONMENT_ID, config=self.config)
-
-
 class ListSubject:
     """Single environments, each stepped in turn and reset when its episode is over."""
 
@@ -240,43 +198,55 @@ class ListSubject:
             env.close()
 
 
-class SyncTarget(EnvironmentTarget):
-    """A vector environment of Gymnasium around single environments, in this process."""
+class _Form(NamedTuple):
+    """A form of environments."""
 
-    name = "Gymnasium's SyncVectorEnv"
-    most_envs = 512
-    vectorization = "sync"
-
-    def make(self, num_envs: int) -> Subject:
-        """Make a vector environment with ``gymnasium.make_vec`` and reset it."""
-        env = gymnasium.make_vec(ENVIRONMENT_ID, num_envs, vectorization_mode=self.vectorization, config=self.config)
-        env.reset(seed=self.seed)
-        return WrappedSubject(env, self.seed)
+    name: str
+    make: Callable[[EnvironmentTarget, int], Subject]
+    most_envs: int = 4096
+    unit: str = "vector step"
+    makes_objects: bool = False
 
 
-class AsyncTarget(SyncTarget):
-    """The same with a worker process for each environment."""
-
-    name = "Gymnasium's AsyncVectorEnv"
-    most_envs = 8  # processes are slow to start
-    traced_floor = FREE_LISTS  # each step makes and destroys objects of all kinds
-    vectorization = "async"
+def _native(target: EnvironmentTarget, num_envs: int) -> Subject:
+    env = NPlusPlusVectorEnv(target.config, num_envs, autoreset_mode=AUTORESET[target.autoreset])
+    return VectorSubject(env, target.seed, with_out=target.contract == "out")
 
 
-class StableBaselinesTarget(EnvironmentTarget):
-    """The native vector environment behind Stable-Baselines3's interface."""
+def _list(make: Callable[[EnvironmentConfig], Any], target: EnvironmentTarget, num_envs: int) -> Subject:
+    return ListSubject([make(target.config) for _ in range(num_envs)], target.seed)
 
-    name = "VecEnv for Stable-Baselines3"
 
-    def make(self, num_envs: int) -> Subject:
-        """Make a ``VecEnv`` and reset it."""
-        optional_module("stable_baselines3", "sb3")
-        from nclone_env.train import NPlusPlusVecEnv  # requires Stable-Baselines3, an optional dependency
+def _made_by_gymnasium(config: EnvironmentConfig) -> Any:
+    return gymnasium.make(ENVIRONMENT_ID, config=config)
 
-        env = NPlusPlusVecEnv(self.config, num_envs)
-        env.seed(self.seed)
-        env.reset()
-        return WrappedSubject(env, self.seed)
+
+def _vectorised(mode: str, target: EnvironmentTarget, num_envs: int) -> Subject:
+    env = gymnasium.make_vec(ENVIRONMENT_ID, num_envs, vectorization_mode=mode, config=target.config)
+    env.reset(seed=target.seed)
+    return WrappedSubject(env, target.seed)
+
+
+def _for_stable_baselines(target: EnvironmentTarget, num_envs: int) -> Subject:
+    optional_module("stable_baselines3", "sb3")
+    from nclone_env.train import NPlusPlusVecEnv  # requires Stable-Baselines3, an optional dependency
+
+    env = NPlusPlusVecEnv(target.config, num_envs)
+    env.seed(target.seed)
+    env.reset()
+    return WrappedSubject(env, target.seed)
+
+
+_EACH = "step of each environment"
+_FORMS = {
+    "vector": _Form("native vector environment", _native, 16384),
+    "single": _Form("list of single environments", partial(_list, create_environment), 1024, _EACH),
+    "gym": _Form("list of environments of gymnasium.make", partial(_list, _made_by_gymnasium), 512, _EACH),
+    "sync": _Form("Gymnasium's SyncVectorEnv", partial(_vectorised, "sync"), 512),
+    # processes are slow to start
+    "async": _Form("Gymnasium's AsyncVectorEnv", partial(_vectorised, "async"), 8, makes_objects=True),
+    "sb3": _Form("VecEnv for Stable-Baselines3", _for_stable_baselines),
+}
 
 
 def of_observations(

@@ -1,7 +1,7 @@
 """Training runs as targets of the profiler: updates of one run."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 
 from nclone_env._files import temporary_beside
 from nclone_env.machine import available_cores
-from nclone_env.memory import Advice, MemoryNode, OwnedNode, PhaseTime, Subject, Target, chosen, resident_bytes
+from nclone_env.memory import Advice, MemoryNode, OwnedNode, Subject, Target, resident_bytes
 from nclone_env.options import leaves
 from nclone_env.profiler.environments import of_more_environments, of_observations
 from nclone_env.train import TrainConfig, require_training_extra
@@ -71,13 +71,12 @@ class TrainingTarget(Target):
         libraries = MemoryNode("libraries of the other ranks", (count - 1) * resident_bytes().data, shared=True)
         return MemoryNode(f"training run of {count} ranks", children=(*_times(tree, count).children, libraries))
 
-    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> tuple[Advice, ...]:
-        """Return what would save most, and whether more environments would cost little."""
-        sizes = of_observations(self.config.environment, owners, num_envs, unreported)
-        trees = self.estimate(num_envs), self.estimate(2 * num_envs)
-        return chosen((*sizes, *of_more_environments(num_envs, *trees)), owners)
+    def advice(self, owners: Sequence[OwnedNode], num_envs: int, unreported: float) -> Iterator[Advice]:
+        """Yield what would save memory, and whether more environments would cost little."""
+        yield from of_observations(self.config.environment, owners, num_envs, unreported)
+        yield from of_more_environments(num_envs, self.estimate(num_envs), self.estimate(2 * num_envs))
 
-    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
+    def phases(self, num_envs: int, steps: int) -> Mapping[str, float]:
         """Return the time of an update, of collecting its rollout and of learning from it."""
         with closing(TrainingSubject(self._sized(num_envs))) as subject:
             return subject.phases(min(steps, _PHASE_UPDATES))
@@ -115,7 +114,7 @@ class TrainingSubject:
         """Collect a rollout and update the policy."""
         self._advance(self._run)
 
-    def phases(self, updates: int) -> tuple[PhaseTime, ...]:
+    def phases(self, updates: int) -> dict[str, float]:
         """Make updates; return the medians of their time and of their parts."""
         whole = np.zeros(updates)
         for number in range(updates):
@@ -126,7 +125,7 @@ class TrainingSubject:
         parts = {name: np.median([row[f"{name}_seconds"] for row in rows]) for name in ("collect", "learn")}
         update = np.median(whole)
         found = {"whole update": update, **parts, "rest": update - sum(parts.values())}
-        return tuple(PhaseTime(name, float(seconds)) for name, seconds in found.items())
+        return {name: float(seconds) for name, seconds in found.items()}
 
     def memory(self) -> MemoryNode:
         """Return the tree of the run."""

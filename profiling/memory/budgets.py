@@ -17,7 +17,7 @@ import tyro
 
 from nclone_env._table import table
 from nclone_env.memory.report import JSON_REPORT, load_profile
-from nclone_env.memory.section import format_bytes
+from nclone_env.memory.sections import format_bytes
 from profiling.measure import describe
 
 BUDGETS = Path(__file__).with_name("budgets.toml")

@@ -23,7 +23,7 @@ from nclone_env.memory.measurements import ProfileSettings
 from nclone_env.memory.passes import plain_pass, traced_pass
 from nclone_env.memory.sizes import Subject, Target
 from nclone_env.memory.tree import MemoryNode
-from nclone_env.profiler.environments import AsyncTarget, EnvironmentTarget, Mode, VectorTarget
+from nclone_env.profiler.environments import EnvironmentTarget, Mode
 from profiling.measure import describe, in_fresh_process
 
 SIZES = (1, 16, 100, 256, 1_000, 10_000)
@@ -65,9 +65,9 @@ class LeakingTarget(Target):
     most_envs = 1
 
     @property
-    def traced_floor(self) -> int:
+    def makes_objects(self) -> bool:  # type: ignore[override]
         """Return that of the environment."""
-        return self.target.traced_floor
+        return self.target.makes_objects
 
     def make(self, num_envs: int) -> Subject:
         """Make the environment."""
@@ -114,15 +114,20 @@ def runs(sizes: tuple[int, ...], seeds: int, steps: int) -> Iterator[tuple[str, 
     """Yield (text, target, number of environments, steps): first without leaks, then each leak at every size."""
     state = EnvironmentConfig(observations=OBSERVATIONS["state"])
     for length in ASYNC_STEPS:
-        yield f"2 environments, async, {length} steps", LeakingTarget(AsyncTarget(state), None), 2, length
+        yield (
+            f"2 environments, async, {length} steps",
+            LeakingTarget(EnvironmentTarget(state, form="async"), None),
+            2,
+            length,
+        )
     for num_envs, (name, observations), mode, seed in itertools.product(
         sizes, OBSERVATIONS.items(), MODES, range(seeds)
     ):
         config = EnvironmentConfig(observations=observations)
-        target = VectorTarget(config, seed, autoreset=mode)
+        target = EnvironmentTarget(config, seed, autoreset=mode)
         yield f"{num_envs} environments, {name}, {mode}, seed {seed}", LeakingTarget(target, None), num_envs, steps
     for num_envs, leak in itertools.product(sizes, LEAKS):
-        target = VectorTarget(state, autoreset="same-step")
+        target = EnvironmentTarget(state, autoreset="same-step")
         yield f"{num_envs} environments, leak: {leak}", LeakingTarget(target, leak), num_envs, steps
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import tyro
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv, create_environment
-from nclone_env.memory.measurements import FLOORS, FREE_LISTS
 from nclone_env.memory.sizes import Target
 from nclone_env.memory.tree import MemoryNode
 from nclone_env.profiler.environments import RandomActions
@@ -82,7 +81,7 @@ class RepeatedTarget(Target):
     """Something that is repeated, as the two passes of the verdict need it."""
 
     begin: Callable[[int], Repeat]
-    traced_floor: int
+    makes_objects: bool
     name = "repetitions"
     unit = "repetition"
 
@@ -106,12 +105,12 @@ class Repeated:
 
 
 CHECKS = {
-    resets: (FLOORS["traced"], 16, 400),
-    lifetimes: (FREE_LISTS, 16, 60),
-    evaluations: (FREE_LISTS, TRAINING.num_envs, 30),
-    trainings: (FREE_LISTS, TRAINING.num_envs, 20),
+    resets: (False, 16, 400),
+    lifetimes: (True, 16, 60),
+    evaluations: (True, TRAINING.num_envs, 30),
+    trainings: (True, TRAINING.num_envs, 20),
 }
-"""Traced bytes that may vary, number of environments, and repetitions of each."""
+"""Whether it makes objects of all kinds, number of environments, and repetitions of each."""
 
 
 def main(only: str = "", steps: int | None = None) -> int:
@@ -123,9 +122,9 @@ def main(only: str = "", steps: int | None = None) -> int:
     """
     print(describe())
     growing = 0
-    for begin, (floor, num_envs, enough) in CHECKS.items():
+    for begin, (makes_objects, num_envs, enough) in CHECKS.items():
         if only in begin.__name__:
-            found, rates = in_fresh_process(verdict, RepeatedTarget(begin, floor), num_envs, steps or enough)
+            found, rates = in_fresh_process(verdict, RepeatedTarget(begin, makes_objects), num_envs, steps or enough)
             growing += found == "growing"
             print(f"  {begin.__name__:<12} {found:<8} {rates}", flush=True)
     return int(growing > 0)

@@ -16,20 +16,11 @@ import tyro
 
 from nclone_env._table import table
 from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.section import format_bytes
+from nclone_env.memory.sections import format_bytes
 from nclone_env.memory.sizes import Process, Target, estimated, in_fresh_process, measure_sizes, steps_to_measure
 from nclone_env.memory.stats import per_environment
 from nclone_env.memory.tree import MemoryNode
-from nclone_env.profiler.environments import (
-    AsyncTarget,
-    Contract,
-    GymTarget,
-    Mode,
-    SingleTarget,
-    StableBaselinesTarget,
-    SyncTarget,
-    VectorTarget,
-)
+from nclone_env.profiler.environments import Contract, EnvironmentTarget, Mode
 from nclone_env.profiler.training import TrainingTarget
 from profiling.measure import describe
 
@@ -41,13 +32,13 @@ _ESTIMATED = (8, 64)
 def targets() -> Iterator[tuple[str, Target]]:
     """Yield a name and a target."""
     for contract, mode in product(get_args(Contract), get_args(Mode)):
-        yield f"vector, {contract}, {mode}", VectorTarget(contract=contract, autoreset=mode)
-    yield "single", SingleTarget()
-    yield "gym", GymTarget()
-    yield "sync", SyncTarget()
-    yield "async", AsyncTarget()
+        yield f"vector, {contract}, {mode}", EnvironmentTarget(contract=contract, autoreset=mode)
+    yield "single", EnvironmentTarget(form="single")
+    yield "gym", EnvironmentTarget(form="gym")
+    yield "sync", EnvironmentTarget(form="sync")
+    yield "async", EnvironmentTarget(form="async")
     if importlib.util.find_spec("stable_baselines3"):
-        yield "sb3", StableBaselinesTarget()
+        yield "sb3", EnvironmentTarget(form="sb3")
     yield "train", TrainingTarget()
 
 

@@ -1,7 +1,7 @@
 """Commands in surroundings in which they can write little or nothing; prints as JSON what came of each.
 
 The commands run in children of a process that has imported and compiled everything. The children of root become other
-users. ``python -m tests.faults.surroundings FOLDER commands caches trainings``.
+users. ``python -m tests.faults.surroundings FOLDER``. The cache of kernels is that of ``tests/jit``.
 """
 
 from __future__ import annotations
@@ -9,24 +9,18 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shutil
 import sys
 from contextlib import redirect_stdout
 from functools import partial
 from io import StringIO
 from pathlib import Path
 
-import numpy as np
-from numba.core.registry import cpu_target
-
-from nclone_env import jit
 from nclone_env.cli.app import main
 
-from . import injector, kernels
+from . import injector
 
 LEVEL = "first-steps/01-walk"
 UNKNOWN = 54321  # a user without an entry in passwd
-TRAINING = ("--num-envs", "8", "--num-steps", "16", "--num-minibatches", "2", "--episodes", "1", "--no-video")
 
 
 def convert(folder):
@@ -43,18 +37,6 @@ def list_levels(folder):
 
 def record(folder):
     return main(["replay", "record", LEVEL, "--inputs", "50R", "--output", str(folder / "a.replay"), "--force"])
-
-
-def train(folder, timesteps, *options):
-    return main(["train", "--output", str(folder), "--total-timesteps", str(timesteps), *TRAINING, *options])
-
-
-def add(kind):
-    """Return the sum of numbers of a type by a kernel, and how often its code was found in the cache."""
-    jit.cache_folder.cache_clear()
-    total = jit.kernel(kernels.total)
-    total(np.arange(5, dtype=kind))
-    sys.stdout.write(f"hits {sum(total.stats.cache_hits.values())}\n")
 
 
 def as_user(job, user=UNKNOWN):
@@ -156,65 +138,7 @@ def cases(place):
     folder.chmod(0o755)
 
 
-def caches(place):
-    """Yield the name and the result of each case of the kernel cache."""
-    cache, old = place / "cache", np.int64
-    here = {"NCLONE_ENV_CACHE_DIR": cache, "HOME": None, "XDG_CACHE_HOME": None}
-    again = with_variables(partial(add, old), **here)
-    other = with_variables(partial(add, np.float64), **here)
-    for kind in (old, np.float64):
-        with redirect_stdout(StringIO()):
-            add(kind)  # in the cache of this process
-    cpu_target.target_context.refresh()  # imports what compiling needs, which other users may not read
-    yield "first", told(again, cache)
-    yield "second", told(again, cache)
-    for path in (cache, *cache.rglob("*")):
-        path.chmod(0o555 if path.is_dir() else 0o444)
-    yield "read-only, cached", told(as_user(again), cache)
-    yield "read-only, not cached", told(as_user(other), cache)
-    for path in (cache, *cache.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    (kernel,) = cache.rglob("*.nbc")
-    whole = kernel.read_bytes()
-    kernel.write_bytes(whole[: len(whole) // 2])
-    yield "damaged", told(again, cache)
-    (cache / jit.compiler_digest()).chmod(0o775)
-    yield "of others", told(again, cache)
-    (cache / jit.compiler_digest()).chmod(0o755)
-    cannot = {**here, "NCLONE_ENV_CACHE_DIR": place / "missing" / "cache"}
-    (place / "missing").write_text("no folder")
-    yield "none", told(with_variables(partial(add, old), **cannot), cache)
-
-
-def trainings(place):
-    """Yield the name and the result of each case of a training."""
-    folder = place / "runs"
-    folder.mkdir()
-    yield "first", told(partial(train, folder, 256, "--name", "run"), folder) | {"after": None}
-    size = (folder / "run" / "checkpoint.pt").stat().st_size
-    resumed = partial(train, folder, 512, "--resume", str(folder / "run"))
-    other = partial(train, folder, 512, "--name", "run", "--overwrite")
-    yield "full disk, other run", told(with_limit(other, size // 2), folder)
-    yield "full disk, resumed", told(with_limit(resumed, size // 2), folder)
-    yield "resumed", told(resumed, folder) | {"after": None}
-
-
-CASES = {"commands": cases, "caches": caches, "trainings": trainings}
-
-
-def report(place, names):
-    """Return the results of the cases of each name."""
-    place.chmod(0o755)
-    results = {}
-    for name in names:
-        part = place / name
-        part.mkdir()
-        results |= CASES[name](part)
-        shutil.rmtree(part)
-    return results
-
-
 if __name__ == "__main__":
     given = Path(sys.argv[1])
-    results = report(given, sys.argv[2:])
-    (given / "results.json").write_text(json.dumps(results))
+    given.chmod(0o755)
+    (given / "results.json").write_text(json.dumps(dict(cases(given))))

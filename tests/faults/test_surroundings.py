@@ -2,35 +2,26 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 from tempfile import gettempdir
 
 import pytest
-from numba.core import config
 
-from ..processes import REPOSITORY
+from ..processes import REPOSITORY, run_module
 
 ROOT = os.geteuid() == 0
-compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
-
-
-def results_of(place, *names):
-    for path in (place, *place.parents):
-        if Path(gettempdir()) in path.parents:
-            path.chmod(0o755)  # for the other users
-    command = [sys.executable, "-m", "tests.faults.surroundings", str(place), *names]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads((place / "results.json").read_text())
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    names = ("commands",) if config.DISABLE_JIT else ("commands", "caches")
-    return results_of(tmp_path_factory.mktemp("surroundings"), *names)
+    folder = tmp_path_factory.mktemp("surroundings")
+    for path in (folder, *folder.parents):
+        if Path(gettempdir()) in path.parents:
+            path.chmod(0o755)  # for the other users
+    run_module("tests.faults.surroundings", str(folder))
+    return json.loads((folder / "results.json").read_text())
 
 
 def last(result):
@@ -74,57 +65,6 @@ def test_an_unknown_user_without_home(results):
     result = results["unknown user"]
     assert result["status"] == 0
     assert "jumps (5 levels)" in result["said"]
-
-
-def hits(result):
-    assert result["status"] == 0
-    return int(last(result).removeprefix("hits "))
-
-
-@compiled_only
-def test_a_cache_that_can_only_be_read_is_read(results):
-    assert (hits(results["first"]), hits(results["second"])) == (0, 1)
-    cached, other = results["read-only, cached"], results["read-only, not cached"]
-    assert (hits(cached), cached["said"]) == (1, "hits 1\n"), "no warning"
-    if ROOT:  # otherwise the owner of the folder has written to it in spite of its mode
-        assert hits(other) == 0
-        assert ": Permission denied" in other["said"]
-        assert other["before"] == other["after"]
-
-
-@compiled_only
-def test_a_damaged_kernel_is_compiled_again(results):
-    damaged = results["damaged"]
-    assert hits(damaged) == 0
-    assert list(damaged["before"]) == list(damaged["after"])
-    assert damaged["before"] != damaged["after"]
-
-
-@compiled_only
-@pytest.mark.parametrize(
-    ("name", "reason"), [("of others", "can be written by others (chmod go-w)"), ("none", "Not a directory")]
-)
-def test_a_cache_that_cannot_be_trusted_is_not_read(results, name, reason):
-    result = results[name]
-    assert hits(result) == 0
-    (warning,) = [line for line in result["said"].splitlines() if "RuntimeWarning" in line]
-    assert re.search(f"compiled kernels are not cached: /[^ ]*: {re.escape(reason)}; set NCLONE_ENV_CACHE_DIR", warning)
-    assert result["before"] == result["after"]
-
-
-@pytest.mark.slow
-def test_a_training_on_a_full_disk_keeps_the_old_checkpoint(tmp_path):
-    results = results_of(tmp_path, "trainings")
-    for result in (results["full disk, other run"], results["full disk, resumed"]):
-        assert result["status"] == 1
-        assert last(result).startswith("nclone-env: /")
-        assert last(result).endswith("/runs/run/checkpoint.pt: torch cannot write it; the disk may be full")
-        assert "Traceback" not in result["said"]
-        old, new = result["before"], result["after"]
-        assert all(old[file] == new[file] for file in old if file.endswith((".pt", ".txt", ".png", "levels.csv")))
-        assert set(old) <= set(new)
-        assert not [file for file in new if ".nclone_env-" in file]
-    assert results["resumed"]["status"] == 0
 
 
 def test_a_pipe_to_head_ends_quietly():

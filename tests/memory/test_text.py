@@ -19,8 +19,7 @@ from nclone_env.memory.report import (
     time_text,
     write_reports,
 )
-from nclone_env.memory.section import format_bytes, format_seconds, text_of
-from nclone_env.memory.sections import summary
+from nclone_env.memory.sections import format_bytes, format_seconds, summary, text_of
 from nclone_env.memory.stats import compute_stats
 
 from .by_hand import measurements

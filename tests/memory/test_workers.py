@@ -56,8 +56,8 @@ def test_a_line_of_a_function_sent_by_cloudpickle_has_its_file():
 
 def test_processes_that_grow_without_lines_are_named(monkeypatch):
     sizes = iter([{7: 10_000_000, 8: 1}, {7: 30_000_000, 8: 2}, {}])
-    monkeypatch.setattr("nclone_env.memory.workers.worker_sizes", lambda field: next(sizes))
-    monkeypatch.setattr("nclone_env.memory.workers.command_of", lambda process: f"command {process}")
+    monkeypatch.setattr("nclone_env.memory.process.worker_sizes", lambda field: next(sizes))
+    monkeypatch.setattr("nclone_env.memory.process.command_of", lambda process: f"command {process}")
     lines = WorkerLines()
     lines.open()
     for _ in range(3):

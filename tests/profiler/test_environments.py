@@ -10,24 +10,18 @@ import pytest
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
 from nclone_env.memory.owners import owned_nodes
 from nclone_env.memory.sizes import Process, extrapolated, in_fresh_process
-from nclone_env.profiler.environments import (
-    GymTarget,
-    RandomActions,
-    SingleTarget,
-    SyncTarget,
-    VectorTarget,
-)
+from nclone_env.profiler.environments import EnvironmentTarget, RandomActions
 from nclone_env.profiler.training import TrainingTarget
 from nclone_env.train.config import TrainConfig
 
 STEPS = 3
 SMALL = EnvironmentConfig(observations=("game_state",), max_frames=20)
 TARGETS = {
-    "out, same-step": VectorTarget(SMALL, contract="out", autoreset="same-step"),
-    "default, disabled": VectorTarget(SMALL, autoreset="disabled"),
-    "single": SingleTarget(SMALL),
-    "gym": GymTarget(SMALL),
-    "sync": SyncTarget(SMALL),
+    "out, same-step": EnvironmentTarget(SMALL, contract="out", autoreset="same-step"),
+    "default, disabled": EnvironmentTarget(SMALL, autoreset="disabled"),
+    "single": EnvironmentTarget(SMALL, form="single"),
+    "gym": EnvironmentTarget(SMALL, form="gym"),
+    "sync": EnvironmentTarget(SMALL, form="sync"),
 }
 
 
@@ -48,7 +42,7 @@ def test_a_target_steps_through_ends_of_episodes_and_reports_its_memory(name):
 def test_vector_environments_are_estimated_exactly(contract, mode):
     vectors = "entity_states", "locals", "reachability", "free_motion", "action_outcomes"
     observations = (*DEFAULT_OBSERVATIONS, *vectors, "action_mask")
-    target = VectorTarget(EnvironmentConfig(observations=observations), contract=contract, autoreset=mode)
+    target = EnvironmentTarget(EnvironmentConfig(observations=observations), contract=contract, autoreset=mode)
     subject = target.make(60)
     for _ in range(3):
         subject.step()
@@ -60,7 +54,7 @@ def test_vector_environments_are_estimated_exactly(contract, mode):
 
 
 def test_lists_of_environments_are_estimated_exactly():
-    target = SingleTarget(EnvironmentConfig(observations=("game_state",)))
+    target = EnvironmentTarget(EnvironmentConfig(observations=("game_state",)), form="single")
     subject = target.make(20)
     made = subject.memory()
     subject.close()
@@ -87,9 +81,17 @@ def config(observations=("game_state", "player_frame"), size=128, dtype="float32
 
 STATES = ("game_state", "entity_states")
 CASES = {
-    "--picture-size 64": (VectorTarget(config()), VectorTarget(config(size=64)), 64),
-    "--picture-size 32": (GymTarget(config(size=64)), GymTarget(config(size=32)), 64),
-    "--vector-dtype float16": (VectorTarget(config(STATES)), VectorTarget(config(STATES, dtype="float16")), 2048),
+    "--picture-size 64": (EnvironmentTarget(config()), EnvironmentTarget(config(size=64)), 64),
+    "--picture-size 32": (
+        EnvironmentTarget(config(size=64), form="gym"),
+        EnvironmentTarget(config(size=32), form="gym"),
+        64,
+    ),
+    "--vector-dtype float16": (
+        EnvironmentTarget(config(STATES)),
+        EnvironmentTarget(config(STATES, dtype="float16")),
+        2048,
+    ),
     "--num-envs 64": (
         TrainingTarget(TrainConfig.of(num_steps=32)),
         TrainingTarget(TrainConfig.of(num_steps=32)),
@@ -161,8 +163,8 @@ def test_the_measured_memory_is_smaller_by_what_was_said(option):
 @pytest.mark.slow
 def test_batches_that_gymnasium_keeps_count():
     """They are the memory of Python that no owner reports."""
-    before, after = SyncTarget(config()), SyncTarget(config(size=64))
+    before, after = EnvironmentTarget(config(), form="sync"), EnvironmentTarget(config(size=64), form="sync")
     owners, _ = owners_and_bytes(before, 64)
     traced = in_fresh_process(Process(before, 64, STEPS, traced=True)).python_bytes
-    found = before.advice(owners, 64, traced / 64)[0]
+    found = next(before.advice(owners, 64, traced / 64))
     assert found.saved_bytes == pytest.approx(measured_saving(before, after, 64), rel=0.1)
