@@ -198,7 +198,6 @@ def smooth(
     """Return a solution with fewer changes of input, (T,) uint8, that wins in its last frame.
 
     Args:
-        level: the level, in any form that ``load_level`` accepts.
         inputs: (T,) uint8, a solution.
         slack: share of the frames by which the result may be longer.
         hold: inputs change only in frames that are multiples of it; ``inputs`` must do so already.

@@ -167,7 +167,6 @@ def grid_pictures(
 
     Args:
         views: the runs that each view shows one after another; may be endless, and one iterator for several views.
-        grid: the arrangement.
         hold: frames for which the last picture of a run stays.
 
     Yields:
