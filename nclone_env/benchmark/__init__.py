@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.benchmark.attempts import compile_kernels
-    from nclone_env.benchmark.entries import BASELINES, Entered, Order, of_recordings
-    from nclone_env.benchmark.results import page, write_profiles
+    from nclone_env.benchmark.entries import Entered, Order, of_recordings
+    from nclone_env.benchmark.results import write_results
     from nclone_env.benchmark.submission import saved
     from nclone_env.benchmark.track import TRACK_NAMES
 

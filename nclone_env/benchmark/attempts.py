@@ -65,8 +65,6 @@ def replay(
     Args:
         which: (E,) integers, the level of each episode.
         steps: as in ``Attempts``, like ``actions``.
-        hold: frames that an action is held.
-        most_frames: frames after which an episode is lost.
         key: that the marks depend on, such as the seed of a run.
     """
     ends = np.zeros(len(steps), END)

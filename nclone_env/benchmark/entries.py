@@ -3,6 +3,8 @@
 A baseline plays a track with one seed, and trains for it if it learns.
 """
 
+from __future__ import annotations
+
 import csv
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +20,7 @@ from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.evaluation import Episodes, evaluate, run_of
 from nclone_env.benchmark.track import MODES, Track, track_levels, training_levels
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, check_choice
 from nclone_env.game import ACTION_OF_INPUT, DEAD, NUM_ACTIONS
 from nclone_env.generate import CollectionFiles, entry_of, generated_levels, write_collection
 from nclone_env.level import Level, pack
@@ -48,8 +50,13 @@ _SHARE = 0.98
 
 @dataclass(frozen=True)
 class Order:
-    """What a baseline is to play."""
+    """What a baseline is to play.
 
+    Raises:
+        ConfigError: if there is no such baseline, or steps are given to another than ``ppo``.
+    """
+
+    baseline: str
     track: Track
     mode: str
     budget: str
@@ -57,11 +64,21 @@ class Order:
     packs: Mapping[str, Path]
     output: Path
     """Folder of training runs."""
-    hooks: Hooks
+    hooks: Hooks = SILENT
     with_policy: bool = True
     """Include the policy that was trained."""
     steps: int | None = None
     """Environment steps of training; None: those of the budget."""
+
+    def __post_init__(self) -> None:
+        check_choice("baseline", self.baseline, _BASELINES)
+        if self.steps is not None and self.baseline != "ppo":
+            got = f"{self.steps:,}; leave --steps out"
+            raise ConfigError(f"steps: expected none for the baseline {self.baseline}, got {got}")
+
+    def play(self, hooks: Hooks) -> Run:
+        """Let the baseline play, and train for it if it learns."""
+        return _BASELINES[self.baseline](replace(self, hooks=hooks))
 
 
 class RandomPolicy:
@@ -205,14 +222,13 @@ def play_planner(order: Order) -> Run:
     return _of_inputs(order.track, levels, order.seed, found).claiming(claimed)
 
 
-BASELINES: Mapping[str, Callable[[Order], Run]] = {
+_BASELINES: Mapping[str, Callable[[Order], Run]] = {
     "ppo": play_ppo,
     "clone": play_clone,
     "random": play_random,
     "nearest-exit": play_nearest_exit,
     "planner": play_planner,
 }
-"""The baselines by name."""
 
 
 class Entered:
@@ -220,9 +236,7 @@ class Entered:
 
     Args:
         folder: folder of the run, its checkpoint, or the name of a bundled policy.
-        track: the track.
         mode: observations that the policy uses.
-        packs: as for ``evaluate``.
 
     Attributes:
         checkpoint: contents of the file of the policy.
@@ -279,8 +293,6 @@ def of_recordings(
     Args:
         files: recordings, of a level of the track each; of several of a level the shortest that wins is taken.
         track: a track of single attempts with inputs for each frame, such as Planning-v1.
-        claimed: as in ``Run``.
-        packs: as for ``evaluate``.
 
     Raises:
         ConfigError: if the track has no such attempts, or no recording is of one of its levels.

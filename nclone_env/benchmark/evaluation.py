@@ -128,8 +128,6 @@ def run_of(
     """Return episodes as a run, played by the simulator.
 
     Args:
-        levels: those of the track.
-        seed: of the run.
         sampled: steps and actions of the episodes, those of a level one after another.
         probable: the same of one episode a level.
     """

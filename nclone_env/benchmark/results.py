@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env._files import fill_file
+from nclone_env._files import fill_file, write_file
 from nclone_env.benchmark.scores import Score, measures, normalised, performance_profile
 from nclone_env.benchmark.submission import Submission
 from nclone_env.benchmark.track import Track, load_track
@@ -50,6 +50,19 @@ def _cell(score: Score) -> str:
         return f"{100 * score.iqm:.1f}"
     interval = f"({100 * score.low:.1f} to {100 * score.high:.1f})".replace(" ", "\N{NO-BREAK SPACE}")
     return f"{100 * score.iqm:.1f} {interval}"
+
+
+def write_results(entries: Sequence[tuple[Submission, Verification]], output: Path, plots: bool) -> None:
+    """Write the page of results, and next to it, if asked for, the performance profiles of each track.
+
+    Raises:
+        MissingExtraError: if they are, and matplotlib is not installed.
+    """
+    picture = f"{output.stem}-{{}}.png"
+    for name in {submission.track for submission, _ in entries} if plots else ():
+        own = [entry for entry in entries if entry[0].track == name]
+        _write_profiles(own, output.with_name(picture.format(name.lower())))
+    write_file(output, page(entries, picture if plots else None).encode())
 
 
 def page(entries: Sequence[tuple[Submission, Verification]], picture: str | None) -> str:
@@ -96,12 +109,8 @@ def _markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, marks, *rows))
 
 
-def write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Path) -> None:
-    """Plot the performance profiles of the submissions of a track as PNG.
-
-    Raises:
-        MissingExtraError: if matplotlib is not installed.
-    """
+def _write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Path) -> None:
+    """Plot the performance profiles of the submissions of a track as PNG."""
     optional_module("matplotlib", "train").use("agg")
     plots = optional_module("matplotlib.pyplot", "train")
     figure, axes = plots.subplots(figsize=(6, 5), layout="constrained")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import Positional
 
-from nclone_env._files import write_file
 from nclone_env._table import table
 from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
 from nclone_env.cli.output import check_exists, check_folder, check_free, check_suffix, counted
@@ -96,22 +95,22 @@ def run_baseline(
     Returns:
         The exit status: 0 if the submission is accepted, else 1.
     """
-    from nclone_env.benchmark import BASELINES, Order
+    from nclone_env.benchmark import Order
 
     found = load_track(track)
-    check_choice("baseline", baseline, BASELINES)
-    if steps is not None and baseline != "ppo":
-        raise ConfigError(f"steps: expected none for the baseline {baseline}, got {steps:,}; leave --steps out")
     chosen, own_mode = _chosen(found, budget, mode)
     if not seed:
         raise ConfigError("seed: expected at least one, got none")
     target = output or Path(f"{found.name}-{own_mode}-{baseline}.zip")
+    orders = [
+        Order(baseline, found, own_mode, chosen, one, _packs(packs), runs, with_policy=with_policy, steps=steps)
+        for one in seed
+    ]
     _check_target(target, force)
     played = []
-    for one in seed:
+    for order in orders:
         hooks, progress = _hooks(steps or found.budgets[chosen].get("steps", 1))
-        order = Order(found, own_mode, chosen, one, _packs(packs), runs, hooks, with_policy, steps)
-        played.append(BASELINES[baseline](order))
+        played.append(order.play(hooks))
         progress.clear()
     Submission(found.name, own_mode, chosen, baseline, tuple(played), _command()).save(target)
     return _finish(target, packs)
@@ -218,7 +217,7 @@ def write_table(
     Returns:
         The exit status: 0 if all are accepted, else 1.
     """
-    from nclone_env.benchmark import page, read_submission, verify, write_profiles
+    from nclone_env.benchmark import read_submission, verify, write_results
 
     if not files:
         raise ConfigError("files: expected at least one submission, got none")
@@ -234,11 +233,7 @@ def write_table(
             sys.stderr.write(f"left out: {file}: {found.faults[0]}\n")
     if not entries:
         raise ConfigError("files: expected at least one submission that is accepted, got none")
-    picture = f"{output.stem}-{{}}.png"
-    for name in {submission.track for submission, _ in entries} if plots else ():
-        own = [entry for entry in entries if entry[0].track == name]
-        write_profiles(own, output.with_name(picture.format(name.lower())))
-    write_file(output, page(entries, picture if plots else None).encode())
+    write_results(entries, output, plots)
     print(f"wrote {output}, {counted(len(entries), 'submission')}")
     return int(len(entries) < len(files))
 

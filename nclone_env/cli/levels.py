@@ -27,18 +27,14 @@ from nclone_env.generate import DEFAULT_FAMILIES, LEAST_DIFFICULTY, MOST_DIFFICU
 from nclone_env.jobs import Shard, Validating, run
 from nclone_env.level import (
     GAME_MODE_NAMES,
-    MAP_SUFFIX,
-    TEXT_SUFFIX,
     UNPUBLISHED,
+    WRITERS,
     LevelRef,
     RawLevel,
-    format_text,
     level_library,
     level_sets,
     listed_names,
-    load_level,
     resolve,
-    write_map,
 )
 
 
@@ -139,10 +135,10 @@ def convert_level(source: Positional[str], target: Positional[Path], force: bool
         target: file to write; the suffix selects the format: ``.toml`` text, ``.map`` map bytes.
         force: overwrite an existing file.
     """
-    check_suffix("target", target, TEXT_SUFFIX, MAP_SUFFIX)
+    check_suffix("target", target, *WRITERS)
     check_free(target, force)
     raw = _only_level("source", source).load().raw
-    _save(target, format_text(raw).encode() if target.suffix == TEXT_SUFFIX else write_map(raw))
+    _save(target, WRITERS[target.suffix](raw))
     return 0
 
 
@@ -251,10 +247,16 @@ def _print_summary(raw: RawLevel) -> None:
 
 def _png(raw: RawLevel, crop: bool, title: bool, theme: Theme) -> bytes:
     """Return the picture of a level as a PNG file; a level that uses a part of the world is enlarged."""
+    import numpy as np
+
     from nclone_env.render import encoded, level_picture, used_area_of, zoom_of  # only this command needs OpenCV
+    from nclone_env.replay import title_bar
 
     scale = zoom_of(used_area_of(raw)) if crop else 1.0
-    return encoded(level_picture(load_level(raw), scale, crop, title, theme), ".png")
+    picture = level_picture(raw, scale, crop, theme)
+    if title:
+        picture = np.vstack([title_bar(raw.title, raw.author, picture.shape[1]), picture])
+    return encoded(picture, ".png")
 
 
 def _save(target: Path, data: bytes) -> None:

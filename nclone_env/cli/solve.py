@@ -15,7 +15,7 @@ from nclone_env.cli.arguments import read_whole_number
 from nclone_env.cli.output import check_folder, claim_folder
 from nclone_env.cli.progress import StatusLine, StopRequest, stop_on_signals
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
-from nclone_env.jobs import TABLE, Row, Shard, Solving, rows_before, run
+from nclone_env.jobs import Row, Shard, Solving, run
 from nclone_env.plan import MOST_FRAMES, Solution, compile_kernels
 
 _DEFAULT_SECONDS = 4.0
@@ -72,7 +72,7 @@ def solve_levels(
     output.mkdir(parents=True, exist_ok=True)
     if not part:
         claim_folder(output)
-        rows_before(output, set() if force else {ref.name for ref in job.refs})
+        job.check(output, force)
     compile_kernels()  # what is said about it comes before the table, and its time is not that of the search
     table.begin(len(numbers), max(threads // max(len(numbers), 1), 1))
     with (
@@ -80,7 +80,7 @@ def solve_levels(
         ThreadPoolExecutor(threads) as executor,
     ):
         run(job, output, executor, table.add, shard=part, stop=table.stop)
-    table.finish(f"journal {part.file} in {output}" if part else f"recordings and {TABLE} in {output}")
+    table.finish(f"journal {part.file} in {output}" if part else f"recordings and solutions.jsonl in {output}")
     return table.stop.exit_status if table.stop() else int(any(row.error for row in table.rows))
 
 

@@ -21,23 +21,9 @@ from nclone_env._files import replace_folder, temporary_beside
 from nclone_env.errors import ConfigError
 from nclone_env.gallery.entries import Entry, GalleryRun
 from nclone_env.gallery.tracks import STEPS, Tracks, shown_frames
-from nclone_env.game import FRAMES_PER_SECOND, NINJA, RUNNING
+from nclone_env.game import FRAMES_PER_SECOND
 from nclone_env.level import LevelSet, pack
-from nclone_env.render import (
-    BEAM_COLOURS,
-    BEAM_WIDTHS,
-    FACES_RIGHT,
-    SHEET_COLUMNS,
-    SPRITE,
-    all_glyphs,
-    encoded,
-    level_picture,
-    reduced,
-    sprite_sheet,
-    walls_picture,
-    with_path,
-    write_picture,
-)
+from nclone_env.render import encoded, level_picture, sprite_sheet, walls_picture, with_path
 from nclone_env.replay import RECORDING_SUFFIX, STATE_NAMES, Recording, write_recording
 from nclone_env.sim import Session
 
@@ -149,8 +135,8 @@ def _pictures(entry: Entry, levels: LevelSet | None) -> dict[str, bytes]:
     if levels is not None:
         poster = with_path(poster, path_of(levels, entry.runs[0].inputs), facts.zoom, facts.area, _PATH)
         large = walls_picture(levels.arrays, Session(levels, max_frames=1).worlds, 0, facts.zoom, facts.area)
-    small = reduced(poster, facts.size(_THUMBNAIL))
-    return {f"{entry.page}-small.webp": encoded(small, ".webp"), f"{entry.page}.webp": encoded(large, ".webp")}
+    small = encoded(poster, ".webp", facts.size(_THUMBNAIL))
+    return {f"{entry.page}-small.webp": small, f"{entry.page}.webp": encoded(large, ".webp")}
 
 
 def path_of(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
@@ -165,10 +151,9 @@ def _write_assets(folder: Path) -> None:
     for path in ASSETS.iterdir():
         if path.suffix in _STATIC:
             shutil.copyfile(path, folder / path.name)
-    sheet, side = sprite_sheet(MAGNIFICATION), MAGNIFICATION * SPRITE
-    write_picture(folder / "sprites.webp", sheet)
-    row, column = divmod(int(all_glyphs().appearances[NINJA, FACES_RIGHT, RUNNING]), SHEET_COLUMNS)
-    write_picture(folder / "icon.png", sheet[row * side :, column * side :][:side, :side])
+    sheet = sprite_sheet(MAGNIFICATION)
+    (folder / "sprites.webp").write_bytes(encoded(sheet.picture, ".webp"))
+    (folder / "icon.png").write_bytes(encoded(sheet.ninja, ".png"))
 
 
 class Markup(str):
@@ -346,16 +331,14 @@ def _scripts(entry: Entry, tracks: Sequence[Tracks]) -> Markup:
 
 def _data(entry: Entry, tracks: Sequence[Tracks]) -> dict[str, Any]:
     """Return what the player reads; ``tracks.js`` and ``scene.js`` name the parts."""
-    beams = [
-        {"colour": f"rgb({red},{green},{blue})", "width": width}
-        for (red, green, blue), width in zip(BEAM_COLOURS, BEAM_WIDTHS, strict=True)
-    ]
+    sheet = sprite_sheet(MAGNIFICATION)
+    beams = [{"colour": f"rgb({red},{green},{blue})", "width": width} for width, (red, green, blue) in sheet.beams]
     return {
         "walls": f"{entry.page}.webp",
         "sheet": "../assets/sprites.webp",
-        "side": MAGNIFICATION * SPRITE,
-        "sprite": SPRITE,
-        "columns": SHEET_COLUMNS,
+        "side": MAGNIFICATION * sheet.side,
+        "sprite": sheet.side,
+        "columns": sheet.columns,
         "area": entry.facts.area._asdict(),
         "steps": STEPS,
         "beams": beams,

@@ -13,10 +13,8 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.generate.candidate import HELD_OUT_SPLIT, TRAIN_SPLIT
     from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, read_range
     from nclone_env.generate.families import DEFAULT_FAMILIES, FAMILY_NAMES
-    from nclone_env.generate.families.table import FAMILIES
     from nclone_env.generate.levels import (
         ATTEMPTS,
-        TABLE_SUFFIX,
         CollectionFiles,
         PackEntry,
         check_generation,

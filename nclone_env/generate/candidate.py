@@ -29,22 +29,10 @@ from nclone_env.generate.difficulty import EASIEST, Difficulty
 from nclone_env.generate.draws import Draws
 from nclone_env.generate.families.table import BY_KIND, FAMILIES, MOST_FRAMES, NEEDED
 from nclone_env.generate.route import Unusable
-from nclone_env.generate.search import (
-    Edits,
-    Found,
-    edited,
-    first_solution,
-    is_safe,
-    least_clearance,
-    play_out,
-    random_wins,
-    same_course,
-    shorter_solution,
-    with_levels,
-)
+from nclone_env.generate.runs import is_safe, least_clearance, play_out, random_wins, same_course
 from nclone_env.generate.sketch import Proposal, Sketch
 from nclone_env.level import Level, LevelSet, mirrored_tiles, pack, validate
-from nclone_env.plan import Task, make_task, wins_at_end
+from nclone_env.plan import Edits, Found, Task, first_solution, make_task, shorter_solution, wins_at_end
 
 TRAIN_SPLIT, HELD_OUT_SPLIT = "train", "held-out"
 SPLITS = (TRAIN_SPLIT, HELD_OUT_SPLIT)
@@ -101,7 +89,7 @@ def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> t
     _demand(len(found.inputs) > 0, "no solution found")
     shorter = shorter_solution(task, found.inputs, _SHORTER_FRAMES, seed)
     made = furnish(sketch, Furnished(level, task, found, shorter, {}), min(frames, _PROPOSAL_FRAMES), seed)
-    best = edited(made.task, made.inputs, _EDIT_FRAMES, seed)
+    best = Edits(made.task, made.inputs, seed).spend(_EDIT_FRAMES)
     trimmed = trim(made.level, made.task, best, made.blocked, seed, family in BY_KIND)
     needed, kept = NEEDED.get(family), {game.kind_name(group[0][0]) for group, _ in trimmed.witnesses}
     _demand(needed is None or not kept.isdisjoint(needed), "nothing matters")
@@ -252,7 +240,7 @@ def _look_for_witness(
     levels = pack([without])
     if not same_course(play_out(task.level_set, best), play_out(levels, best)):
         return best, best, task
-    task_without = make_task(without) if new_guide else with_levels(task, levels)
+    task_without = make_task(without) if new_guide else task.with_levels(levels)
     for found in _shorter_solutions(task_without, new_guide, best, seed):
         if not wins_at_end(play_out(task.level_set, found)):
             return found, best, task_without
@@ -310,7 +298,7 @@ def furnish(sketch: Sketch, bare: Furnished, frames: int, seed: int) -> Furnishe
         if not is_safe(levels):
             continue
         group = added_records(bare.level, level)
-        task = make_task(level) if group[0][0] in LANDMARKS else with_levels(bare.task, levels)
+        task = make_task(level) if group[0][0] in LANDMARKS else bare.task.with_levels(levels)
         found = first_solution(task, frames, seed)
         if len(found.inputs):
             chosen.append(proposal)

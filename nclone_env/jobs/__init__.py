@@ -17,6 +17,6 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.jobs.job import merged
-    from nclone_env.jobs.solving import TABLE, Row, rows_before
+    from nclone_env.jobs.solving import Row
 
 __all__, __getattr__, __dir__ = face(__name__)

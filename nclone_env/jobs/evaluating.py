@@ -43,8 +43,8 @@ class Evaluating(Job):
     @cached_property
     def entered(self) -> Sequence[Entered]:
         """The policies with their episodes."""
-        packs = {name: Path(path) for name, path in (self.packs or {}).items()}
-        return [Entered(Path(run), load_track(self.track), self.mode, packs) for run in self.runs]
+        packs, track = {name: Path(path) for name, path in (self.packs or {}).items()}, load_track(self.track)
+        return [Entered(Path(run), track, self.mode, packs) for run in self.runs]
 
     @cached_property
     def _tasks(self) -> Sequence[Callable[[], tuple[np.ndarray, np.ndarray]]]:

@@ -9,8 +9,7 @@ from typing import Any
 from nclone_env.errors import ConfigError, check_integer
 from nclone_env.generate import (
     DEFAULT_FAMILIES,
-    FAMILIES,
-    TABLE_SUFFIX,
+    FAMILY_NAMES,
     CollectionFiles,
     PackEntry,
     check_generation,
@@ -49,7 +48,7 @@ class Generating(Job):
         check_integer("count", self.count, low=1)
         check_integer("first", self.first, low=0)
         if not self.families:
-            raise ConfigError(f"family: expected some of {', '.join(FAMILIES)}, got none")
+            raise ConfigError(f"family: expected some of {', '.join(FAMILY_NAMES)}, got none")
         for family in self.families:
             check_generation(family, self.seed, self.first, self.split, self.difficulty)
 
@@ -64,11 +63,12 @@ class Generating(Job):
         Raises:
             ConfigError: if the output has not the name of a pack.
         """
-        if not output.name or output.suffix == TABLE_SUFFIX or output.is_dir():
-            what = "the name of its table" if output.suffix == TABLE_SUFFIX else "a folder"
+        files = CollectionFiles(output)
+        is_table = bool(output.name) and output == files.table
+        if not output.name or is_table or output.is_dir():
+            what = "the name of its table" if is_table else "a folder"
             got = f"{str(output)!r}, {what}"
             raise ConfigError(f"output: expected the file name of a pack, such as pack.txt, got {got}")
-        files = CollectionFiles(output)
         return files.pack, files.table, files.folder
 
     def task(self, number: int) -> Callable[[], dict[str, Any]]:

@@ -99,6 +99,14 @@ class Solving(LevelJob):
         )
         return [(each, most) for each in seconds for most in frames]
 
+    def check(self, output: Path, force: bool) -> None:
+        """Check that rows can be added to the table in the output folder.
+
+        Raises:
+            ConfigError: if the table cannot be read, or has a row of one of the levels, unless ``force`` replaces it.
+        """
+        rows_before(output, set() if force else {ref.name for ref in self.refs})
+
     def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
         """Write recordings as they come, and the table; rows of other levels that are there stay.
 

@@ -19,12 +19,10 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.level.catalog import level_sets
     from nclone_env.level.compile import DOOR_CLOSED_AT_0, EDGE_DOOR, EDGE_VALUE, HORIZONTAL, VERTICAL, compile_level
     from nclone_env.level.formats.attract import AttractFile, PeerFile, is_attract, is_peer, read_attract, read_peer
-    from nclone_env.level.formats.map_bytes import GAME_MODE_NAMES, RECORD_SIZE, RECORDS_OFFSET, read_map, write_map
+    from nclone_env.level.formats.map_bytes import GAME_MODE_NAMES, LARGEST_MAP, read_map, write_map
     from nclone_env.level.formats.pack_text import write_pack
-    from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, appearance, read_bytes, write_index
-    from nclone_env.level.formats.text import format_text
+    from nclone_env.level.formats.reader import WRITERS, appearance, read_bytes, write_index
     from nclone_env.level.level import (
-        MAX_RECORDS,
         UNPUBLISHED,
         Finding,
         Level,

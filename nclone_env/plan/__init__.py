@@ -16,9 +16,9 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.plan.solver import solve as solve
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.plan.archive import Archive, Rules, cells_that_fit, make_archive
     from nclone_env.plan.kernels import play
-    from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Search, compile_kernels
-    from nclone_env.plan.task import MOST_FRAMES, Replayed, Task, make_task, origin_of, smooth, wins_at_end
+    from nclone_env.plan.searches import compile_kernels
+    from nclone_env.plan.short import Edits, Found, first_solution, shorter_solution
+    from nclone_env.plan.task import MOST_FRAMES, Task, make_task, smooth, wins_at_end
 
 __all__, __getattr__, __dir__ = face(__name__)

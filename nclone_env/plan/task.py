@@ -157,6 +157,10 @@ class Task(NamedTuple):
         """Pieces of gold of the level."""
         return int(self.levels.header[0]["gold_count"])
 
+    def with_levels(self, levels: LevelSet) -> "Task":
+        """Return the task for a level that differs by entities that do not count for the guide."""
+        return self._replace(level_set=levels, levels=levels.arrays, parts=key_parts(levels), origin=origin_of(levels))
+
 
 def make_task(
     level: Level, price: int = 0, max_frames: int = MAX_FRAMES, hold: int = 1, start: Start | None = None
@@ -194,7 +198,6 @@ def smooth(
     """Return a solution with fewer changes of input, (T,) uint8, that wins in its last frame.
 
     Args:
-        level: the level, in any form that ``load_level`` accepts.
         inputs: (T,) uint8, a solution.
         slack: share of the frames by which the result may be longer.
         hold: inputs change only in frames that are multiples of it; ``inputs`` must do so already.

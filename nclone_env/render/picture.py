@@ -10,21 +10,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import cv2
 import numpy as np
 
-from nclone_env.game import COLUMNS, IMMOBILE, KINDS, MAP_UNIT, NINJA, ROWS, WORLD_HEIGHT, WORLD_WIDTH, initial_state
+from nclone_env.game import (
+    COLUMNS,
+    IMMOBILE,
+    KINDS,
+    MAP_UNIT,
+    NINJA,
+    ROWS,
+    RUNNING,
+    WORLD_HEIGHT,
+    WORLD_WIDTH,
+    initial_state,
+)
 from nclone_env.level import Level, RawLevel, played_records
 from nclone_env.render import raster
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT
 from nclone_env.render.colour import PALETTES, Stamp, Theme, add_rim, colour_stamp, figure_of, walls, widened
-from nclone_env.render.compose import BEAM_COLOURS, draw_beams, list_sprites
+from nclone_env.render.compose import BEAM_COLOURS, BEAM_WIDTHS, draw_beams, list_sprites
 from nclone_env.render.looks import Appearance, appearance
 from nclone_env.render.raster import all_glyphs, numbered
-from nclone_env.render.text import Colour, title_bar
 
 _FULL_TILE = 1
 _LARGEST_ZOOM = 2.0
@@ -35,9 +44,7 @@ _LOSSLESS = (cv2.IMWRITE_WEBP_QUALITY, 101)
 Item = tuple[float, float, Appearance | None]
 """Drawn at x, y (world pixels): an appearance, or nothing."""
 
-SHEET_COLUMNS, SPRITE = 12, CELL + 2
-"""Sprites in a row of the sheet, and the side of one, world pixels. The margin of a pixel is empty, so that what draws
-sprites at another scale takes nothing from their neighbours."""
+_SHEET_COLUMNS, _SPRITE = 12, CELL + 2
 _OUT_OF_SIGHT = -1000.0
 
 
@@ -139,17 +146,16 @@ def _draw_beams(levels: Any, worlds: Any, index: int, canvas: PictureCanvas) -> 
 
 
 def level_picture(
-    level: RawLevel | Level, scale: float = 1.0, crop: bool = False, title: bool = False, theme: Theme = "light"
+    level: RawLevel | Level, scale: float = 1.0, crop: bool = False, theme: Theme = "light"
 ) -> np.ndarray:
     """Return a picture of a level before play.
 
     Args:
         scale: pixels of the picture per pixel of the world.
         crop: show only the part of the world that is not solid, and a cell of wall around it.
-        title: write the title of the level, and its author if it has one, into a bar above.
 
     Returns:
-        (height, width, 3) uint8, RGB: (600, 1056, 3) by default, ``BAR_HEIGHT`` rows more with a title.
+        (height, width, 3) uint8, RGB: (600, 1056, 3) by default.
     """
     raw = level if isinstance(level, RawLevel) else level.raw
     items: list[Item] = []
@@ -163,8 +169,7 @@ def level_picture(
         np.pad(raw.tiles, 1, constant_values=_FULL_TILE), scale, used_area_of(raw) if crop else WORLD, theme
     )
     canvas.draw(items)
-    picture = canvas.picture()
-    return np.vstack([title_bar(raw.title, raw.author, picture.shape[1]), picture]) if title else picture
+    return canvas.picture()
 
 
 def used_area_of(raw: RawLevel) -> Area:
@@ -225,7 +230,9 @@ def _put(picture: np.ndarray, stamp: Stamp, x: int, y: int) -> None:
         below[:] = below * stamp.keep[inner] + stamp.ink[inner]
 
 
-def with_path(picture: np.ndarray, path: np.ndarray, scale: float, area: Area, colour: Colour) -> np.ndarray:
+def with_path(
+    picture: np.ndarray, path: np.ndarray, scale: float, area: Area, colour: tuple[int, int, int]
+) -> np.ndarray:
     """Return a picture of an area of the world with the path of a run, (T, 2) x and y of the ninja, world pixels."""
     points = ((path - (area.left, area.top)) * scale * 16).round().astype(np.int32)  # with four bits of a fraction
     drawn = picture.copy()
@@ -233,25 +240,16 @@ def with_path(picture: np.ndarray, path: np.ndarray, scale: float, area: Area, c
     return drawn
 
 
-def write_picture(path: Path, picture: np.ndarray) -> None:
-    """Write a picture, (height, width, 3 or 4) uint8, RGB or RGBA, as ``.webp`` or ``.png``; not atomic.
+def encoded(picture: np.ndarray, suffix: str, size: tuple[int, int] | None = None) -> bytes:
+    """Return a picture, (height, width, 3 or 4) uint8, RGB or RGBA, as a ``.webp`` or ``.png`` file.
 
-    Raises:
-        OSError: if it cannot be written.
+    With a ``size`` it is averaged to this width and height, which are smaller.
     """
-    path.write_bytes(encoded(picture, path.suffix))
-
-
-def encoded(picture: np.ndarray, suffix: str) -> bytes:
-    """Return a picture as :func:`write_picture` writes it."""
+    if size is not None:
+        picture = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
     order = (2, 1, 0, 3)[: picture.shape[2]]
     options = _LOSSLESS if suffix == ".webp" else ()
     return cv2.imencode(suffix, np.ascontiguousarray(picture[..., order]), options)[1].tobytes()
-
-
-def reduced(picture: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Return a picture averaged to a smaller width and height."""
-    return cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
 
 
 def walls_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0, area: Area = WORLD) -> np.ndarray:
@@ -264,29 +262,47 @@ def walls_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0, area
     return world_picture(levels._replace(header=header), worlds._replace(ninjas=ninjas), index, scale, area)
 
 
-@lru_cache(maxsize=1)
-def sprite_sheet(magnification: int = 1) -> np.ndarray:
-    """Return all appearances, row by row, ``SHEET_COLUMNS`` in a row.
+class SpriteSheet(NamedTuple):
+    """All appearances, and what a program needs to draw with them.
 
-    Args:
-        magnification: pixels of the sheet per pixel of the world, a whole number; the rims are smooth from 4.
-
-    Returns:
-        (rows * n, SHEET_COLUMNS * n, 4) uint8, RGBA with n = 26 * magnification; colours are not multiplied by alpha.
-        Read-only: later calls return the same array.
+    Attributes:
+        picture: (rows * n, columns * n, 4) uint8, RGBA with n = side * magnification; colours are not multiplied by
+            alpha. Read-only: later calls return the same array.
+        columns: sprites in a row.
+        side: of a sprite, world pixels. Its margin of a pixel is empty, so that what draws sprites at another scale
+            takes nothing from their neighbours.
+        ninja: (n, n, 4) uint8; the sprite of a running ninja.
+        beams: width, world pixels, and colour of each line of a beam.
     """
+
+    picture: np.ndarray
+    columns: int
+    side: int
+    ninja: np.ndarray
+    beams: tuple[tuple[float, tuple[int, int, int]], ...]
+
+
+@lru_cache(maxsize=1)
+def sprite_sheet(magnification: int = 1) -> SpriteSheet:
+    """Return all appearances, row by row; the rims are smooth from 4 pixels of the sheet per pixel of the world."""
     sprites = []
     for shown in numbered()[0]:
         alpha, ink = raster.stamp(figure_of(shown), PALETTES["light"].paints, magnification)
         add_rim(widened(shown, alpha, magnification), shown, alpha, ink)
         sprites.append(_sprite(alpha, ink))
-    side, rows, inner = SPRITE * magnification, -(-len(sprites) // SHEET_COLUMNS), slice(magnification, -magnification)
-    cells = np.zeros((rows * SHEET_COLUMNS, side, side, 4), np.uint8)
+    side, rows, inner = (
+        _SPRITE * magnification,
+        -(-len(sprites) // _SHEET_COLUMNS),
+        slice(magnification, -magnification),
+    )
+    cells = np.zeros((rows * _SHEET_COLUMNS, side, side, 4), np.uint8)
     cells[: len(sprites), inner, inner] = sprites
-    by_row = cells.reshape(rows, SHEET_COLUMNS, side, side, 4).transpose(0, 2, 1, 3, 4)
-    sheet = by_row.reshape(rows * side, SHEET_COLUMNS * side, 4)
+    by_row = cells.reshape(rows, _SHEET_COLUMNS, side, side, 4).transpose(0, 2, 1, 3, 4)
+    sheet = by_row.reshape(rows * side, _SHEET_COLUMNS * side, 4)
     sheet.flags.writeable = False
-    return sheet
+    ninja = cells[all_glyphs().appearances[NINJA, FACES_RIGHT, RUNNING]]
+    beams = tuple(zip(BEAM_WIDTHS, BEAM_COLOURS, strict=True))
+    return SpriteSheet(sheet, _SHEET_COLUMNS, _SPRITE, ninja, beams)
 
 
 def _sprite(alpha: np.ndarray, ink: np.ndarray) -> np.ndarray:

@@ -116,20 +116,16 @@ class Window:
                 self.held.clear()
         return False
 
+    @staticmethod
+    def check() -> None:
+        """Check that windows can be opened; errors as of the class."""
+        _started_pygame().display.quit()
+
     def close(self) -> None:
         """Close the window; closing twice does nothing."""
         if self.is_open:
             self.is_open = False
             self._pygame.display.quit()
-
-
-def check_display() -> None:
-    """Check that windows can be opened.
-
-    Raises:
-        DisplayError, MissingExtraError: as :class:`Window`.
-    """
-    _started_pygame().display.quit()
 
 
 def _started_pygame() -> Any:

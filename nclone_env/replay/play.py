@@ -8,12 +8,14 @@ from operator import or_
 
 import numpy as np
 
+from nclone_env.config import Theme
 from nclone_env.errors import NcloneError
 from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND, KEYS
 from nclone_env.level import Level
 from nclone_env.plan import Solution, solve
-from nclone_env.render import BAD, DIM, GOOD, GROUND, Theme, Window, check_display, draw_message, draw_table
+from nclone_env.render import Window
 from nclone_env.replay.recording import Recording
+from nclone_env.replay.text import BAD, DIM, GOOD, GROUND, draw_message, draw_table
 from nclone_env.replay.view import Take, View, compile_kernels, view_size
 from nclone_env.replay.watch import HELP_KEY, PAUSE, QUIT, STEP
 from nclone_env.sim import Session
@@ -336,7 +338,7 @@ def play_in_window(
         DisplayError: if there is no screen.
         MissingExtraError: if pygame-ce is not installed.
     """
-    check_display()
+    Window.check()
     compile_kernels()  # while there is no window yet that would not answer
     window = Window(window_size(levels, scale), levels[0].name, closing_key=QUIT)
     Play(levels, save, window, scale, ghosts, theme, begin).run()

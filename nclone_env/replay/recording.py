@@ -42,9 +42,7 @@ import numpy as np
 from nclone_env._files import write_file
 from nclone_env.errors import InputsError, LevelFormatError, RecordingError, plain
 from nclone_env.level import (
-    MAX_RECORDS,
-    RECORD_SIZE,
-    RECORDS_OFFSET,
+    LARGEST_MAP,
     AttractFile,
     Level,
     LevelSource,
@@ -72,7 +70,6 @@ MAX_FRAMES = 1 << 20
 _HEADER = struct.Struct("<8s5I8s32sI")
 _CHECKSUM = struct.Struct("<I")
 _BODY = _HEADER.size + _CHECKSUM.size
-_MAX_MAP = RECORDS_OFFSET + RECORD_SIZE * MAX_RECORDS
 _PIECE = 1 << 14  # frames hashed at a time
 _FRAME = np.dtype([("x", "<f8"), ("y", "<f8"), ("xspeed", "<f8"), ("yspeed", "<f8"), ("state", "i1")])
 
@@ -270,7 +267,7 @@ def read_recording(data: bytes, source: str = "<bytes>") -> Recording:
     metadata_end = _BODY + sizes[0]
     level_end = metadata_end + sizes[1]
     settings, seed = _read_metadata(data[_BODY:metadata_end], source)
-    level = _read_level(_inflate(data[metadata_end:level_end], _MAX_MAP, metadata_end, source), metadata_end, source)
+    level = _read_level(_inflate(data[metadata_end:level_end], LARGEST_MAP, metadata_end, source), metadata_end, source)
     if bytes.fromhex(level.digest) != digest:
         raise RecordingError(source, "offset 36", f"the digest of the level, {level.digest}", digest.hex())
     inputs = _read_inputs(_inflate(data[level_end:], frames, level_end, source), frames, level_end, source)

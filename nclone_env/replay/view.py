@@ -5,22 +5,12 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from nclone_env.config import Theme
 from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND, GOLD
 from nclone_env.level import Level, everything
-from nclone_env.render import (
-    BAD,
-    BRIGHT,
-    DIM,
-    GOOD,
-    Colour,
-    Theme,
-    bar_height,
-    used_area_of,
-    world_picture,
-    write_bar,
-    zoom_of,
-)
-from nclone_env.render import GOLD as YELLOW
+from nclone_env.render import used_area_of, world_picture, zoom_of
+from nclone_env.replay.text import BAD, BRIGHT, DIM, GOOD, Colour, bar_height, write_bar
+from nclone_env.replay.text import GOLD as YELLOW
 from nclone_env.sim import Session
 
 _APART = 16  # frames between two snapshots

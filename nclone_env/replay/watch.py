@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nclone_env.config import Theme
 from nclone_env.game import WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.level import Level
-from nclone_env.render import GROUND, Theme, Window, bar_height, check_display, draw_message, draw_table
+from nclone_env.render import Window
 from nclone_env.replay.recording import Recording, WatchedRun, named_level
+from nclone_env.replay.text import GROUND, bar_height, draw_message, draw_table
 from nclone_env.replay.view import View, natural_size
 
 HELP_KEY, PAUSE, STEP, QUIT = "h", "return", ".", "escape"
@@ -165,7 +167,6 @@ def grid_pictures(
 
     Args:
         views: the runs that each view shows one after another; may be endless, and one iterator for several views.
-        grid: the arrangement.
         hold: frames for which the last picture of a run stays.
 
     Yields:
@@ -224,7 +225,7 @@ def show(pictures: Iterable[np.ndarray], title: str, size: tuple[int, int]) -> i
         DisplayError: if there is no screen.
         MissingExtraError: if pygame-ce is not installed.
     """
-    check_display()
+    Window.check()
     iterator = iter(pictures)
     ready = list(itertools.islice(iterator, 2))  # compiles the kernels while there is no window that would not answer
     window = Window(size, f"{title} - space: pause, H: keys", closing_key=QUIT)

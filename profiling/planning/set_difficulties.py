@@ -14,10 +14,11 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.generate.difficulty import Difficulty
-from nclone_env.generate.search import edited, first_solution, least_clearance, random_wins, shorter_solution
+from nclone_env.generate.runs import least_clearance, random_wins
 from nclone_env.level import Level
 from nclone_env.level.load import load_levels
 from nclone_env.plan import make_task
+from nclone_env.plan.short import Edits, first_solution, shorter_solution
 from profiling.pictures.level_sets import MOTIFS
 
 BAND = 10
@@ -33,7 +34,7 @@ def measure(level: Level) -> Difficulty:
     found = [first_solution(task, _SEARCH_FRAMES, seed) for seed in _SEEDS]
     effort = int(np.median([each.simulated for each in found]))
     best = min((each.inputs for each in found if len(each.inputs)), key=len)
-    best = edited(task, shorter_solution(task, best, _SHORTER_FRAMES, _SEEDS[0]), _EDIT_FRAMES, _SEEDS[0])
+    best = Edits(task, shorter_solution(task, best, _SHORTER_FRAMES, _SEEDS[0]), _SEEDS[0]).spend(_EDIT_FRAMES)
     runs, wins = _RANDOM_RUNS, random_wins(task.level_set, _RANDOM_RUNS, 1)
     if wins:
         runs, wins = runs + _MORE_RANDOM_RUNS, wins + random_wins(task.level_set, _MORE_RANDOM_RUNS, 2)

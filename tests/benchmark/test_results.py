@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nclone_env.benchmark import page, verify
+from nclone_env.benchmark import verify
+from nclone_env.benchmark.results import page
 
 from .bases import honest
 

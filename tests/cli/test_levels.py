@@ -17,7 +17,7 @@ from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.level import RawLevel
 from nclone_env.render.picture import WORLD
-from nclone_env.render.text import BAR_HEIGHT
+from nclone_env.replay.text import BAR_HEIGHT
 from nclone_env.sim import trajectory
 
 RECORDS = [(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0), (2, 70, 70, 0, 0)]

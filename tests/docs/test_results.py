@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nclone_env.benchmark import load_track, page, read_submission, verify
+from nclone_env.benchmark import load_track, read_submission, verify
+from nclone_env.benchmark.results import page
 
 from .pages import ROOT
 

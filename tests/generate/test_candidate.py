@@ -14,19 +14,12 @@ from nclone_env.generate.candidate import (
     trim,
     without_group,
 )
-from nclone_env.generate.search import (
-    edited,
-    first_solution,
-    least_clearance,
-    play_out,
-    random_wins,
-    same_course,
-    shorter_solution,
-)
+from nclone_env.generate.runs import least_clearance, play_out, random_wins, same_course
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.build import mirrored_tiles as mirrored
 from nclone_env.level.level_set import pack
 from nclone_env.level.tiles import SOLID_SAMPLES
+from nclone_env.plan.short import Edits, first_solution, shorter_solution
 from nclone_env.plan.task import make_task, wins_at_end
 
 
@@ -71,7 +64,7 @@ def trimmed(level, blocked=None):
     task = make_task(level)
     found = first_solution(task, 200_000, 1)
     assert len(found.inputs)
-    best = edited(task, shorter_solution(task, found.inputs, 40_000, 1), 20_000, 1)
+    best = Edits(task, shorter_solution(task, found.inputs, 40_000, 1), 1).spend(20_000)
     return trim(level, task, best, blocked or {}, 1)
 
 

@@ -16,7 +16,7 @@ from nclone_env.generate.difficulty import EASIEST
 from nclone_env.generate.families import DEFAULT_FAMILIES
 from nclone_env.generate.families.table import BY_KIND, FAMILIES, NEEDED
 from nclone_env.generate.levels import CollectionFiles, PackEntry, generate_level, generated_levels, write_collection
-from nclone_env.generate.search import least_clearance, random_wins
+from nclone_env.generate.runs import least_clearance, random_wins
 from nclone_env.level.build import build_room
 from nclone_env.level.formats import reader
 from nclone_env.level.formats.pack_text import read_pack, write_pack

@@ -18,11 +18,10 @@ from nclone_env.render.picture import (
     union,
     used_area,
     world_picture,
-    write_picture,
     zoom_of,
 )
 from nclone_env.render.shapes import PAINTS
-from nclone_env.render.text import BAD, BAR_HEIGHT, GOLD, GOOD
+from nclone_env.replay.text import BAD, GOLD, GOOD
 
 from .scenes import NO_TILES, make_levels, put_worlds, random_entities, random_scene
 
@@ -244,14 +243,6 @@ def test_themes_show_the_same_with_other_colours():
     assert (light != dark).any(axis=2).mean() > 0.5
 
 
-def test_the_title_stands_in_a_bar_above_the_picture():
-    level = build_level("gold 60 46", title="the well")
-    titled, bare = level_picture(level, title=True), level_picture(level)
-    np.testing.assert_array_equal(titled[BAR_HEIGHT:], bare)
-    other = level_picture(build_level("gold 60 46", title="another one"), title=True)
-    assert (titled[:BAR_HEIGHT] != other[:BAR_HEIGHT]).any()
-
-
 def test_ghosts_are_translucent_and_below_the_ninja():
     levels = make_levels((NO_TILES, []))
     worlds = put_worlds(levels, [(500.0, 300.0, 0, 0, 1), (560.0, 320.0, 0, 0, 1)])
@@ -272,8 +263,7 @@ def test_ghosts_are_translucent_and_below_the_ninja():
 def test_files_have_the_same_pixels(suffix, tmp_path):
     picture = np.random.default_rng(0).integers(0, 256, (12, 20, 3), np.uint8)
     path = tmp_path / f"x{suffix}"
-    write_picture(path, picture)
-    assert path.read_bytes() == encoded(picture, suffix)
+    path.write_bytes(encoded(picture, suffix))
     read = cv2.imread(str(path))
     assert (read[:, :, ::-1] == picture).all()
     assert not (read == picture).all()

@@ -105,14 +105,14 @@ def test_without_a_screen_no_invisible_window_is_opened(pygame, monkeypatch):
     with pytest.raises(errors.DisplayError, match="window: expected a screen, got none; set DISPLAY"):
         make_window()
     monkeypatch.setattr(pygame.display, "get_driver", lambda: "x11")
-    module.check_display()
+    Window.check()
 
     def fail():
         raise pygame.error("no display")
 
     monkeypatch.setattr(pygame.display, "init", fail)
     with pytest.raises(errors.DisplayError, match=r"got none \(no display\)"):
-        module.check_display()
+        Window.check()
 
 
 def test_without_pygame_the_extra_is_named(monkeypatch):

@@ -8,9 +8,9 @@ import pytest
 from nclone_env.errors import MissingExtraError
 from nclone_env.game import DEAD
 from nclone_env.render.picture import used_area_of, world_picture, zoom_of
-from nclone_env.render.text import GOLD as YELLOW
-from nclone_env.render.text import bar_height
 from nclone_env.replay.recording import Recording
+from nclone_env.replay.text import GOLD as YELLOW
+from nclone_env.replay.text import bar_height
 from nclone_env.replay.video import frame_rate, write_video
 from nclone_env.replay.watch import recording_pictures
 from nclone_env.sim.session import Session

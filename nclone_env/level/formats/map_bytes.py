@@ -39,7 +39,15 @@ import numpy as np
 
 from nclone_env.errors import LevelFormatError, is_plain
 from nclone_env.game import DOOR_SWITCHES, EXIT, TILE_COLUMNS, TILE_ROWS
-from nclone_env.level.level import MAX_TYPE, UNPUBLISHED, RawLevel, RecordFault, loading_fault, writing_fault
+from nclone_env.level.level import (
+    MAX_RECORDS,
+    MAX_TYPE,
+    UNPUBLISHED,
+    RawLevel,
+    RecordFault,
+    loading_fault,
+    writing_fault,
+)
 
 MAX_TITLE, MAX_AUTHOR = 128, 16  # bytes
 GAME_MODES = {"solo": 0, "co-op": 1, "race": 2, "unset": 4}  # physics 01, section 14.1
@@ -49,6 +57,7 @@ AUTHOR_OFFSET, AUTHOR_SIZE = 167, 17
 TILES_OFFSET, TILES_SIZE = 184, TILE_COLUMNS * TILE_ROWS
 COUNTS_OFFSET = 1150
 RECORDS_OFFSET, RECORD_SIZE = 1230, 5
+LARGEST_MAP = RECORDS_OFFSET + RECORD_SIZE * MAX_RECORDS
 
 _HEAD = struct.Struct("<6I14x")  # constant, file size, level id, game mode, constant, author id
 _LEVEL_FILE_CONSTANT, _NO_AUTHOR = 0x25, 0xFFFFFFFF

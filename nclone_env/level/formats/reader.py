@@ -7,6 +7,7 @@ import gzip
 import io
 import stat
 import zlib
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -19,12 +20,17 @@ import numpy as np
 from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
 from nclone_env.level.formats.attract import is_attract, is_peer, read_attract, read_peer
-from nclone_env.level.formats.map_bytes import read_map
+from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import OLDER, UTF_16_START, Pack, is_older, is_pack
-from nclone_env.level.formats.text import parse_text
+from nclone_env.level.formats.text import format_text, parse_text
 from nclone_env.level.level import RawLevel
 
 TEXT_SUFFIX, MAP_SUFFIX = ".toml", ".map"
+WRITERS: Mapping[str, Callable[[RawLevel], bytes]] = {
+    TEXT_SUFFIX: lambda raw: format_text(raw).encode(),
+    MAP_SUFFIX: write_map,
+}
+"""The contents of a file of one level, by its suffix."""
 MAX_LEVEL_SIZE, MAX_FILE_SIZE = 1 << 24, 1 << 26
 """Bytes of a file with one level, and of one that is read whole: hours of recorded inputs, or 20,000 levels, are
 smaller. Larger packs are mapped."""
