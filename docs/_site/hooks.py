@@ -24,7 +24,7 @@ WEIGHTS = {
     "tutorial/level.md": 4,
     "tutorial/reward.md": 2,
 }
-"""Weights of pages in the search, by the beginning of their path: the page on a task comes before pages that name it."""
+"""Weights of pages in the search, by the beginning of their path: the page on a task is found before others."""
 LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"([^\"]+)|<link\b(?![^>]*canonical)[^>]*?href=\"([^\"]+)"
 )

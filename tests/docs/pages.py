@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = (*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")), *sorted((ROOT / "docs").rglob("*.md")))
+NAMES = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = (*(ROOT / name for name in NAMES), *sorted((ROOT / "docs").rglob("*.md")))
 
 
 def prose(text: str) -> str:
