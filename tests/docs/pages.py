@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
-PAGES = (*(ROOT / name for name in NAMES), *sorted((ROOT / "docs").rglob("*.md")))
+TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md")
+PAGES = (*(ROOT / name for name in TOP), *sorted((ROOT / "docs").rglob("*.md")))
 
 
 def prose(text: str) -> str:

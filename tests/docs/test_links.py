@@ -12,7 +12,7 @@ from .pages import ROOT, prose
 
 def anchors(text: str) -> set[str]:
     """Return the anchors that GitHub derives from the headings of a page."""
-    headings = re.findall(r"^#+ (.+)$", prose(text), flags=re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", prose(text), re.MULTILINE)
     plain = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", each) for each in headings)
     return {re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-") for each in plain}
 
