@@ -13,6 +13,18 @@ ADOPTED = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 """Pages of the repository that are pages of the site as well."""
 NOTEBOOKS = {"tutorial/notebook.md": "docs/tutorial/tutorial.ipynb"}
 """Pages that are made of notebooks."""
+WEIGHTS = {
+    "experiments/": 0.4,
+    "changelog.md": 0.2,
+    "README.md": 0.4,
+    "features.md": 0.4,
+    "reference/": 0.7,
+    "levels/play.md": 3,
+    "training/runs.md": 2,
+    "tutorial/level.md": 4,
+    "tutorial/reward.md": 2,
+}
+"""Weights of pages in the search, by the beginning of their path: the page on a task is found before others."""
 LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"([^\"]+)|<link\b(?![^>]*canonical)[^>]*?href=\"([^\"]+)"
 )
@@ -51,7 +63,10 @@ def notebook_page(text: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Make links that leave ``docs`` lead to the page of the site, or to the file in the repository."""
+    """Make links that leave ``docs`` lead to the page of the site, or to the file in the repository; weigh the page."""
+    weight = next((value for start, value in WEIGHTS.items() if page.file.src_uri.startswith(start)), None)
+    if weight is not None:
+        page.meta.setdefault("search", {"boost": weight})
     sources = {target: source for source, target in ADOPTED.items()}
     source = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     return relinked(markdown, source, page.file.src_uri, config["extra"]["repository"])
