@@ -13,10 +13,8 @@ from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.obs import frame_specs
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.collect.episodes import FINISHED
-from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks
-from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.policies.acting import one_thread_per_call
 from nclone_env.train.policies.checkpoint import (
     Checkpoint,
@@ -26,12 +24,12 @@ from nclone_env.train.policies.checkpoint import (
     translated,
 )
 from nclone_env.train.policies.files import policy_file
-from nclone_env.train.policies.network import FlatParameters, make_policy
+from nclone_env.train.policies.network import make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import config_in, launchers, lock_folder_for_all, name_job
 from nclone_env.train.runs.resume import restore_run, save_run, score
-from nclone_env.train.runs.run import TrainingRun, learner_parts, make_workers, set_up
+from nclone_env.train.runs.run import TrainingRun, assemble, make_workers, set_up
 from nclone_env.train.runs.steps import compute_returns
 from nclone_env.train.runs.warm_start import warm_start
 
@@ -101,11 +99,10 @@ def compile_learner() -> None:
     config = short_run()
     boxes = {spec.name: spaces.Box(-1, 1, spec.shape, spec.dtype.type) for spec in frame_specs(config.environment)}
     policy = make_policy(config, {name: box.shape or () for name, box in boxes.items()})
-    storage = RolloutStorage(config.num_steps, config.num_envs, spaces.Dict({**boxes}))
     with closing(make_workers(config, ALONE)) as workers:
-        parts = learner_parts(config, policy, FlatParameters(policy), storage, workers, ALONE, None)
-        parts.network.outputs(0, {name: rows[0] for name, rows in storage.observation_arrays.items()})
-        make_learner(parts).warm_up()
+        parts, learner = assemble(config, policy, spaces.Dict({**boxes}), config.num_envs, workers)
+        parts.network.outputs(0, {name: rows[0] for name, rows in parts.storage.observation_arrays.items()})
+        learner.warm_up()
 
 
 def _begin(run: TrainingRun, checkpoint: Checkpoint | None, job: Collection[str]) -> None:

@@ -14,28 +14,43 @@ from torch.utils.tensorboard import SummaryWriter
 
 from nclone_env._files import fill_file, naming
 from nclone_env.memory import MemoryNode, arrays_node
+from nclone_env.train.learn.learner import UpdateStatistics
 
 Row = dict[str, float]
 """A row of the learning curve: column name to value."""
 
-
-_MOST_COLUMNS = 32
+_WHOLE = ("timesteps", "updates", "episodes")
+_MEANS = ("success_rate", "min_success_rate", "mean_return", "mean_frames")
+"""Columns that are nan until enough episodes have ended."""
+NAMES = (
+    *_WHOLE,
+    *_MEANS,
+    *UpdateStatistics._fields,
+    *(
+        "learning_rate",
+        "steps_per_second",
+        "collect_seconds",
+        "learn_seconds",
+        "step_p95_seconds",
+        "update_p95_seconds",
+    ),
+    *("kilobytes_per_environment", "held_out_success", "held_out_any", "evaluation_seconds"),
+)
+"""The columns."""
+COLUMNS = np.dtype([(name, "f8") for name in NAMES])
+"""A row; nan in what it lacks, as those of updates without an evaluation lack the last three."""
 _MOST_ALLOCATED = 1 << 16  # rows
 
 
 class Rows(Sequence[Row]):
-    """Rows of numbers in arrays that are allocated once, so that a long run needs no more memory than a short one.
+    """Rows in an array that is allocated once, so that a long run needs no more memory than a short one.
 
-    A row may lack columns that are measured only now and then. As many rows as are expected are allocated, at most
-    65,536; further ones double them.
+    As many rows as are expected are allocated, at most 65,536; further ones double them.
     """
 
     def __init__(self, expected: int):
-        capacity = min(expected, _MOST_ALLOCATED)
-        self._columns: dict[str, type] = {}
-        self._values = np.full((capacity, _MOST_COLUMNS), 0.0)  # `zeros` would take its pages one by one in training
-        self._given = np.full((capacity, _MOST_COLUMNS), False)
-        self._count = 0
+        # `zeros` would take its pages one by one in training.
+        self._rows, self._count = np.full(min(expected, _MOST_ALLOCATED), np.nan, COLUMNS), 0
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -48,28 +63,16 @@ class Rows(Sequence[Row]):
         return self._row(range(self._count)[index])
 
     def append(self, row: Mapping[str, float]) -> None:
-        """Add a row; the numbers of a column are all whole or all floating point.
-
-        Raises:
-            IndexError: if there are more than 32 columns.
-        """
-        if self._count == len(self._values):
-            self._grow()
-        for name, value in row.items():
-            self._columns.setdefault(name, int if isinstance(value, int) else float)
-        for column, name in enumerate(self._columns):
-            self._given[self._count, column] = name in row
-            self._values[self._count, column] = row.get(name, 0.0)
+        """Add a row of ``COLUMNS``, of which some may be missing."""
+        if self._count == len(self._rows):
+            self._rows = np.concatenate((self._rows, np.full(max(self._count, 1), np.nan, COLUMNS)))
+        self._rows[self._count] = tuple(row.get(name, np.nan) for name in NAMES)
         self._count += 1
 
     def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps: columns by name, whether whole numbers, and tensors of n rows, copies."""
-        part = slice(self._count), slice(len(self._columns))
-        return {
-            "columns": {name: kind is int for name, kind in self._columns.items()},
-            "values": torch.from_numpy(self._values[part].copy()),
-            "given": torch.from_numpy(self._given[part].copy()),
-        }
+        """Return what a checkpoint keeps: names of columns, and a tensor of n rows, a copy."""
+        values = self._rows[: self._count].view(np.float64).reshape(self._count, len(NAMES))
+        return {"columns": list(NAMES), "values": torch.from_numpy(values.copy())}
 
     @classmethod
     def of(cls, state: Mapping[str, Any], expected: int = 1) -> Rows:
@@ -78,60 +81,41 @@ class Rows(Sequence[Row]):
         Raises:
             KeyError, ValueError: if it is damaged.
         """
-        columns, values, given = state["columns"], state["values"].numpy(), state["given"].numpy()
-        _check(columns, values, given)
+        columns, values = list(state["columns"]), state["values"].numpy()
+        if values.shape != (len(values), len(columns)) or values.dtype != np.float64:
+            raise ValueError(f"curve: expected float64 in {len(columns)} columns, got {values.dtype} of {values.shape}")
+        if "given" in state:  # of earlier versions, with 0 in what a row lacks
+            values = np.where(state["given"].numpy(), values, np.nan)
         rows = cls(max(expected, len(values)))
-        while len(rows._values) < len(values):
-            rows._grow()
-        rows._columns = {name: int if whole else float for name, whole in columns.items()}
+        rows._rows = np.full(max(len(rows._rows), len(values)), np.nan, COLUMNS)
         rows._count = len(values)
-        rows._values[: len(values), : len(columns)] = values
-        rows._given[: len(values), : len(columns)] = given
+        for name, column in zip(columns, values.T, strict=True):
+            if name in NAMES:
+                rows._rows[name][: len(values)] = column
+        for name in _WHOLE:
+            column = rows._rows[name][: len(values)]
+            known = column[~np.isnan(column)]
+            if not ((known >= 0) & (known < 2.0**63)).all() or (name == "timesteps" and len(known) < len(values)):
+                raise ValueError(f"curve: expected whole numbers from 0 to 2**63 as {name} of every row")
         return rows
 
     def columns(self) -> list[str]:
-        """Return the names of all columns, in the order of their first appearance."""
-        return list(self._columns)
+        """Return the names of the columns that a row has, and of those that every run has."""
+        values = self._rows[: self._count]
+        return [name for name in NAMES if name in _MEANS or not np.isnan(values[name]).all()]
 
     def last(self, name: str, count: int) -> np.ndarray:
-        """Return a column that every row has, in at most so many of the last rows: (n,) float64, a view."""
-        if name not in self._columns:
-            return self._values[:0, 0]
-        return self._values[max(0, self._count - count) : self._count, list(self._columns).index(name)]
+        """Return a column in at most so many of the last rows: (n,) float64, a view."""
+        return self._rows[name][max(0, self._count - count) : self._count]
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of the arrays."""
-        return arrays_node("learning curve", (self._values, self._given), shared=True)
-
-    def _grow(self) -> None:
-        """Double the number of rows."""
-        self._values = np.concatenate((self._values, np.zeros_like(self._values)))
-        self._given = np.concatenate((self._given, np.zeros_like(self._given)))
+        """Return the bytes of the array."""
+        return arrays_node("learning curve", (self._rows,), shared=True)
 
     def _row(self, number: int) -> Row:
-        values, given = self._values[number].tolist(), self._given[number].tolist()
-        return {
-            name: kind(values[column]) for column, (name, kind) in enumerate(self._columns.items()) if given[column]
-        }
-
-
-def _check(columns: Mapping[str, bool], values: np.ndarray, given: np.ndarray) -> None:
-    """Check the parts of a saved learning curve.
-
-    Raises:
-        ValueError: if shapes or dtypes differ from those that are saved, a whole number is none, or rows have no
-            timesteps.
-    """
-    shape = (len(values), len(columns))
-    if values.shape != shape or given.shape != shape or len(columns) > _MOST_COLUMNS:
-        raise ValueError(f"curve: expected {len(columns)} columns, got {values.shape} and {given.shape}")
-    if values.dtype != np.float64 or given.dtype != np.bool_:
-        raise ValueError(f"curve: expected float64 and bool, got {values.dtype} and {given.dtype}")
-    whole = values[:, [bool(kind) for kind in columns.values()]]
-    if not ((whole >= 0) & (whole < 2.0**63)).all():
-        raise ValueError("curve: expected whole numbers from 0 to 2**63 in the columns of whole numbers")
-    if len(values) and not (columns.get("timesteps") and given[:, list(columns).index("timesteps")].all()):
-        raise ValueError("curve: expected timesteps in every row")
+        values = zip(NAMES, self._rows[number].tolist())
+        known = ((name, value) for name, value in values if name in _MEANS or value == value)
+        return {name: int(value) if name in _WHOLE else value for name, value in known}
 
 
 class LearningCurve:
@@ -181,7 +165,7 @@ class LearningCurve:
     def _fill_csv(self, path: Path) -> None:
         """Write all rows one by one, so that a long curve takes no memory."""
         with path.open("w", newline="") as file:
-            columns = self.rows.columns() or ["timesteps"]
+            columns = self.rows.columns() if self.rows else ["timesteps"]
             table = csv.DictWriter(file, columns, lineterminator="\n")  # what a row lacks is left empty
             table.writeheader()
             table.writerows(self.rows)

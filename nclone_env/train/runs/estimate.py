@@ -18,15 +18,14 @@ from nclone_env.train.collect.environments import (
     observation_shapes,
 )
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.learn.learners import make_learner
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.levels.sources import run_levels
 from nclone_env.train.policies.acting import one_thread_per_call
 from nclone_env.train.policies.device import learning_device
-from nclone_env.train.policies.network import FlatParameters, make_policy
+from nclone_env.train.policies.network import make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.run import group_sizes, learner_parts, make_held_out, make_storage, make_workers, most_rows
+from nclone_env.train.runs.run import assemble, group_sizes, make_held_out, make_workers, most_rows
 
 _NOWHERE = torch.device("meta")
 _OF_ENVIRONMENTS = ("rollout storage", "update")
@@ -127,10 +126,9 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
             policy = make_policy(config, observation_shapes(envs, config.frame_stack))
         empty = {name: torch.empty(value.shape, dtype=value.dtype) for name, value in policy.state_dict().items()}
         policy.load_state_dict(empty, assign=True)  # to_empty() would import SymPy, which takes half a second
-        parameters, workers = FlatParameters(policy), make_workers(config, ranks)
-        storage = make_storage(config, count, envs, None)
-        made = learner_parts(config, policy, parameters, storage, workers, ranks, device)
-        network, learner = made.network, make_learner(made)
+        workers = make_workers(config, ranks)
+        made, learner = assemble(config, policy, envs.single_observation_space, count, workers, ranks, device)
+        parameters, storage, network = made.parameters, made.storage, made.network
         group = Collector(envs, storage.columns(0, count), network, config.seed).memory()
         parts = [part.memory() for part in (storage, network, learner, Rows(config.num_updates))]
     if config.keeps_clone:

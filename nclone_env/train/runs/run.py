@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 
@@ -172,21 +173,19 @@ def set_up(
         assign_levels(groups, share)
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
-    parameters = FlatParameters(policy)
-    storage = make_storage(config, len(share), envs, device)
-    parts = learner_parts(config, policy, parameters, storage, workers, ranks, device)
+    parts, learner = assemble(config, policy, envs.single_observation_space, len(share), workers, ranks, device)
     starts = run_starts(environment, config.starts, planner)
     return TrainingRun(
         config=config,
         environment=environment,
         policy=policy,
-        parameters=parameters,
-        storage=storage,
+        parameters=parts.parameters,
+        storage=parts.storage,
         collectors=[
-            Collector(group, storage.columns(last - size, last), parts.network, config.seed, share.start)
+            Collector(group, parts.storage.columns(last - size, last), parts.network, config.seed, share.start)
             for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
         ],
-        learner=make_learner(parts),
+        learner=learner,
         network=parts.network,
         workers=workers,
         planner=planner,
@@ -213,27 +212,23 @@ def _choose_levels(config: TrainConfig) -> tuple[EnvironmentConfig, tuple[LevelS
     return environment.replace(levels=tuple(playable.levels), mirrored=False), tuple(named[count:])
 
 
-def make_storage(
-    config: TrainConfig, num_envs: int, envs: VectorEnvironment, device: torch.device | None
-) -> RolloutStorage:
-    """Return the storage for ``num_envs`` environments such as those of a group, and a policy on a device."""
-    actions = NUM_ACTIONS if config.keeps_clone else 0
-    space = envs.single_observation_space
-    return RolloutStorage(config.num_steps, num_envs, space, config.frame_stack, actions, is_pinned(device))
-
-
-def learner_parts(
+def assemble(
     config: TrainConfig,
     policy: ActorCritic,
-    parameters: FlatParameters,
-    storage: RolloutStorage,
+    observation_space: Any,
+    num_envs: int,
     workers: Workers,
-    ranks: Ranks,
-    device: torch.device | None,
-) -> LearnerParts:
-    """Return what a learner is made of, with the network that it trains."""
+    ranks: Ranks = ALONE,
+    device: torch.device | None = None,
+) -> tuple[LearnerParts, Learner]:
+    """Return what learns, and its parts: a policy on rollouts of ``num_envs`` environments with such observations."""
+    parameters, actions = FlatParameters(policy), NUM_ACTIONS if config.keeps_clone else 0
+    storage = RolloutStorage(
+        config.num_steps, num_envs, observation_space, config.frame_stack, actions, is_pinned(device)
+    )
     network = make_network(policy, parameters, storage, workers.count, most_rows(config, ranks, device), device)
-    return LearnerParts(config, policy, parameters, storage, network, workers, part_size(config), ranks, device)
+    parts = LearnerParts(config, policy, parameters, storage, network, workers, part_size(config), ranks, device)
+    return parts, make_learner(parts)
 
 
 def held_out_environments(config: TrainConfig, num_envs: int, num_levels: int) -> int:

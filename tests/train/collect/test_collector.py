@@ -9,10 +9,11 @@ import pytest
 from nclone_env.env import NPlusPlusVectorEnv
 from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import make_environments
+from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.mlp import make_network
 from nclone_env.train.policies.network import FlatParameters
-from nclone_env.train.runs.run import make_policy, make_storage, observation_shapes
+from nclone_env.train.runs.run import make_policy, observation_shapes
 
 LEVELS = ("first-steps", "hazards")
 SIZES = 5, 3
@@ -38,7 +39,7 @@ def rollouts(make, observations=("game_state",), seed=0, shared_trunk=True, coun
     parameters = FlatParameters(policy)
     np.random.default_rng(5).standard_normal(out=parameters.vector, dtype=np.float32)
     parameters.vector *= 0.2
-    storage = make_storage(config, sum(SIZES), groups[0], None)
+    storage = RolloutStorage(config.num_steps, sum(SIZES), groups[0].single_observation_space, config.frame_stack)
     network = make_network(policy, parameters, storage, 2, 64)
     edges = np.cumsum((0, *SIZES))
     recorded = []

@@ -17,10 +17,11 @@ def filled(rows, expected=4):
     return made
 
 
+MEANS = {"success_rate": 0.5, "min_success_rate": 0.0, "mean_return": math.inf, "mean_frames": 9.0}
 ROWS = [
-    {"timesteps": 10, "loss": 0.5},
-    {"timesteps": 20, "loss": math.inf, "held_out": 0.25},
-    {"timesteps": 30, "loss": -1.0},
+    {"timesteps": 10, **MEANS, "policy_loss": 0.5},
+    {"timesteps": 20, **MEANS, "policy_loss": math.inf, "held_out_success": 0.25},
+    {"timesteps": 30, **MEANS, "policy_loss": -1.0},
 ]
 
 
@@ -30,13 +31,15 @@ def test_rows_are_returned_as_they_were_given():
     assert made[-1] == ROWS[-1]
     assert isinstance(made[0]["timesteps"], int)
     assert len(made) == 3
-    assert made.columns() == ["timesteps", "loss", "held_out"]
+    assert made.columns() == ["timesteps", *MEANS, "policy_loss", "held_out_success"]
     with pytest.raises(IndexError):
         made[3]
 
 
-def test_nan_is_a_value_and_not_a_missing_one():
-    assert math.isnan(filled([{"a": math.nan}])[0]["a"])
+def test_nan_is_a_value_of_means_and_not_a_missing_one():
+    (row,) = filled([{"timesteps": 5, "success_rate": math.nan, "held_out_success": math.nan}])
+    assert list(row) == ["timesteps", *MEANS]
+    assert math.isnan(row["success_rate"])
 
 
 def test_more_rows_than_announced_are_kept():
@@ -48,31 +51,38 @@ def test_more_rows_than_announced_are_kept():
 def test_rows_are_restored(expected):
     made = Rows.of(filled(ROWS).state(), expected)
     assert made[:] == Rows.of(filled(ROWS).state())[:] == ROWS
-    assert made.columns() == ["timesteps", "loss", "held_out"]
-    made.append({"timesteps": 40, "other": 2.5})
-    assert made[2:] == [ROWS[2], {"timesteps": 40, "other": 2.5}]
+    assert made.columns() == ["timesteps", *MEANS, "policy_loss", "held_out_success"]
+    made.append({"timesteps": 40, **MEANS, "entropy": 2.5})
+    assert made[2:] == [ROWS[2], {"timesteps": 40, **MEANS, "entropy": 2.5}]
     empty = Rows.of(Rows(1).state())
-    assert empty[:] == empty.columns() == []
+    assert empty[:] == []
     empty.append(ROWS[0])
     assert empty[:] == ROWS[:1]
 
 
 def test_damaged_rows_are_refused():
     state = filled(ROWS).state()
-    columns, values, given = state.values()
+    columns, values = state.values()
     forged = values.clone()
     forged[1, 0] = math.nan
     for damage in (
-        {"values": values[:2]},
+        {"values": values[:, 1:]},
         {"values": values.float()},
         {"values": forged},
-        {"given": torch.zeros_like(given)},
-        {"columns": {"timesteps": True}},
-        {"columns": dict(zip(("step", "loss", "held_out"), columns.values(), strict=True))},
+        {"values": -values},
+        {"columns": ["timesteps"]},
+        {"columns": ["step", *columns[1:]]},
     ):
         with pytest.raises(ValueError, match="curve: expected"):
             Rows.of(state | damage)
     Rows.of(state)
+
+
+def test_curves_of_earlier_versions_are_read():
+    values, given = torch.tensor([[10.0, 0.0, 3.0], [20.0, 0.25, 3.0]]).double(), torch.tensor([[1, 0, 1], [1, 1, 1]])
+    columns = {"timesteps": True, "held_out_success": False, "wait_seconds": False}
+    rows = Rows.of({"columns": columns, "values": values, "given": given.bool()})
+    assert [row.get("held_out_success") for row in rows] == [None, 0.25]
 
 
 def held_by_rows():
@@ -96,6 +106,6 @@ def test_the_last_numbers_of_a_column():
     made = Rows(2)
     assert made.last("timesteps", 5).shape == (0,)
     for number in range(5):
-        made.append({"timesteps": number, "seconds": number / 2})
-    assert made.last("seconds", 3).tolist() == [1.0, 1.5, 2.0]
-    assert made.last("seconds", 9).tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
+        made.append({"timesteps": number, "learn_seconds": number / 2})
+    assert made.last("learn_seconds", 3).tolist() == [1.0, 1.5, 2.0]
+    assert made.last("learn_seconds", 9).tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
