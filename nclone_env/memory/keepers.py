@@ -345,7 +345,7 @@ def _survivors(by_place: Mapping[Place, str], traced: list[Any], deadline: float
 
 
 def _is_of_context(thing: Any) -> bool:
-    """Return whether an object is a table of a context, made anew whenever a variable is set: no value leads to it."""
+    """Return whether an object is a table of a context, made again whenever a variable is set: no value leads to it."""
     return type(thing).__name__.startswith("hamt") and type(thing).__module__ == "builtins"
 
 
