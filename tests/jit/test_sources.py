@@ -108,7 +108,7 @@ def test_a_digest_changes_with_every_module_that_imports_reach(package, edited):
     [
         "from .other import y",
         "from . import other",
-        "from..package.other import y",
+        "from.other import y",
         "import package.constants, package.other",
         "import os, \\\n    package.other",
         "from package.sim \\\n    import touch; from package import other",
