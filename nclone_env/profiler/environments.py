@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env._table import format_bytes
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env import AUTORESET_CODES, ENVIRONMENT_ID, NPlusPlusVectorEnv, create_environment
+from nclone_env.env import ENVIRONMENT_ID, NPlusPlusVectorEnv, create_environment, measure_phases
 from nclone_env.errors import optional_module
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.memory import (
@@ -31,7 +31,6 @@ from nclone_env.memory import (
     of_kept_results,
 )
 from nclone_env.obs import frame_specs
-from nclone_env.profiler.phases import measure_phases
 
 Contract = Literal["default", "out"]
 Mode = Literal["next-step", "same-step", "disabled"]
@@ -120,7 +119,7 @@ class VectorTarget(EnvironmentTarget):
 
     def phases(self, num_envs: int, steps: int) -> tuple[PhaseTime, ...]:
         """Return the time of the compiled step and of its parts, in one thread and without stacks."""
-        found = measure_phases(self.config, num_envs, AUTORESET_CODES[AUTORESET[self.autoreset]], steps, self.seed)
+        found = measure_phases(self.config, num_envs, AUTORESET[self.autoreset], steps, self.seed)
         return tuple(PhaseTime(name, seconds) for name, seconds in found.items())
 
     def make(self, num_envs: int) -> Subject:
