@@ -8,10 +8,8 @@ else is imported when a public name is first used. Kernels are compiled on first
 from typing import TYPE_CHECKING, Any
 
 from nclone_env._faces import face
-from nclone_env._origin import RENAMED, renamed
 from nclone_env._version import __version__ as __version__
 from nclone_env.env import register
-from nclone_env.errors import did_you_mean
 
 if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env import train as train
@@ -41,14 +39,14 @@ __all__, _load, __dir__ = face(__name__)
 
 def __getattr__(name: str) -> Any:
     """Import a public name on its first use; answer an unknown one with the name that was meant."""
-    if name in RENAMED:  # no AttributeError: ``from nclone_env import name`` would drop its message
-        raise ImportError(f"cannot import name {name!r} from {__name__!r}{renamed(name)}", name=name)
-    try:
+    if name in __all__ or name[0] == "_":
         return _load(name)
-    except AttributeError as error:
-        if name[0] == "_":
-            raise
-        raise AttributeError(f"{error}{did_you_mean(name, __all__)}") from None
+    from nclone_env._origin import renamed
+    from nclone_env.errors import did_you_mean
+
+    if hint := renamed(name):  # no AttributeError: ``from nclone_env import name`` would drop its message
+        raise ImportError(f"cannot import name {name!r} from {__name__!r}{hint}", name=name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")
 
 
 register()

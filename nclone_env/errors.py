@@ -201,7 +201,8 @@ def check_value(name: str, hint: Any, value: Any) -> None:
     Raises:
         ConfigError: naming the option, what was expected, and what came.
     """
-    _reject(name, _expected(hint, value), value)
+    known = [text for part in (hint, *get_args(hint)) if get_origin(part) is Literal for text in get_args(part)]
+    _reject(name, _expected(hint, value), value, known if isinstance(value, str) else ())
 
 
 def check_choice(name: str, value: Any, known: Collection[str]) -> None:
@@ -224,10 +225,10 @@ def check_integer(name: str, value: Any, low: int, high: float = math.inf) -> No
     _reject(name, _expected_number(int, Within(low, high), value), value)
 
 
-def _reject(name: str, expected: str, value: Any) -> None:
-    """Raise a ConfigError if something is expected of a value."""
+def _reject(name: str, expected: str, value: Any, known: Iterable[str] = ()) -> None:
+    """Raise a ConfigError if something is expected of a value; it names the most similar of the known values."""
     if expected:
-        raise ConfigError(f"{name}: expected {expected}, got {shortened(value)}")
+        raise ConfigError(f"{name}: expected {expected}, got {shortened(value)}{did_you_mean(value, known)}")
 
 
 def _expected(hint: Any, value: Any) -> str:

@@ -6,20 +6,17 @@ from nclone_env._faces import face
 
 if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.arguments import check_seed
-    from nclone_env.env.arrays.buffers import Buffers, make_buffers
-    from nclone_env.env.arrays.final import FinalPool, reserve
-    from nclone_env.env.batch import Batch
-    from nclone_env.env.compiled.passes import Call, Pass, StepPass
-    from nclone_env.env.compiled.records import DIED, DISABLED, OUTCOMES, PLAYING, SAME_STEP, TIMED_OUT, WON
+    from nclone_env.env.arrays.buffers import Buffers
+    from nclone_env.env.arrays.final import reserve
+    from nclone_env.env.compiled.records import DIED, OUTCOMES, PLAYING, TIMED_OUT, WON
     from nclone_env.env.compiled.starts import PackedStarts, StartState, pack_starts, start_state
-    from nclone_env.env.compiled.step import KernelSteps, play_step, simulate_frames, step_all
+    from nclone_env.env.compiled.step import KernelSteps, step_all
     from nclone_env.env.compiled.step_arrays import playable_levels
-    from nclone_env.env.compiled.trials import ActionMasks, ActionOutcomes
     from nclone_env.env.ids import ENVIRONMENT_ID, register
-    from nclone_env.env.reachability import Reachability
+    from nclone_env.env.phases import measure_phases
     from nclone_env.env.single import NPlusPlusEnv, create_environment
     from nclone_env.env.spaces import check_actions, flat_masks
-    from nclone_env.env.threads import CALLING_THREAD, Workers
-    from nclone_env.env.vector import AUTORESET_CODES, NPlusPlusVectorEnv, compile_kernels, create_vector_environment
+    from nclone_env.env.threads import Workers
+    from nclone_env.env.vector import NPlusPlusVectorEnv, compile_kernels, create_vector_environment
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -13,20 +13,20 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arrays.buffers import Buffers, check_buffers
 from nclone_env.env.arrays.final import FinalRows, FrameStack
-from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
+from nclone_env.env.compiled.masks import MASK_AT_END, ActionMasks
 from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP
 from nclone_env.env.compiled.starts import PackedStarts, StartState, pack_starts, set_shares, start_state
 from nclone_env.env.compiled.step import KernelSteps, step_range
 from nclone_env.env.compiled.step_arrays import (
+    NO_FINAL_ROWS,
+    FinalArrays,
     StepArrays,
     exchange,
     level_thresholds,
     make_step_arrays,
     playable_levels,
 )
-from nclone_env.env.compiled.trials import MASK_AT_END, ActionMasks, ActionOutcomes
-from nclone_env.env.reachability import Reachability, shared_cache
 from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
 from nclone_env.errors import ConfigError, SnapshotError, shortened
@@ -34,7 +34,16 @@ from nclone_env.jit import address_of
 from nclone_env.level import Graphs, LevelSet, content_digest, level_graphs
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode, array_node
-from nclone_env.obs import NO_LATTICE, NO_QUERIES, frame_specs, observation_specs
+from nclone_env.obs import (
+    NO_LATTICE,
+    NO_QUERIES,
+    ActionOutcomes,
+    Reachability,
+    frame_specs,
+    kernel_view,
+    no_observations,
+    observation_specs,
+)
 from nclone_env.render import PictureArrays
 from nclone_env.sim import MOST_ENTRIES, WorldArrays, gather_worlds, make_worlds, renumber_entries
 
@@ -112,9 +121,7 @@ class Batch:
             self._outcomes = ActionOutcomes(config, self.level_set, self._arrays, slots, same_step)
         self._reach: Reachability | None = None
         if "reachability" in config.observations:
-            cache = shared_cache(self.level_set)
-            dtype = np.dtype(config.observation.dtype)
-            self._reach = Reachability(self.level_set, cache, self.num_envs, dtype, same_step)
+            self._reach = Reachability(config, self.level_set, self.num_envs, same_step)
         self._no_final = FinalArrays(self._unobserved, *NO_FINAL_ROWS)
         self._ended = self._outcomes.ended if self._outcomes else self._no_final.worlds
         self._final_views: dict[FinalRows, FinalArrays] = {}

@@ -1,7 +1,8 @@
 """The table of observations: name, shape, dtype and bounds. Spaces, buffers and documentation derive from it.
 
-To add an observation: a name in ``config.ObservationName``, its arrays in :func:`frame_specs`, a field for each in
-``env.compiled.observe.ExtraArrays`` with a writer called there, and a row in ``docs/environments/observations.md``.
+To add an observation: a name in ``config.ObservationName``, its arrays in :func:`frame_specs`, a kernel that writes a
+row, called in ``obs.rows.write_extras``, and a row in ``docs/environments/observations.md``. Kernels get vectors as
+16-bit words and write them by ``obs.half.write_vector``.
 """
 
 import dataclasses

@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env._table import format_bytes
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env import AUTORESET_CODES, ENVIRONMENT_ID, NPlusPlusVectorEnv, create_environment
+from nclone_env.env import ENVIRONMENT_ID, NPlusPlusVectorEnv, create_environment, measure_phases
 from nclone_env.errors import optional_module
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.memory import (
@@ -29,7 +29,6 @@ from nclone_env.memory import (
     of_kept_results,
 )
 from nclone_env.obs import frame_specs
-from nclone_env.profiler.phases import measure_phases
 
 Form = Literal["vector", "single", "gym", "sync", "async", "sb3"]
 Contract = Literal["default", "out"]
@@ -104,7 +103,7 @@ class EnvironmentTarget(Target):
         """Return the time of the compiled step and of its parts, in one thread and without stacks."""
         if self.form != "vector":
             return {}
-        return measure_phases(self.config, num_envs, AUTORESET_CODES[AUTORESET[self.autoreset]], steps, self.seed)
+        return measure_phases(self.config, num_envs, AUTORESET[self.autoreset], steps, self.seed)
 
     def make(self, num_envs: int) -> Subject:
         """Make environments and reset them."""

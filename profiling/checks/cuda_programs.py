@@ -10,12 +10,12 @@ from numba import cuda
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arrays.buffers import make_buffers
-from nclone_env.env.compiled.observe import NO_FINAL_ROWS, FinalArrays, kernel_view, no_observations
 from nclone_env.env.compiled.records import NEXT_STEP
 from nclone_env.env.compiled.step import step_range
-from nclone_env.env.compiled.step_arrays import make_step_arrays, playable_levels
+from nclone_env.env.compiled.step_arrays import NO_FINAL_ROWS, FinalArrays, make_step_arrays, playable_levels
 from nclone_env.game import CELEBRATING, DEAD
 from nclone_env.jit import kernel
+from nclone_env.obs.rows import kernel_view, no_observations
 from nclone_env.obs.spec import observation_specs
 from nclone_env.sim.frame import start, tick
 from nclone_env.sim.state import FIRST, copy_world, hash_world, make_worlds, mix

@@ -29,7 +29,7 @@ MODULES = (
     "config",
     "cli/train",
     "env/compiled/step",
-    "env/compiled/observe",
+    "obs/rows",
     "env/vector",
     "level/routes/distance",
     "obs/game_state",

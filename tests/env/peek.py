@@ -5,8 +5,8 @@ from __future__ import annotations
 from nclone_env.env.arrays.buffers import Buffers
 from nclone_env.env.base import BaseEnvironment
 from nclone_env.env.compiled.step_arrays import StepArrays
-from nclone_env.env.reachability import Reachability
 from nclone_env.env.snapshot import Rows
+from nclone_env.obs.fields import Reachability
 
 
 def step_arrays(env: BaseEnvironment) -> StepArrays:

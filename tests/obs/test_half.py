@@ -8,10 +8,10 @@ import pytest
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
 from nclone_env.env.arrays.buffers import make_buffers
-from nclone_env.env.compiled.observe import kernel_view, no_observations
 from nclone_env.errors import ConfigError
 from nclone_env.level.build import everything
 from nclone_env.obs.half import words, write_vector
+from nclone_env.obs.rows import kernel_view, no_observations
 from nclone_env.obs.spec import observation_specs
 
 from ..env.bases import copies

@@ -13,12 +13,12 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.env import reachability
-from nclone_env.env.reachability import compute_fields
 from nclone_env.game import EXIT, LOCKED_DOOR, TRAP_DOOR
 from nclone_env.level import PLANES
 from nclone_env.level.build import build_level, everything, hall_tiles
 from nclone_env.level.level import Level
+from nclone_env.obs import fields as cached
+from nclone_env.obs.fields import compute_fields
 from nclone_env.obs.reachability import KEY
 from nclone_env.obs.spec import REACHABILITY
 
@@ -77,7 +77,7 @@ def computed(monkeypatch):
         counts[len(out.base) // PLANES] += 1
         compute_fields(levels, key, out)
 
-    monkeypatch.setattr(reachability, "compute_fields", count)
+    monkeypatch.setattr(cached, "compute_fields", count)
     return counts
 
 
@@ -87,7 +87,7 @@ def used(envs) -> int:
 
 
 def make(num_envs, levels, slots=None, names="reachability", **fields):
-    with patch.object(reachability, "slot_count", reachability.slot_count if slots is None else lambda levels: slots):
+    with patch.object(cached, "slot_count", cached.slot_count if slots is None else lambda levels: slots):
         return NPlusPlusVectorEnv(None, num_envs, levels=levels, observations=names, **fields)
 
 
@@ -388,7 +388,7 @@ def test_out_snapshots_and_gathered_worlds():
 
 
 def test_clones_share_the_fields_and_step_at_the_same_time(computed):
-    with patch.object(reachability, "slot_count", lambda levels: 1):
+    with patch.object(cached, "slot_count", lambda levels: 1):
         env = NPlusPlusEnv(levels=(rooms(), hall()), observations="reachability", max_frames=100)
         clones = [env.clone() for _ in range(3)]
     assert all(peek.reachability(clone).cache is peek.reachability(env).cache for clone in clones)

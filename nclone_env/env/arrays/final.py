@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 from nclone_env.env.arrays.buffers import ArraySpec, Buffers, make_buffers
-from nclone_env.env.compiled.observe import kernel_array
 from nclone_env.jit import copy_bytes, kernel, specialised
 from nclone_env.memory import MemoryNode, arrays_node, merged
-from nclone_env.obs import ObservationSpec
+from nclone_env.obs import ObservationSpec, kernel_array
 
 _SHARE_KEPT, _ROWS_KEPT = 1.5, 8  # a multiple of the usual number, and more: covers the scatter of independent ends
 _STEPS_AVERAGED = 16  # for the usual number

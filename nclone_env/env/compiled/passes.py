@@ -14,12 +14,12 @@ import numba
 import numpy as np
 
 from nclone_env.env.arrays.final import FinalRows
-from nclone_env.env.compiled.observe import FinalArrays, ObservationArrays
 from nclone_env.env.compiled.records import EVENT, PLAYING, SAME_STEP
 from nclone_env.env.compiled.step import reset_range, step_range
-from nclone_env.env.compiled.step_arrays import StepArrays
+from nclone_env.env.compiled.step_arrays import FinalArrays, StepArrays
 from nclone_env.errors import ConfigError
 from nclone_env.jit import specialised
+from nclone_env.obs import ObservationArrays
 
 NO_RESET = np.zeros(0, np.bool_)
 RewardFunction = Callable[[Any], float]

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.env.compiled.observe import FinalArrays, ObservationArrays, observe
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
-from nclone_env.env.compiled.step_arrays import StepArrays
+from nclone_env.env.compiled.step_arrays import FinalArrays, StepArrays
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
 from nclone_env.jit import call_at, called_kernel, kernel, next_number
-from nclone_env.obs import open_exit_count, path_remaining
+from nclone_env.obs import ObservationArrays, observe, open_exit_count, path_remaining
 from nclone_env.sim import copy_mover, copy_ninja, copy_world, random_bits, start, tick
 
 _STREAM = np.uint64(0x6A09E667F3BCC908)  # any constant: start states are drawn independently of levels

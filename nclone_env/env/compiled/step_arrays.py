@@ -28,9 +28,11 @@ from nclone_env.level import (
     shared_level_set,
 )
 from nclone_env.memory import MemoryNode, array_group
-from nclone_env.obs import frame_specs
+from nclone_env.obs import ObservationArrays, frame_specs
 from nclone_env.render import PictureArrays, picture_arrays
 from nclone_env.sim import (
+    MOVER,
+    NINJA_RECORD,
     RANDOM_BITS,
     WorldArrays,
     make_worlds,
@@ -98,6 +100,29 @@ class StepArrays(NamedTuple):
     results: np.ndarray
     events: np.ndarray
     canvas: Canvas
+
+
+class FinalArrays(NamedTuple):
+    """The last observations of the episodes that end in a step, one row each, as in ``env.arrays.final.FinalRows``.
+
+    Attributes:
+        observations: ``ObservationArrays`` of at least as many rows as episodes can end.
+        used: (1,) int64, number of rows used.
+        places: (n,) int32, the row of each environment whose episode ended.
+        worlds: ``WorldArrays`` of n worlds for copies of those that ended; no rows where nothing reads them.
+    """
+
+    observations: ObservationArrays
+    used: np.ndarray
+    places: np.ndarray
+    worlds: WorldArrays
+
+
+_NO_WORLDS = WorldArrays(
+    np.zeros(0, NINJA_RECORD), np.zeros((0, 0), np.uint8), np.zeros((0, 0), MOVER), np.zeros((0, 0, 2))
+)
+NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32), _NO_WORLDS
+"""``used``, ``places`` and ``worlds`` where no last observations are asked for."""
 
 
 def make_step_arrays(

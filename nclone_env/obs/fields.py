@@ -9,28 +9,28 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Condition, Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from nclone_env.env.compiled.passes import Call
+from nclone_env.config import EnvironmentConfig
 from nclone_env.game import REGULAR_DOOR
 from nclone_env.jit import kernel, specialised
 from nclone_env.level import FIELD_SHAPE, PLANES, LevelArrays, LevelSet, free_nodes, write_reach_fields
 from nclone_env.memory import MemoryNode, array_group, array_node, arrays_node
-from nclone_env.obs import (
+from nclone_env.obs.half import words
+from nclone_env.obs.reachability import (
     KEY,
     NO_QUERIES,
     PENDING,
-    REACHABILITY,
     find_slot,
     key_bits,
     key_width,
     make_queries,
-    words,
     write_reachability,
 )
+from nclone_env.obs.spec import REACHABILITY
 
 _NAME = "reachability"
 _OWN_ROWS = np.zeros(0, dtype=np.int32)
@@ -59,25 +59,24 @@ class QueryArrays(NamedTuple):
 
 
 class Reachability:
-    """The queries of a batch, and the pass that answers them.
+    """The queries of a batch, and the pass of its calls (``env.compiled.passes``) that answers them.
 
     Args:
-        dtype: of the observation, float32 or float16.
         with_final: also answer for the last observations of episodes in same-step mode.
     """
 
-    def __init__(self, levels: LevelSet, cache: FieldCache, num_envs: int, dtype: np.dtype, with_final: bool):
-        self.cache = cache
+    def __init__(self, config: EnvironmentConfig, levels: LevelSet, num_envs: int, with_final: bool):
+        self.cache = cache = shared_cache(levels)
         self.queries = make_queries(num_envs, levels)
         self.final_queries = make_queries(num_envs, levels) if with_final else NO_QUERIES
         self._hints = np.zeros(num_envs, dtype=np.int32)
         shared = (levels.arrays, cache.fields, cache.keys, cache.last_use)
         self._arrays = QueryArrays(*shared, self.queries, self._hints)
         self._final_arrays = QueryArrays(*shared, self.final_queries, self._hints)
-        unused = words(np.zeros((0, len(REACHABILITY)), dtype))
+        unused = words(np.zeros((0, len(REACHABILITY)), config.observation.dtype))
         self._answer_range = specialised(answer_range, self._arrays, unused, _OWN_ROWS, 0, 0, 0, 0)
 
-    def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
+    def __call__(self, call: Any, worker: int, first: int, last: int) -> None:
         """Answer the pending queries of environments ``first`` to ``last - 1``."""
         self._answer(self._arrays, words(call.out[_NAME]), _OWN_ROWS, call.base, first, last)
         if call.final is not None:

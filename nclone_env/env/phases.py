@@ -9,28 +9,21 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env import (
-    CALLING_THREAD,
-    DISABLED,
-    SAME_STEP,
-    ActionMasks,
-    ActionOutcomes,
-    Batch,
-    Buffers,
-    Call,
-    FinalPool,
-    Pass,
-    Reachability,
-    StepPass,
-    make_buffers,
-    play_step,
-    simulate_frames,
-)
+from nclone_env.env.arrays.buffers import Buffers, make_buffers
+from nclone_env.env.arrays.final import FinalPool
+from nclone_env.env.batch import Batch
+from nclone_env.env.compiled.masks import ActionMasks
+from nclone_env.env.compiled.passes import Call, Pass, StepPass
+from nclone_env.env.compiled.records import DISABLED, SAME_STEP
+from nclone_env.env.compiled.step import play_step, simulate_frames
+from nclone_env.env.threads import CALLING_THREAD
+from nclone_env.env.vector import AUTORESET_CODES
 from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.jit import kernel, specialised
-from nclone_env.obs import frame_specs
+from nclone_env.obs import ActionOutcomes, Reachability, frame_specs
 
 WHOLE, SIMULATION, REWARD, RESET, REST = "whole step", "simulation", "reward", "reset", "rest"
 _TOGETHER = {  # arrays that one kernel writes
@@ -44,14 +37,14 @@ _WARM_UP = 3
 
 
 def measure_phases(
-    config: EnvironmentConfig, num_envs: int, autoreset: int, steps: int = 200, seed: int = 0
+    config: EnvironmentConfig, num_envs: int, mode: AutoresetMode, steps: int = 200, seed: int = 0
 ) -> dict[str, float]:
     """Return the median seconds of each phase of a vector step in one thread, and of the whole step.
 
     Stacks are left out. ``rest`` is what the step takes beyond the phases, such as last observations of episodes.
     """
     alone = config.replace(observation=dataclasses.replace(config.observation, frame_stack=1))
-    timer = PhaseTimer(Batch(alone, num_envs, autoreset, num_threads=1), seed)
+    timer = PhaseTimer(Batch(alone, num_envs, AUTORESET_CODES[mode], num_threads=1), seed)
     rows = [timer.step() for _ in range(_WARM_UP + steps)][_WARM_UP:]
     medians = {name: float(np.median([row[name] for row in rows])) for name in rows[0]}
     return {**medians, REST: 2 * medians[WHOLE] - sum(medians.values())}

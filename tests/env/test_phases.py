@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.records import DISABLED, NEXT_STEP, SAME_STEP
-from nclone_env.profiler.phases import REST, WHOLE, PhaseTimer, measure_phases
+from nclone_env.env.phases import REST, WHOLE, PhaseTimer, measure_phases
 
 N, STEPS = 6, 80
 NAMES = ("game_state", "entity_states", "reachability", "action_mask")
@@ -63,6 +64,6 @@ def test_every_observation_is_a_phase_and_arrays_of_one_kernel_are_one():
 
 
 def test_parts_add_up_to_the_whole():
-    phases = measure_phases(CONFIG.replace(observation={"frame_stack": 4}), N, NEXT_STEP, steps=20)
+    phases = measure_phases(CONFIG.replace(observation={"frame_stack": 4}), N, AutoresetMode.NEXT_STEP, steps=20)
     assert phases.pop(WHOLE) == pytest.approx(sum(phases.values()), rel=1e-9)
     assert REST in phases

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.env.compiled.trials import MASK_AT_END
+from nclone_env.env.compiled.masks import MASK_AT_END
 from nclone_env.env.threads import Workers
 from nclone_env.level.build import everything
 from nclone_env.level.level_set import pack
