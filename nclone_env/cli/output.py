@@ -1,4 +1,4 @@
-"""What commands check before they write a file."""
+"""What commands check before they begin."""
 
 import hashlib
 import os
@@ -8,10 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from nclone_env._files import FileLock
-from nclone_env.errors import ConfigError, plain
+from nclone_env.errors import ConfigError, check_integer, plain
 
 _LOCK = ".lock"
 """File that a command locks in a folder to which it adds files; ``train`` locks the same."""
+_MOST_EPISODES = 1 << 24
 _claims: dict[Path, FileLock] = {}
 
 
@@ -114,3 +115,13 @@ def plain_name(name: str, otherwise: str) -> str:
     At most 100 characters, the last ones; systems allow 255.
     """
     return re.sub(r"[^A-Za-z0-9._]+", "-", name)[-100:].strip("-.") or otherwise
+
+
+def check_episodes(episodes: int | None) -> None:
+    """Check the number of episodes if there is one; each has an environment of its own.
+
+    Raises:
+        ConfigError: if it is out of range.
+    """
+    if episodes is not None:
+        check_integer("episodes", episodes, low=1, high=_MOST_EPISODES)

@@ -7,11 +7,9 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nclone_env._table import table
+from nclone_env.cli.output import check_episodes
 from nclone_env.cli.progress import LevelProgress
-from nclone_env.errors import check_integer
 from nclone_env.train import bundled_names, is_named, policy_card, policy_file
-
-_MOST_EPISODES = 1 << 24
 
 
 def evaluate(
@@ -60,16 +58,6 @@ def evaluate(
         recordings, progress.level, progress.put,
     )  # fmt: skip
     return 0
-
-
-def check_episodes(episodes: int | None) -> None:
-    """Check the number of episodes if there is one; each has an environment of its own.
-
-    Raises:
-        ConfigError: if it is out of range.
-    """
-    if episodes is not None:
-        check_integer("episodes", episodes, low=1, high=_MOST_EPISODES)
 
 
 def list_policies() -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.cli.output import check_free, check_suffix
+from nclone_env.cli.output import check_episodes, check_free, check_suffix
 from nclone_env.cli.progress import LevelProgress, TrainingProgress, stop_on_signals
 from nclone_env.errors import ConfigError, StoppedError
 from nclone_env.train import Hooks, TrainConfig, require_training_extra
@@ -58,7 +58,6 @@ def train(
         The exit status: 0, or 130 or 143 after a signal.
     """
     require_training_extra()
-    from nclone_env.cli.policies import check_episodes
     from nclone_env.train import check_memory, joined_ranks, report_run  # requires torch, an optional dependency
     from nclone_env.train import train as run_training
 

@@ -12,12 +12,11 @@ from nclone_env.errors import CheckpointError, MissingExtraError
 from nclone_env.replay.recording import WatchedRun
 from nclone_env.train import require_training_extra
 from nclone_env.train.collect import environments
-from nclone_env.train.collect import evaluate as evaluation
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train as learn
 from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config
-from nclone_env.train.reports import plots
+from nclone_env.train.reports import plots, report
 from nclone_env.train.reports.report import RESULT_COLUMNS
 
 from ..replay.bases import WINNABLE
@@ -36,7 +35,7 @@ def toy(monkeypatch):
 
     monkeypatch.setattr(environments, "NPlusPlusVectorEnv", make)
     monkeypatch.setattr(
-        evaluation, "evaluated_run", lambda episode, config: WatchedRun(WINNABLE, [2] * len(episode.actions))
+        report, "evaluated_run", lambda episode, config: WatchedRun(WINNABLE, [2] * len(episode.actions))
     )
 
 

@@ -41,8 +41,6 @@ class Learner(Protocol):
 
         Args:
             number: number of the update, from 1; random numbers follow from it and the seed of the run.
-            learning_rate: step size of the optimiser.
-            entropy_coef: coefficient of the entropy bonus.
             reference_coef: coefficient of the KL divergence from the reference probabilities in the storage.
         """
 

@@ -24,7 +24,6 @@ def chosen_actions(
     Args:
         logits_of: returns logits (k, 6) for k observations; it is called with few different k.
         observations: name to array, (n, *shape).
-        argmax: whether to take the most probable ones.
         draw: seed, number of the first row, and step: the random number of a row is a function of these three.
         waiting: (n,) bool, the rows that are asked for, others are arbitrary; None: all.
     """

@@ -100,13 +100,7 @@ def evaluate_held_out(run: TrainingRun) -> Row:
 def log_update(
     run: TrainingRun, statistics: UpdateStatistics, collecting: float, learning: float, others: Mapping[str, float]
 ) -> None:
-    """Append the row of this update to the learning curve.
-
-    Args:
-        collecting: seconds of the collection.
-        learning: seconds of the update.
-        others: columns about held-out levels.
-    """
+    """Append the row of this update to the learning curve: seconds of its phases, and columns about held-out levels."""
     run.curve.append(
         {
             "timesteps": run.counters.timesteps,
