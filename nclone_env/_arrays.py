@@ -185,17 +185,27 @@ def _path(name: str, maker: str, content: str) -> Path:
 
 def _open(path: Path, layout: Layout) -> Arrays | None:
     """Map a group; return None if there is none. An unusable one is removed."""
-    if not path.exists():
+    before = _identity(path)
+    if before is None:
         return None
     try:
         arrays = {name: _mapped(path / f"{name}.npy", dtype) for name, dtype in layout.items()}
     except UNREADABLE:
-        counts.damaged += path.exists()  # else another process has removed it
-        _remove(path)
+        if _identity(path) == before:  # else another process has removed or replaced it meanwhile
+            counts.damaged += 1
+            _remove(path)
         return None
     with contextlib.suppress(OSError):  # a folder that can only be read
         os.utime(path)
     return arrays
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return what tells a group from others that have its name later, None if there is none."""
+    with contextlib.suppress(OSError):
+        status = path.stat()
+        return status.st_ino, status.st_ctime_ns
+    return None
 
 
 def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:
