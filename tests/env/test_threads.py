@@ -175,7 +175,7 @@ def test_a_key_that_interrupts_a_task_ends_the_range(num_threads):
     with pytest.raises(KeyboardInterrupt):
         pool.run(chunks, task, 0, 1000)
     count = len(seen)
-    assert count < 50, "of a hundred pieces"
+    assert count < 8
     time.sleep(0.01)
     assert len(seen) == count
     assert played(pool, chunks) == list(range(10))
@@ -194,8 +194,9 @@ def test_slow_work_is_cut_into_short_pieces():
     assert sum(sizes) == 3000
     assert max(sizes) < 1000
     sizes.clear()
-    while 10**6 not in sizes:  # pieces grow while they are fast, sooner or later on a busy machine
+    for _ in range(20):
         pool.run(Chunks(), lambda worker, first, last: sizes.append(last - first), 0, 10**6)
+    assert sizes[-1] == 10**6
 
 
 @pytest.mark.parametrize(("own_pace", "longest"), [(True, 1), (False, 3000)])
