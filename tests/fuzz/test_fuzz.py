@@ -108,8 +108,9 @@ def allocate(size):
     ],
 )
 def test_faults_are_found(monkeypatch, read, fault):
-    monkeypatch.setattr(trial, "SECONDS", 0.2)
-    monkeypatch.setattr(trial, "LIMIT", 0.5)
+    if fault.endswith(" s"):  # a busy machine takes long for pages, too
+        monkeypatch.setattr(trial, "SECONDS", 0.2)
+        monkeypatch.setattr(trial, "LIMIT", 0.5)
     done = attempt(reading(read), b"")
     assert done.fault.startswith(fault)
     assert bool(done.fault) == bool(fault)

@@ -174,7 +174,7 @@ def test_another_process_maps_the_files(folder, method):
     answers = context.Queue()
     process = context.Process(target=play_elsewhere, args=(str(folder), answers))
     process.start()
-    pid, there, counts = answers.get(timeout=120)
+    pid, there, counts = answers.get(timeout=600)
     process.join()
     assert pid != os.getpid()
     assert there == here

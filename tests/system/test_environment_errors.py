@@ -260,7 +260,7 @@ def test_closing_ends_the_threads():
     assert len(threads) >= 2
     envs.close()
     for thread in threads:
-        thread.join(timeout=10)
+        thread.join(timeout=600)
     assert not any(thread.is_alive() for thread in threads)
 
 

@@ -47,12 +47,19 @@ def test_ctrl_c_ends_a_step_of_slow_environments(num_threads):
     """Without it all environments are stepped."""
     envs = NPlusPlusVectorEnv(levels=(slow_level(),), num_envs=2048, num_threads=num_threads, **LONG)
     envs.reset(seed=0)
-    timer = interrupt_after(0.3)
+    frames = envs.worlds.ninjas["frame"]
+
+    def interrupt():
+        while not frames.any():
+            time.sleep(0.005)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
     with pytest.raises(KeyboardInterrupt):
         envs.step(np.zeros(2048, np.int64))
-    timer.join()
-    stepped = np.count_nonzero(envs.worlds.ninjas["frame"])
-    assert 0 < stepped < 1024
+    thread.join()
+    assert 0 < np.count_nonzero(frames) < 2048
     with pytest.raises(ResetNeededError, match=r"step\(\) was called after a call that an error or Ctrl-C ended"):
         envs.step(np.zeros(2048, np.int64))
     mask = np.zeros(2048, np.bool_)
@@ -88,10 +95,14 @@ def test_ctrl_c_while_waiting_for_other_threads_leaves_none_at_work():
 
 def test_ctrl_c_ends_a_simulation():
     simulate(slow_level(), bytes(1))  # compiles
-    timer, began = interrupt_after(0.3), time.process_time()
-    with pytest.raises(KeyboardInterrupt):
+    began = time.process_time()
+
+    def simulate_slowly():
+        interrupt_after(0.3)  # on a busy machine before it has begun
         simulate(slow_level(), bytes(3_000_000))
-    timer.join()
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate_slowly()
     assert time.process_time() - began < 30  # two minutes without
 
 
@@ -256,7 +267,7 @@ def test_garbage_collection_ends_the_threads():
         envs.step(np.zeros(512, np.int64))
         del envs
     gc.collect()
-    ended = time.monotonic() + 30
+    ended = time.monotonic() + 600
     while set(threading.enumerate()) - set(before) and time.monotonic() < ended:
         time.sleep(0.01)
     assert not set(threading.enumerate()) - set(before)

@@ -58,7 +58,7 @@ def test_a_clone_imitates(masked):
 
 
 def test_both_networks_make_the_same_clone(monkeypatch):
-    fixed = CloningSettings(max_epochs=5, held_out=0.0, least_updates=0)
+    fixed = CloningSettings(max_epochs=2, held_out=0.0, least_updates=0)
     by_hand = clone(policy(True), taught(masked=True), space(True), settings=fixed)
     monkeypatch.setattr(mlp, "MLP", TorchNetwork)
     through_torch = clone(policy(True), taught(masked=True), space(True), settings=fixed)
