@@ -8,6 +8,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.render.arrays import FACES_RIGHT, PictureArrays
     from nclone_env.render.colour import Theme
     from nclone_env.render.compose import BEAM_COLOURS, BEAM_WIDTHS, list_sprites, write_global_view, write_player_frame
+    from nclone_env.render.observed import picture_arrays
     from nclone_env.render.picture import (
         SHEET_COLUMNS,
         SPRITE,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         write_picture,
         zoom_of,
     )
-    from nclone_env.render.raster import all_glyphs, picture_arrays
+    from nclone_env.render.raster import all_glyphs
     from nclone_env.render.text import (
         BAD,
         BRIGHT,
