@@ -7,6 +7,7 @@ from nclone_env._faces import face
 if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.render.arrays import PictureArrays
     from nclone_env.render.compose import list_sprites, write_global_view, write_player_frame
+    from nclone_env.render.observed import picture_arrays
     from nclone_env.render.picture import (
         WORLD,
         Area,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         world_picture,
         zoom_of,
     )
-    from nclone_env.render.raster import all_glyphs, picture_arrays
+    from nclone_env.render.raster import all_glyphs
     from nclone_env.render.window import Window
 
 __all__, __getattr__, __dir__ = face(__name__)

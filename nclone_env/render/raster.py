@@ -13,19 +13,16 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env._arrays import Arrays, Layout, cached_arrays
-from nclone_env.config import EnvironmentConfig, RenderConfig
+from nclone_env.config import RenderConfig
 from nclone_env.game import COLUMNS, DOOR_SWITCHES, KINDS, MAX_TILE, ROWS, WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.level import LevelArrays, LevelSet
+from nclone_env.level import LevelArrays
 from nclone_env.render.arrays import (
     CELL,
     NO_LAYERS,
-    NO_PICTURES,
-    NO_RESOLUTION,
     ORIENTATIONS,
     PHASES,
     STATES,
     Glyphs,
-    PictureArrays,
     Resolution,
 )
 from nclone_env.render.looks import DOOR_LIES, DOOR_UPRIGHT, Appearance, appearance, layers_of
@@ -263,28 +260,3 @@ def _box(alpha: np.ndarray) -> tuple[int, int, int, int]:
     if not rows.size:
         return 0, 0, 0, 0
     return int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1
-
-
-def picture_arrays(config: EnvironmentConfig, levels: LevelArrays, owner: LevelSet | None = None) -> PictureArrays:
-    """Return the sources of the configured pictures; empty arrays for pictures that are not configured.
-
-    OpenCV is imported only if a picture is configured. The level set ``owner`` caches the layers for all environments
-    and processes; without one nothing is cached.
-    """
-    has_frame, has_view = ("player_frame" in config.observations, "global_view" in config.observations)
-    if not has_frame and not has_view:
-        return NO_PICTURES
-
-    def draw(scale: Scale, shape: tuple[int, int]) -> np.ndarray:
-        """Return the layers at a scale, drawn once for all processes."""
-        if owner is None:
-            return static_layers(levels, scale, shape)
-        name = f"layers-{shape[1]}x{shape[0]}-{scale[0]!r}x{scale[1]!r}"
-        layout = {"layers": np.dtype(np.uint8)}
-        return owner.derived(name, layout, lambda: {"layers": static_layers(levels, scale, shape)})["layers"]
-
-    return PictureArrays(
-        all_glyphs(),
-        frame_resolution(config.render, draw) if has_frame else NO_RESOLUTION,
-        view_resolution(config.render, draw) if has_view else NO_RESOLUTION,
-    )

@@ -13,7 +13,7 @@ from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, Rend
 from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level_set import pack
 from nclone_env.obs.spec import observation_specs
-from nclone_env.render.raster import picture_arrays
+from nclone_env.render.observed import picture_arrays
 
 from ..env.bases import WALK, choices
 
