@@ -67,9 +67,6 @@ def cached_arrays(name: str, content: str, layout: Layout, make: Callable[[], Ma
     Args:
         name: name of the arrays; that of the group begins with it.
         content: digest of everything that they depend on, besides the sources of ``make``.
-
-    Raises:
-        ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
     """
     path, limit, is_kept = _path(name, make.__module__, content), limit_bytes(), kept_folder() is not None
     found = _open(path, layout) if is_kept else None
@@ -130,11 +127,7 @@ def folder() -> Path:
 
 
 def kept_folder() -> Path | None:
-    """Return the folder, made if necessary; None if nothing is to be kept in it, or others could have put files there.
-
-    Raises:
-        ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
-    """
+    """Return the folder, made if necessary; None if nothing is to be kept in it, or others could write to it."""
     place = folder()
     if limit_bytes():
         with contextlib.suppress(OSError):  # what cannot be written may still be read
@@ -146,11 +139,7 @@ def kept_folder() -> Path | None:
 
 
 def limit_bytes() -> int:
-    """Return the limit on the total size of the files.
-
-    Raises:
-        ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
-    """
+    """Return the limit on the total size of the files."""
     text = os.environ.get(LIMIT_VARIABLE, "") or str(_DEFAULT_LIMIT_MB)
     if not (text.isascii() and text.isdigit()):
         raise ConfigError(f"{LIMIT_VARIABLE}: expected a whole number of MB, got {text!r}; 0 keeps no files")

@@ -66,11 +66,7 @@ and of the ``zipfile`` below them, which pass on the errors of their parsers."""
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write ``data`` to a temporary file next to ``path``, then rename it to ``path``.
-
-    Raises:
-        OSError: if it cannot be written; it names ``path``, which is left unchanged.
-    """
+    """Write ``data`` to a temporary file next to ``path``, then rename it to ``path``."""
     fill_file(path, lambda temporary: temporary.write_bytes(data))
 
 
@@ -88,9 +84,6 @@ def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
 
     Args:
         fill: writes the temporary file, given its path; the suffix is that of ``path``.
-
-    Raises:
-        OSError: if it cannot be written; it names ``path``, which is left unchanged.
     """
     with naming(path), temporary_beside(path) as temporary:
         fill(temporary)
@@ -104,9 +97,6 @@ def open_regular(path: Path, most: int) -> BinaryIO:
 
     Args:
         most: bytes that it may have.
-
-    Raises:
-        OSError: if it cannot be read, is no file, or is too large; it names ``path``.
     """
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
@@ -120,11 +110,7 @@ def open_regular(path: Path, most: int) -> BinaryIO:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Let errors of the system that name no file, or a temporary one, name the file that is being written.
-
-    Raises:
-        OSError: such an error, with ``path`` as its file name.
-    """
+    """Let errors of the system that name no file, or a temporary one, name the file that is being written."""
     try:
         yield
     except OSError as error:
@@ -138,9 +124,6 @@ def temporary_beside(path: Path, folder: bool = False) -> Iterator[Path]:
     """Yield the path of an empty hidden file next to ``path``, or folder, which is removed on exit if it is there.
 
     Those that killed processes have left there are removed first.
-
-    Raises:
-        OSError: if it cannot be created; it names ``path``.
     """
     if not path.name:  # "." and "/"
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -173,11 +156,7 @@ def remove_temporaries_once(folder: Path) -> None:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove a temporary file or folder.
-
-    Raises:
-        OSError: if it cannot be opened or removed.
-    """
+    """Remove a temporary file or folder."""
     if not _REMOVES_OPEN:
         if time.time() - path.stat().st_mtime > _OLD:
             _remove(path)
@@ -245,9 +224,6 @@ def replace_folder(folder: Path, path: Path) -> None:
 
     Args:
         path: its new name; a symbolic link there would itself be exchanged, not the folder that it denotes.
-
-    Raises:
-        OSError: if that is not possible; nothing is changed.
     """
     for each in (*folder.rglob("*"), folder):
         synchronise(each)
@@ -259,11 +235,7 @@ def replace_folder(folder: Path, path: Path) -> None:
 
 
 def _exchange(left: Path, right: Path) -> None:
-    """Exchange two names in one step with Linux or macOS, else in three: a crash between them leaves a third name.
-
-    Raises:
-        OSError: if the file system cannot; it names ``right``.
-    """
+    """Exchange two names in one step with Linux or macOS, else in three: a crash between them leaves a third name."""
     rename, paths = _rename_at_once()
     if rename is None:
         aside = right.with_name(f"{_PREFIX}{secrets.token_hex(4)}.{right.name[-_KEPT:]}")
@@ -285,11 +257,7 @@ def _rename_at_once() -> tuple[Callable[..., int] | None, Callable[[bytes, bytes
 
 
 def lock_descriptor(descriptor: int) -> bool:
-    """Lock an open file; return whether no other process, or descriptor of this one, has locked it.
-
-    Raises:
-        OSError: if its file system fails; not if it has no locks.
-    """
+    """Lock an open file; return whether no other process, or descriptor of this one, has locked it."""
     try:
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -310,10 +278,6 @@ class FileLock:
 
     Args:
         path: the file; it is created.
-
-    Raises:
-        BlockingIOError: if another process has locked it.
-        OSError: if it cannot be created.
     """
 
     def __init__(self, path: Path):

@@ -224,11 +224,7 @@ class EnvironmentConfig(metaclass=Suggesting):
 
 
 def config_from(config: EnvironmentConfig | None, fields: Mapping[str, Any]) -> EnvironmentConfig:
-    """Return a configuration with some fields replaced; the defaults with these fields if it is None.
-
-    Raises:
-        ConfigError: if ``config`` is no configuration, or a field is unknown or out of range.
-    """
+    """Return a configuration with some fields replaced; the defaults with these fields if it is None."""
     if config is None:
         return build(EnvironmentConfig, fields, "environment")
     if not isinstance(config, EnvironmentConfig):

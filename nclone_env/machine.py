@@ -35,9 +35,6 @@ def check_address_space(command: str, needed: int) -> None:
     Args:
         command: name of the command, for the message.
         needed: bytes.
-
-    Raises:
-        MemoryLimitError: if the limit is lower.
     """
     allowed = _addresses()
     if allowed is not None and allowed < needed:
@@ -56,9 +53,6 @@ def check_fits(argument: str, count: int, each: float, once: float = 0.0, limit:
         each: bytes of each.
         once: bytes besides.
         limit: bytes; None: what is available.
-
-    Raises:
-        MemoryLimitError: if it does not fit; the message names the largest number that does.
     """
     allowed, source = (available_bytes(), "available") if limit is None else (limit, "allowed")
     needed = once + count * each

@@ -98,9 +98,6 @@ def check(options: Any) -> None:
 
     A tuple may be given as a list or as a single item, a path as text, a group as a mapping of the fields that differ
     from its default.
-
-    Raises:
-        ConfigError: naming the option, what was expected, and what came.
     """
     for field, hint in _fields(type(options)):
         value = _normalised(field, hint, getattr(options, field.name))
@@ -108,11 +105,7 @@ def check(options: Any) -> None:
 
 
 def build(kind: type[Options], fields: Mapping[str, Any], argument: str = "configuration") -> Options:
-    """Return ``kind(**fields)`` for a class of options, rejecting unknown names.
-
-    Raises:
-        ConfigError: if a name is not a field; the message lists the valid ones.
-    """
+    """Return ``kind(**fields)`` for a class of options, rejecting unknown names."""
     _check_names(fields, _names(kind), argument, kind)
     return kind(**fields)
 
@@ -134,11 +127,7 @@ def flat(options: Any) -> dict[str, Any]:
 
 
 def from_flat(default: Options, values: Mapping[str, Any], argument: str = "options") -> Options:
-    """Return a tree of options with the values of :func:`flat` in place of those of a default.
-
-    Raises:
-        ConfigError: if a key is unknown, or a value is out of range.
-    """
+    """Return a tree of options with the values of :func:`flat` in place of those of a default."""
     known = leaves(type(default))
     aliases = {each.field.metadata.get("alias"): each.key for each in known}
     values = {aliases.get(key, key): value for key, value in values.items()}

@@ -147,11 +147,7 @@ def export_dataset(name: str, given: Played, description: str, hooks: Hooks = SI
 
 
 def observed(given: Played, hooks: Hooks = SILENT) -> Iterator[dict[str, Any]]:
-    """Yield the arrays of each episode by name, as Minari stores them; observations are (T + 1, ...).
-
-    Raises:
-        ConfigError: if an episode does not end with its last action.
-    """
+    """Yield the arrays of each episode by name, as Minari stores them; observations are (T + 1, ...)."""
     options: dict[str, Any] = {"autoreset_mode": AutoresetMode.DISABLED, "num_threads": 1}
     with closing(NPlusPlusVectorEnv(given.config, 1, **options)) as env:
         nbytes = sum(array.nbytes for array in env.reset(seed=0)[0].values())

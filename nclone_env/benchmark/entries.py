@@ -50,11 +50,7 @@ _SHARE = 0.98
 
 @dataclass(frozen=True)
 class Order:
-    """What a baseline is to play.
-
-    Raises:
-        ConfigError: if there is no such baseline, or steps are given to another than ``ppo``.
-    """
+    """What a baseline is to play."""
 
     baseline: str
     track: Track
@@ -241,10 +237,6 @@ class Entered:
     Attributes:
         checkpoint: contents of the file of the policy.
         episodes: of the evaluation.
-
-    Raises:
-        CheckpointError: if the policy cannot be read.
-        ConfigError: if it was trained on levels of the track that are not for training, or does not fit the track.
     """
 
     def __init__(self, folder: Path, track: Track, mode: str, packs: Mapping[str, Path] | None = None):
@@ -293,10 +285,6 @@ def of_recordings(
     Args:
         files: recordings, of a level of the track each; of several of a level the shortest that wins is taken.
         track: a track of single attempts with inputs for each frame, such as Planning-v1.
-
-    Raises:
-        ConfigError: if the track has no such attempts, or no recording is of one of its levels.
-        FormatError: if a file is malformed.
     """
     if (track.attempts, track.frame_skip) != (1, 1):
         raise ConfigError(f"track: expected one for recordings, Planning-v1, got {track.name}; submit folders of runs")

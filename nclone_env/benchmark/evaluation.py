@@ -168,11 +168,7 @@ def _play_batch(
 
 
 def player_of(policy: Any) -> Player:
-    """Return what plays a policy; see :func:`evaluate`.
-
-    Raises:
-        ConfigError: if it is nothing that plays.
-    """
+    """Return what plays a policy; see :func:`evaluate`."""
     if isinstance(policy, (str, Path)):
         from nclone_env.train import load_policy  # imports torch
 
@@ -282,11 +278,7 @@ def _rows_of(observations: Any, rows: np.ndarray) -> Any:
 
 
 def _actions(given: Any, count: int) -> np.ndarray:
-    """Check the actions of a policy.
-
-    Raises:
-        ActionError: if they are not ``count`` integers from 0 to 5.
-    """
+    """Check the actions of a policy."""
     actions = np.asarray(given)
     if actions.shape != (count,) or actions.dtype.kind not in "iu":
         got = f"{actions.dtype} of shape {actions.shape}"

@@ -53,11 +53,7 @@ def _cell(score: Score) -> str:
 
 
 def write_results(entries: Sequence[tuple[Submission, Verification]], output: Path, plots: bool) -> None:
-    """Write the page of results, and next to it, if asked for, the performance profiles of each track.
-
-    Raises:
-        MissingExtraError: if they are, and matplotlib is not installed.
-    """
+    """Write the page of results, and next to it, if asked for, the performance profiles of each track."""
     picture = f"{output.stem}-{{}}.png"
     for name in {submission.track for submission, _ in entries} if plots else ():
         own = [entry for entry in entries if entry[0].track == name]

@@ -83,11 +83,7 @@ def own_versions() -> dict[str, str]:
 
 
 def write_submission(submission: Submission) -> bytes:
-    """Return the contents of the file.
-
-    Raises:
-        ConfigError: if there is no such track.
-    """
+    """Return the contents of the file."""
     track = load_track(submission.track)
     members = {name: data for number, run in enumerate(submission.runs) for name, data in _members(number, run)}
     index = {

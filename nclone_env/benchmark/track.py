@@ -168,9 +168,6 @@ def track_levels(track: Track, packs: Mapping[str, Path] | None = None) -> tuple
     Args:
         track: the track.
         packs: for a track of the game, the file of each of its packs by name.
-
-    Raises:
-        ConfigError: if a level is not the one of the track, or a pack is missing or another one.
     """
     if track.source == "builtin":
         return _checked(track, load_levels(level.reference for level in track.levels))

@@ -96,11 +96,7 @@ def _shown(error: NcloneError) -> str:
 
 
 def _command(args: Sequence[str], commands: Mapping[str, Any]) -> list[str]:
-    """Return the names of the command that arguments begin with: its own, and before it that of its group.
-
-    Raises:
-        ConfigError: if there is no such command; it names the most similar one.
-    """
+    """Return the names of the command that arguments begin with: its own, and before it that of its group."""
     if not args or args[0].startswith("-"):
         return []
     check_choice("command", args[0], commands)
@@ -109,11 +105,7 @@ def _command(args: Sequence[str], commands: Mapping[str, Any]) -> list[str]:
 
 
 def _check_shell(args: Sequence[str]) -> None:
-    """Reject a completion that cannot be written: tyro names four shells, and fails on one of them.
-
-    Raises:
-        ConfigError: if no shell follows the option, or another.
-    """
+    """Reject a completion that cannot be written: tyro names four shells, and fails on one of them."""
     if args and args[0] in _COMPLETION and (len(args) < 2 or args[1] not in _SHELLS):
         got = shortened(args[1]) if len(args) > 1 else "none"
         raise ConfigError(f"{args[0]}: expected one of {', '.join(_SHELLS)}, got {got}; name one of these shells")

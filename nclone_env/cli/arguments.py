@@ -100,11 +100,7 @@ def whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[int] | Non
 
 
 def read_whole_number(word: str) -> int:
-    """Return the whole number that a word stands for.
-
-    Raises:
-        ValueError: if it stands for none.
-    """
+    """Return the whole number that a word stands for."""
     with suppress(ValueError):
         return int(word)
     with suppress(ValueError):

@@ -223,11 +223,7 @@ def show_library(clear: bool = False) -> int:
 
 
 def _only_level(argument: str, name: str) -> LevelRef:
-    """Return the level of a name.
-
-    Raises:
-        ConfigError: if the name denotes several.
-    """
+    """Return the level of a name."""
     refs = resolve(name)
     if len(refs) != 1:
         raise ConfigError(f"{argument}: expected one level, got {len(refs)} in {name!r}: {listed_names(refs)}")

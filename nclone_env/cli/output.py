@@ -17,11 +17,7 @@ _claims: dict[Path, FileLock] = {}
 
 
 def check_free(path: Path, force: bool) -> None:
-    """Claim a file or folder that a command writes as a whole, and check that it may.
-
-    Raises:
-        ConfigError: if it exists, unless it may be overwritten, or another process is about to write it.
-    """
+    """Claim a file or folder that a command writes as a whole, and check that it may."""
     target = Path(os.path.realpath(path))
     digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
     _claim(target.with_name(f".nclone_env-lock-{digest}.{plain(target.name)[-50:]}"), path)
@@ -31,22 +27,14 @@ def check_free(path: Path, force: bool) -> None:
 
 
 def check_all_free(paths: Iterable[Path], force: bool) -> None:
-    """Call :func:`check_free` with what a command writes together, in a folder that is created.
-
-    Raises:
-        ConfigError: as :func:`check_free`.
-    """
+    """Call :func:`check_free` with what a command writes together, in a folder that is created."""
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         check_free(path, force)
 
 
 def claim_folder(folder: Path) -> None:
-    """Claim an existing folder to which a command adds files.
-
-    Raises:
-        ConfigError: if another process is writing to it.
-    """
+    """Claim an existing folder to which a command adds files."""
     _claim(folder / _LOCK, folder)
 
 
@@ -58,11 +46,7 @@ def release_claims() -> None:
 
 
 def _claim(lock: Path, path: Path) -> None:
-    """Lock a file until :func:`release_claims` for a path that is to be written.
-
-    Raises:
-        ConfigError: if another process has locked it.
-    """
+    """Lock a file until :func:`release_claims` for a path that is to be written."""
     if lock in _claims:
         return
     try:
@@ -74,31 +58,19 @@ def _claim(lock: Path, path: Path) -> None:
 
 
 def check_exists(argument: str, path: Path, expected: str) -> None:
-    """Check that a file that a command reads exists.
-
-    Raises:
-        ConfigError: if it does not; ``expected`` says what it should be.
-    """
+    """Check that a file that a command reads exists."""
     if not path.exists():
         raise ConfigError(f"{argument}: expected {expected}, got {str(path)!r}, which does not exist")
 
 
 def check_folder(argument: str, path: Path) -> None:
-    """Check that a command may write files in a folder, which need not exist yet.
-
-    Raises:
-        ConfigError: if it is something else.
-    """
+    """Check that a command may write files in a folder, which need not exist yet."""
     if path.exists() and not path.is_dir():
         raise ConfigError(f"{argument}: expected a folder, got {path}, which is a file; name another")
 
 
 def check_suffix(argument: str, path: Path, *suffixes: str) -> None:
-    """Check that the name of a file to write tells its format.
-
-    Raises:
-        ConfigError: if it ends in none of the suffixes.
-    """
+    """Check that the name of a file to write tells its format."""
     if path.suffix not in suffixes:
         expected = f"expected a name ending in {' or '.join(suffixes)}"
         raise ConfigError(f"{argument}: {expected}, got {str(path)!r}; for example {path.stem or 'file'}{suffixes[0]}")
@@ -118,10 +90,6 @@ def plain_name(name: str, otherwise: str) -> str:
 
 
 def check_episodes(episodes: int | None) -> None:
-    """Check the number of episodes if there is one; each has an environment of its own.
-
-    Raises:
-        ConfigError: if it is out of range.
-    """
+    """Check the number of episodes if there is one; each has an environment of its own."""
     if episodes is not None:
         check_integer("episodes", episodes, low=1, high=_MOST_EPISODES)

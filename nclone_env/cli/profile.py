@@ -149,9 +149,6 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
 
     Returns:
         The exit status: 0, or that of the verdict if the options ask for it.
-
-    Raises:
-        ConfigError: if a number is out of range.
     """
     if options.estimate:
         check_integer("num_envs", num_envs, low=1)
@@ -166,11 +163,7 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
 
 
 def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
-    """Print the memory that a target will have.
-
-    Raises:
-        MemoryLimitError: if it does not fit; the tree is printed before.
-    """
+    """Print the memory that a target will have."""
     limit, available = parse_bytes(options.memory_limit), available_bytes()
     known = "what is available is unknown here" if available is None else f"{format_bytes(available)} available"
     allowed = known if limit is None else f"{format_bytes(limit)} allowed"
@@ -182,11 +175,7 @@ def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
 
 
 def parse_bytes(text: str | None) -> int | None:
-    """Return the bytes of a number with a unit: B, KB, MB, GB or TB, each 1,024 of the one before.
-
-    Raises:
-        ConfigError: if the text is no such number.
-    """
+    """Return the bytes of a number with a unit: B, KB, MB, GB or TB, each 1,024 of the one before."""
     if text is None:
         return None
     match = _BYTES.fullmatch(text.strip())
@@ -227,9 +216,6 @@ def run(
 
     Returns:
         The exit code, 0.
-
-    Raises:
-        ConfigError: if a value is out of range, or ``profile_memory`` is used without ``headless``.
     """
     if num_envs < 1 or steps < 1:
         raise ConfigError(f"num_envs, steps: expected whole numbers of at least 1, got {num_envs} and {steps}")

@@ -160,9 +160,6 @@ class Program:
 
     Args:
         arguments: its ``sys.argv`` from 1 on.
-
-    Raises:
-        ConfigError: if there is no such program.
     """
 
     def __init__(self, path: str, arguments: Sequence[str] = ()):
@@ -256,11 +253,7 @@ class Program:
 
 
 def function_of(path: str) -> Callable[[], object]:
-    """Return the function of MODULE:FUNCTION.
-
-    Raises:
-        ConfigError: if there is no such module, or no such function in it.
-    """
+    """Return the function of MODULE:FUNCTION."""
     module, _, name = path.partition(":")
     try:
         function = getattr(importlib.import_module(module), name)

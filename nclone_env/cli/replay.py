@@ -134,11 +134,7 @@ def _row(path: Path) -> tuple[str, ...]:
 
 
 def _begun(path: Path | None, frame: int | None) -> tuple[Level, list[int], int] | None:
-    """Return level, inputs and frame of the recording to go on from; None without one.
-
-    Raises:
-        ConfigError: if there is no such frame, or a frame and no recording.
-    """
+    """Return level, inputs and frame of the recording to go on from; None without one."""
     if path is None:
         if frame is not None:
             raise ConfigError("frame: expected with --from, got it without; name the recording: --from run.replay")
@@ -153,11 +149,7 @@ def _begun(path: Path | None, frame: int | None) -> tuple[Level, list[int], int]
 
 
 def check_scale(scale: float) -> None:
-    """Check the size of a picture or window.
-
-    Raises:
-        ConfigError: if it is out of range.
-    """
+    """Check the size of a picture or window."""
     if not 0.1 <= scale <= 4.0:
         raise ConfigError(f"scale: expected a number from 0.1 to 4, got {scale}")
 
@@ -176,12 +168,7 @@ def saved_text(recording: Recording, target: Path) -> str:
 
 
 def ghost_recordings(files: Sequence[Path], levels: Sequence[Level]) -> list[Recording]:
-    """Read the recordings of ghosts.
-
-    Raises:
-        ConfigError: if one is of a level that is not played.
-        FormatError, UnknownLevelError: if one cannot be read.
-    """
+    """Read the recordings of ghosts."""
     for file in files:
         check_exists("ghost", file, "a recording")
     recordings = [load_any_recording(file) for file in files]
@@ -196,11 +183,7 @@ def ghost_recordings(files: Sequence[Path], levels: Sequence[Level]) -> list[Rec
 
 
 def _make_folder(folder: Path) -> None:
-    """Create a folder if it is missing.
-
-    Raises:
-        ConfigError: if that is not possible.
-    """
+    """Create a folder if it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -96,12 +96,7 @@ def _check_budget(threads: int, hold: int, frames: int | None, seconds: float | 
 
 
 def _check_results(objective: str, smooth: float | None, video: bool) -> None:
-    """Check that solutions can be treated as asked: now, not after the search.
-
-    Raises:
-        ConfigError: if they cannot be smooth.
-        MissingExtraError: if they cannot be videos.
-    """
+    """Check that solutions can be treated as asked: now, not after the search."""
     if smooth is not None and (objective != "time" or not 0 <= smooth <= 1):
         raise ConfigError(f"smooth: expected a share from 0 to 1, with --objective time, got {smooth} with {objective}")
     if video:
@@ -109,11 +104,7 @@ def _check_results(objective: str, smooth: float | None, video: bool) -> None:
 
 
 def _budget_of(seconds: float | None, frames: int | None, ladder: str | None) -> tuple[Any, Any]:
-    """Return seconds and frames of each search, None without such a budget; a tuple has the steps of a ladder.
-
-    Raises:
-        ConfigError: if the ladder is none, or not the only budget.
-    """
+    """Return seconds and frames of each search, None without such a budget; a tuple has the steps of a ladder."""
     if ladder is None:
         return seconds or (None if frames else _DEFAULT_SECONDS), frames
     if seconds or frames:

@@ -131,11 +131,7 @@ def _print_end(result: TrainResult, seconds: float) -> None:
 
 
 def train_command(args: Sequence[str]) -> Callable[..., int]:
-    """Return the command with the defaults of these arguments: with ``--resume`` the options of that run.
-
-    Raises:
-        CheckpointError: if the run to resume cannot be read.
-    """
+    """Return the command with the defaults of these arguments: with ``--resume`` the options of that run."""
     resume = _value(args, "--resume") if args[:1] == ["train"] else None
     if resume is None:
         return train

@@ -152,12 +152,7 @@ def _turns(rounds: Sequence[Rounds]) -> Rounds:
 def _rounds(
     sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed: int, live: bool, candidates: int = 1
 ) -> list[Rounds]:
-    """Read the sources; return what makes the runs of a round of each.
-
-    Raises:
-        ConfigError: if a file is missing, or levels are given and no source is a checkpoint.
-        CheckpointError, FormatError: if a source cannot be read.
-    """
+    """Read the sources; return what makes the runs of a round of each."""
     labels = [f"{letter}  " if len(sources) > 1 else "" for letter in _letters(len(sources))]
     makers = [
         _policy_maker(path, levels, mode, seed, label, live, candidates)

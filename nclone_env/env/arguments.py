@@ -9,11 +9,7 @@ from nclone_env.errors import ConfigError, UnknownLevelError, shortened
 
 
 def check_options(options: dict[str, Any] | None, valid: Sequence[str]) -> dict[str, Any]:
-    """Return the options as a dict.
-
-    Raises:
-        ConfigError: if they are no mapping, one is unknown (the message lists the valid ones), or two are exclusive.
-    """
+    """Return the options as a dict."""
     if options is not None and not isinstance(options, Mapping):
         raise ConfigError(
             f"options: expected a dict with some of the keys {', '.join(valid)}, got {shortened(options)}"
@@ -28,11 +24,7 @@ def check_options(options: dict[str, Any] | None, valid: Sequence[str]) -> dict[
 
 
 def per_environment(argument: str, value: Any, num_envs: int) -> dict[int, Any]:
-    """Return a value by environment: the same for all, or the items of a list that are not None.
-
-    Raises:
-        ConfigError: if the length of a list is not the number of environments.
-    """
+    """Return a value by environment: the same for all, or the items of a list that are not None."""
     if not isinstance(value, (list, tuple)):
         return dict.fromkeys(range(num_envs), value)
     if len(value) != num_envs:
@@ -53,9 +45,6 @@ def check_seeds(seed: Any, num_envs: int) -> tuple[np.ndarray, np.ndarray]:
     Args:
         seed: of the first environment, the others count up from it; or a list of n seeds or None.
         num_envs: n.
-
-    Raises:
-        ConfigError: if one is not a whole number of at least 0, or there are not n.
     """
     one = not isinstance(seed, (list, tuple, np.ndarray))
     seeds = [check_seed(seed) + i for i in range(num_envs)] if one else list(seed)
@@ -66,11 +55,7 @@ def check_seeds(seed: Any, num_envs: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_mask(mask: Any, num_envs: int) -> np.ndarray:
-    """Return the mask of environments to reset, (n,) bool; all if it is None.
-
-    Raises:
-        ConfigError: if it is no bool array of that shape.
-    """
+    """Return the mask of environments to reset, (n,) bool; all if it is None."""
     if mask is None:
         return np.ones(num_envs, dtype=np.bool_)
     if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,):
@@ -101,10 +86,6 @@ def check_weights(weights: Any, names: Sequence[str], kept: int = 0) -> np.ndarr
         weights: one number per level in their order, or some by name (the others get 0); None: equal weights.
         names: names of the levels that episodes begin on.
         kept: number of levels behind them, whose weights are left out or 0.
-
-    Raises:
-        UnknownLevelError: if a name is not one of them.
-        ConfigError: if the number of weights is wrong, one is negative or not finite, or all are 0.
     """
     if weights is None:
         return np.ones(len(names))
@@ -131,10 +112,6 @@ def check_assignment(argument: str, levels: Any, names: Sequence[str], num_envs:
     """Return the level of each environment, (n,) int64, -1 where levels are drawn.
 
     The levels are n names or indices, with None (or -1) where levels are drawn; None: drawn everywhere.
-
-    Raises:
-        UnknownLevelError: if a level is not one of ``names``.
-        ConfigError: if the number of levels is wrong.
     """
     if levels is None:
         return np.full(num_envs, -1)
@@ -148,11 +125,7 @@ def check_assignment(argument: str, levels: Any, names: Sequence[str], num_envs:
 
 
 def find_level(level: Any, names: Sequence[str], argument: str) -> int:
-    """Return the index of a level given by name or index.
-
-    Raises:
-        UnknownLevelError: if there is none; the message lists the names.
-    """
+    """Return the index of a level given by name or index."""
     if isinstance(level, str) and level in names:
         return names.index(level)
     if isinstance(level, (int, np.integer)) and not isinstance(level, bool) and 0 <= level < len(names):

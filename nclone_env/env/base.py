@@ -67,13 +67,7 @@ class Lifecycle:
         self.changing = threading.Lock()
 
     def check(self, call: str, allowed: tuple[Phase, ...]) -> None:
-        """Reject a call in other phases than the allowed ones, or while another thread is inside of one.
-
-        Raises:
-            ResetNeededError: before the first reset, after the end of the episode, after a call that was not completed.
-            StepOrderError: while another thread is inside of a call.
-            ClosedError: after ``close``.
-        """
+        """Reject a call in other phases than the allowed ones, or while another thread is inside of one."""
         if self.changing.locked():
             raise StepOrderError(
                 f"{call}() was called while another thread is inside of a call of this environment, or was when this "

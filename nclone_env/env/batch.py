@@ -59,10 +59,6 @@ class Batch:
         num_threads: number of threads; by default one per core, fewer for small batches.
         reward_function: replaces the configured reward; None: the configured one.
         like: a batch of the same configuration to share levels and pictures with; they are loaded if None.
-
-    Raises:
-        UnsupportedLevelError: if a level has no exit.
-        MemoryLimitError: if so many environments need more memory than is available.
     """
 
     def __init__(
@@ -176,12 +172,7 @@ class Batch:
         self._replace_arrays(thresholds=level_thresholds(np.pad(weights, (0, kept))))
 
     def set_starts(self, states: Iterable[bytes] | PackedStarts, share: Any) -> None:
-        """Begin future episodes in start states or snapshots, with the probabilities of :meth:`set_start_shares`.
-
-        Raises:
-            SnapshotError: if one does not fit, its episode is over, or no frame is left; it names the item.
-            ConfigError: if the states are no sequence; as :meth:`set_start_shares`; nothing is changed in any case.
-        """
+        """Begin future episodes in start states or snapshots, with the probabilities of :meth:`set_start_shares`."""
         if isinstance(states, PackedStarts):
             self._check_starts(states)
         elif isinstance(states, Iterable):
@@ -194,11 +185,7 @@ class Batch:
         self._replace_arrays(starts=starts)
 
     def set_start_shares(self, share: Any) -> None:
-        """Set the probabilities of the start states: one per state, or one per level, divided among its states.
-
-        Raises:
-            ConfigError: if the shape is wrong, a number is no probability, or those of a level exceed 1.
-        """
+        """Set the probabilities of the start states: one per state, or one per level, divided among its states."""
         set_shares(self._arrays.starts, share)
 
     def _replace_arrays(self, **arrays: Any) -> None:
@@ -303,12 +290,7 @@ class Batch:
         return write_snapshot(self._digest, self._rows(), index)
 
     def set_state(self, index: int, state: bytes) -> None:
-        """Restore an environment from a snapshot.
-
-        Raises:
-            SnapshotError: if it is malformed or does not fit, or its episode is over in same-step mode; nothing is
-                changed then.
-        """
+        """Restore an environment from a snapshot."""
         rows = self._read(state)
         if self.autoreset == SAME_STEP and rows["episodes"]["over"][0]:
             _reject_ended("an episode in progress, as episodes end and begin in the same step here")
@@ -317,11 +299,7 @@ class Batch:
             self._stack.restart(index)
 
     def read_start(self, state: bytes) -> Rows:
-        """Return the rows of a snapshot as the start of an episode.
-
-        Raises:
-            SnapshotError: if it is malformed or does not fit, its episode is over, or no frame is left.
-        """
+        """Return the rows of a snapshot as the start of an episode."""
         rows = self._read(state)
         if rows["episodes"]["over"][0]:
             _reject_ended("an episode in progress")

@@ -219,12 +219,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         return self.clone()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle configuration, snapshot and ``np_random``; stacked observations restart as after ``set_state``.
-
-        Raises:
-            ResetNeededError: after a call that was not completed.
-            ClosedError: after ``close``.
-        """
+        """Pickle configuration, snapshot and ``np_random``; stacked observations restart as after ``set_state``."""
         self._lifecycle.check("pickle", (Phase.NEW, *AFTER_RESET))
         state = None if self._lifecycle.phase is Phase.NEW else self.get_state()
         make = partial(type(self), self.config, reward_function=self._reward_function)

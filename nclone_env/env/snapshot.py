@@ -74,9 +74,6 @@ def read_snapshot(data: Any, digest: bytes, arrays: Mapping[str, np.ndarray], le
 
     Args:
         digest: of the level set of the target environment.
-
-    Raises:
-        SnapshotError: if it is malformed, of another version or level set, truncated or damaged.
     """
     contents = memoryview(_checked(data, digest, levels))[_HEADER.size : -_CHECKSUM.size]
     size = sum(row_bytes(array) for array in arrays.values())

@@ -87,9 +87,6 @@ def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:
     Args:
         actions: (n,) for ``discrete``, (n, 2) for ``multi_discrete``; any integer dtype.
         out: (n,) int64; for one environment ().
-
-    Raises:
-        ActionError: if dtype, shape or range is wrong.
     """
     if type(actions) in _NUMBERS and out.shape == () and kind == "discrete" and 0 <= actions < NUM_ACTIONS:
         out[...] = actions  # the rest takes five times as long

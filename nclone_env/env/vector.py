@@ -509,11 +509,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
 
 
 def autoreset_mode_of(mode: AutoresetMode | str) -> AutoresetMode:
-    """Return Gymnasium's mode given as such or by its value.
-
-    Raises:
-        ConfigError: if there is no such mode; the message lists the values.
-    """
+    """Return Gymnasium's mode given as such or by its value."""
     try:
         return AutoresetMode(mode)
     except ValueError as error:

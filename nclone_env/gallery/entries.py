@@ -90,11 +90,7 @@ def facts_of(raw: RawLevel, row: Mapping[str, Any] | None = None) -> Facts:
 
 
 def read_table(path: Path) -> dict[str, Mapping[str, Any]]:
-    """Return the rows of the table of a generated pack, by the digest of their level.
-
-    Raises:
-        LevelFormatError: if the file cannot be read, or a line is no JSON object.
-    """
+    """Return the rows of the table of a generated pack, by the digest of their level."""
     rows: dict[str, Mapping[str, Any]] = {}
     for number, line in enumerate(read_bytes(path).splitlines(), start=1):
         try:
@@ -149,11 +145,7 @@ def _run(label: str, level: RawLevel, inputs: np.ndarray, found: Verdict) -> Gal
 
 
 def solution_of(level: Level, inputs: bytes) -> GalleryRun:
-    """Return a known solution of a level as a run.
-
-    Raises:
-        RecordingError: if it does not complete the level.
-    """
+    """Return a known solution of a level as a run."""
     run = run_of("known solution", level, inputs)
     if not run.won:
         raise RecordingError(level.name, "known solution", "inputs that complete the level", f"a ninja {run.end}")
@@ -161,13 +153,7 @@ def solution_of(level: Level, inputs: bytes) -> GalleryRun:
 
 
 def load_run(path: Path) -> GalleryRun:
-    """Read a recording, ``.replay`` or attract file, and replay it.
-
-    Raises:
-        UnknownLevelError: if the file does not exist.
-        LevelFormatError: if it cannot be read, or is neither a recording nor a well-formed attract file.
-        RecordingError: if it is a malformed recording, or the simulator does not reproduce it.
-    """
+    """Read a recording, ``.replay`` or attract file, and replay it."""
     file, found = load_verified(path)
     if not found.agrees:
         raise RecordingError(str(path), "replay", "a run that the simulator reproduces", found.reason)
@@ -175,11 +161,7 @@ def load_run(path: Path) -> GalleryRun:
 
 
 def recording_files(path: Path) -> list[Path]:
-    """Return a file, or the recordings in a folder by name; other files of the folder are not recordings.
-
-    Raises:
-        LevelFormatError: if the folder cannot be read.
-    """
+    """Return a file, or the recordings in a folder by name; other files of the folder are not recordings."""
     if not path.is_dir():
         return [path]
     try:
@@ -240,9 +222,6 @@ def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault)
         names: built-in sets or levels, level files, folders or packs.
         on_fault: called with each error of a level, recording or table, which is left out; it is one if a level of
             ``recordings`` is not among those named.
-
-    Raises:
-        UnknownLevelError: if a name denotes no level.
     """
     packs: OpenedPacks = {}
     refs = [ref for name in names for ref in resolve(name, packs)]

@@ -67,9 +67,6 @@ def write_site(output: Path, title: str, entries: Sequence[Entry], written: Iter
     Args:
         output: folder of the site, or a symbolic link to it; an older gallery there is replaced.
         entries: its levels, at least one.
-
-    Raises:
-        OSError: if it cannot be written; what was there is unchanged.
     """
     output = Path(os.path.realpath(output))  # a link stays, and its target is replaced
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -86,12 +83,7 @@ def write_site(output: Path, title: str, entries: Sequence[Entry], written: Iter
 
 
 def check_output(output: Path, force: bool) -> None:
-    """Check that a gallery can be written to a folder without loss of other files.
-
-    Raises:
-        ConfigError: if something is there that is no gallery, a link that leads to itself, a gallery with other files
-            next to its own, or a gallery and not ``force``.
-    """
+    """Check that a gallery can be written to a folder without loss of other files."""
     if Path(os.path.realpath(output)).is_symlink():
         raise ConfigError(f"output: expected a new folder or a gallery, got {output}, a symbolic link to itself")
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):

@@ -72,9 +72,6 @@ def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> t
     Returns:
         What the family was asked for, 0 easy to 100 hard; the level with its solution, and what was removed from the
         sketch; what was measured.
-
-    Raises:
-        Unusable: if it fails; the message is the reason.
     """
     draws = Draws(seed)
     aim = draws.between(*bounds)

@@ -57,11 +57,7 @@ class Difficulty:
 
 
 def read_range(name: str, text: str) -> tuple[int, int]:
-    """Return the least and the greatest difficulty that an option such as ``20..60`` means.
-
-    Raises:
-        ConfigError: if it is none, or one number is above 100 or the first above the second; it names the option.
-    """
+    """Return the least and the greatest difficulty that an option such as ``20..60`` means."""
     match = re.fullmatch(r"(\d{1,3})\.\.(\d{1,3})", text) if isinstance(text, str) else None
     if not match:
         raise ConfigError(f"{name}: expected two numbers such as 20..60, got {shortened(text)}")

@@ -163,11 +163,7 @@ def compile_kernels() -> None:
 
 
 def check_generation(family: str, seed: int, number: int, split: str, difficulty: tuple[int, int]) -> None:
-    """Check the arguments of :func:`generate_level`.
-
-    Raises:
-        ConfigError: if one is out of range; it names the argument.
-    """
+    """Check the arguments of :func:`generate_level`."""
     check_choice("family", family, FAMILIES)
     check_choice("split", split, SPLITS)
     for name, value in (("seed", seed), ("number", number)):
@@ -209,11 +205,7 @@ class PackEntry:
 
 
 def entry_of(made: GeneratedLevel, place: int) -> PackEntry:
-    """Return a level as it is written at a place of a pack, its recording verified.
-
-    Raises:
-        RuntimeError: if a replay of the solution does not complete the level.
-    """
+    """Return a level as it is written at a place of a pack, its recording verified."""
     recording = made.recording()
     verdict = recording.verify()
     if not verdict.agrees or verdict.state != CELEBRATING or verdict.frames != len(made.inputs):
@@ -228,9 +220,6 @@ def write_collection(files: CollectionFiles, made: Iterator[PackEntry]) -> int:
     If making a level fails, those before it are kept, and the error is raised.
 
     What is at their places is replaced.
-
-    Raises:
-        OSError: if a file cannot be written; nothing is replaced if it is a recording.
     """
     written: list[str] = []
     with (

@@ -81,9 +81,6 @@ def plan_route(sketch: Sketch, draws: Draws, least: int, most: int = 1000) -> Ro
     Args:
         least: fewest steps from the start by the switch to the exit.
         most: greatest number of these steps that is aimed at.
-
-    Raises:
-        Unusable: if there are no such places.
     """
     floors = [cell for cell in sketch.floors() if sketch.is_free(*cell)]
     if len(floors) < 8:
@@ -110,11 +107,7 @@ def plan_route(sketch: Sketch, draws: Draws, least: int, most: int = 1000) -> Ro
 
 
 def set_route(sketch: Sketch, start: Cell, switch: Cell, exit_: Cell) -> Route:
-    """Put start, switch and exit into their cells and return the way by all of them.
-
-    Raises:
-        Unusable: if one cannot be reached.
-    """
+    """Put start, switch and exit into their cells and return the way by all of them."""
     to_switch, to_exit = distances(sketch, switch), distances(sketch, exit_)
     if _at(to_switch, start) < 0 or _at(to_exit, switch) < 0:
         raise Unusable("no way")

@@ -116,11 +116,7 @@ class CodeFiles:
         return code
 
     def save(self, key: tuple[Any, ...], code: Any) -> None:
-        """Write the code of a key.
-
-        Raises:
-            OSError: if the file cannot be written.
-        """
+        """Write the code of a key."""
         folder = self._folder()
         if folder is None:
             return

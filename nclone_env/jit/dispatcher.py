@@ -65,12 +65,7 @@ def _drop_unknown_option() -> None:
 
 
 def _try(decorator: Decorator) -> None:
-    """Compile a kernel that calls another, call both, and call the first again as it is kept in the cache.
-
-    Raises:
-        RuntimeError: if a result is wrong, or the callee was not compiled once for a constant and a variable.
-        Exception: anything else that Numba raises.
-    """
+    """Compile a kernel that calls another, call both, and call the first again as it is kept in the cache."""
     from nclone_env.jit.inner import loading_context
 
     def scaled(value: float, factor: int) -> float:

@@ -67,11 +67,7 @@ def cache_folder() -> Path | None:
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder in the cache that only this user can enter, and the cache if necessary.
-
-    Raises:
-        OSError: if it cannot be created.
-    """
+    """Create a folder in the cache that only this user can enter, and the cache if necessary."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
 

@@ -186,11 +186,7 @@ def merge(folders: Sequence[str | Path], output: str | Path) -> None:
 
 
 def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
-    """Return a job and its results from the journals of all its shards.
-
-    Raises:
-        ConfigError: if a shard is missing, incomplete or of another job, or levels have changed.
-    """
+    """Return a job and its results from the journals of all its shards."""
     results = Merged.of(folders)
     kind = getattr(import_module("nclone_env.jobs"), str(results.header["job"]), None)
     if not (isinstance(kind, type) and issubclass(kind, Job)) or isabstract(kind):

@@ -68,9 +68,6 @@ class Journal:
 
     Attributes:
         done: number of results.
-
-    Raises:
-        ConfigError: if the file is of another job, or another process writes to it.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any]):
@@ -121,11 +118,7 @@ class Merged:
 
     @classmethod
     def of(cls, folders: Sequence[Path]) -> Merged:
-        """Find the journals in some folders, and check that they are those of all shards of one job, complete.
-
-        Raises:
-            ConfigError: if there is none, or one is missing, given twice, of another job or incomplete.
-        """
+        """Find the journals in some folders, and check that they are those of all shards of one job, complete."""
         found: dict[Shard, Path] = {}
         for path in (path for folder in folders for path in sorted(folder.glob("shard-*"))):
             if name := _NAME.fullmatch(path.name):
@@ -156,11 +149,7 @@ class Merged:
 
 
 def checked(name: str) -> str:
-    """Return the name of a file in a result.
-
-    Raises:
-        FormatError: if it leads out of its folder.
-    """
+    """Return the name of a file in a result."""
     if Path(name).name != name or name == "..":
         raise FormatError("journal", "result", "the name of a file without a folder", shortened(name))
     return name
@@ -173,12 +162,7 @@ def as_json(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _complete(path: Path, shard: Shard) -> dict[str, Any]:
-    """Return the header of a journal that has all results of the shard.
-
-    Raises:
-        ConfigError: if it has fewer, or is damaged.
-        FormatError: if it has no header.
-    """
+    """Return the header of a journal that has all results of the shard."""
     with path.open("rb") as file:
         lines = _lines(file)
         header, end = next(lines, (None, 0))

@@ -134,11 +134,7 @@ class Solving(LevelJob):
 
 
 def rows_before(output: Path, names: Set[str] = frozenset()) -> list[dict[str, Any]]:
-    """Return the rows of the table in the output folder, to which those of more levels are added.
-
-    Raises:
-        ConfigError: if the table cannot be read, or has a row of one of the levels ``names``.
-    """
+    """Return the rows of the table in the output folder, to which those of more levels are added."""
     table = output / TABLE
     if not table.exists():
         return []

@@ -274,9 +274,6 @@ def shared_level_set(levels: Sequence[Level]) -> LevelSet:
 
     The set is shared within the process while it is referenced. Its arrays are mapped from a file that all processes
     share (``_arrays``), so that equal levels are compiled once per machine.
-
-    Raises:
-        ConfigError: if ``NCLONE_ENV_LEVEL_CACHE_MB`` is not a whole number.
     """
     identity = _identity(levels)
     level_set = _held.get(identity)

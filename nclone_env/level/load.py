@@ -45,12 +45,7 @@ class LevelRef:
     _file: LevelFile | None = field(default=None, repr=False, compare=False)  # if resolving had to open it
 
     def load(self) -> Level:
-        """Read the level.
-
-        Raises:
-            UnknownLevelError: if there is no such file.
-            LevelFormatError: if the file cannot be read or is malformed.
-        """
+        """Read the level."""
         file = self._file or LevelFile.open(self.path)
         return Level(file.level(self.number), self.name)
 
@@ -74,9 +69,6 @@ def resolve(name_or_path: str | Path, packs: OpenedPacks | None = None) -> tuple
             title that has the form of numbers is none. Built-in names take precedence over files; a ``Path``, or a
             string such as ``./jumps``, is never a built-in name.
         packs: packs opened by earlier calls, extended; one dict for many names reads each pack once.
-
-    Raises:
-        UnknownLevelError: if it is none of these, or a number is not in the pack; the message lists what there is.
     """
     sets = level_sets()
     if isinstance(name_or_path, str):
@@ -145,11 +137,7 @@ def _refs_in_pack(reference: str, packs: OpenedPacks) -> tuple[LevelRef, ...]:
 
 
 def _numbers(text: str, reference: str, size: int) -> list[int]:
-    """Return the numbers that a list such as ``0-95,100`` denotes, in its order.
-
-    Raises:
-        UnknownLevelError: if a range is reversed, or a number is not in the pack.
-    """
+    """Return the numbers that a list such as ``0-95,100`` denotes, in its order."""
     numbers: list[int] = []
     for part in text.split(","):
         first, last = (int(bound) for bound in (part.split("-") * 2)[:2])
@@ -243,10 +231,6 @@ def load_levels(sources: LevelSource | Iterable[LevelSource]) -> list[Level]:
     No two have the same name: files of the same name get their folders in front, ``caves/train.txt#0``, and other
     levels a number behind, ``one.toml (2)``. Of a name that denotes several levels, those that cannot be read are left
     out, with a warning that names each.
-
-    Raises:
-        LevelFormatError: if the data of one level, or of all levels of a name, are malformed.
-        UnknownLevelError: if a name is neither built in nor a file.
     """
     levels: list[Level] = []
     packs: OpenedPacks = {}
@@ -262,10 +246,6 @@ def levels_as_text(sources: LevelSource | Iterable[LevelSource]) -> tuple[str, .
     """Return level sources as texts that JSON can hold and :func:`load_levels` takes; names and paths stay.
 
     Other levels become their names and map bytes: ``base64:`` with the name in UTF-8, a zero byte and the map bytes.
-
-    Raises:
-        LevelFormatError: if a level cannot be read, or map bytes cannot hold it.
-        UnknownLevelError: if a source is none.
     """
     return tuple(_as_text(source) for source in ([sources] if isinstance(sources, LevelSource) else sources))
 
@@ -290,11 +270,7 @@ def _level_of_text(text: str) -> Level:
 
 
 def readable(refs: Sequence[LevelRef]) -> Iterator[tuple[LevelRef, Level]]:
-    """Yield the levels of a name; of several, warn of those that cannot be read, and leave them out.
-
-    Raises:
-        LevelFormatError: if none of them can be read.
-    """
+    """Yield the levels of a name; of several, warn of those that cannot be read, and leave them out."""
     fault: LevelFormatError | None = None
     found = 0
     for ref in refs:

@@ -31,11 +31,7 @@ class FlatProfile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the last snapshot, and judge, unless the block failed.
-
-        Raises:
-            GrowthError: if memory grows, or there was too little to tell.
-        """
+        """Take the last snapshot, and judge, unless the block failed."""
         __tracebackhide__ = True  # pytest shows the line of the test
         try:
             self._watch.__exit__(kind, error, trace)

@@ -77,10 +77,6 @@ def collect(
     Args:
         notify: called with one line of text before each pass.
         memray: whether to record all allocations as well.
-
-    Raises:
-        ConfigError: if a setting is out of range.
-        MissingExtraError: if memray is asked for and not installed.
     """
     check_settings(settings)
     if memray:
@@ -225,9 +221,6 @@ def record_allocations(target: Target, num_envs: int, steps: int) -> Allocations
 
     Args:
         steps: steps of the run; at most ``_RECORDED_STEPS`` of them are recorded.
-
-    Raises:
-        MissingExtraError: if memray is not installed.
     """
     memray, steps = optional_module("memray", "profile"), min(steps, _RECORDED_STEPS)
     with temporary_beside(Path(gettempdir(), "memray"), folder=True) as folder:

@@ -58,11 +58,7 @@ class ResidentBytes(NamedTuple):
 
 
 def resident_bytes() -> ResidentBytes:
-    """Return the resident memory of this process, read from ``/proc/self/smaps_rollup`` or from psutil.
-
-    Raises:
-        MissingExtraError: if neither is available.
-    """
+    """Return the resident memory of this process, read from ``/proc/self/smaps_rollup`` or from psutil."""
     return _read_rollup(_SMAPS) if _SMAPS.exists() else _resident_by_psutil()
 
 

@@ -49,9 +49,6 @@ def write_reports(stats: Stats, folder: Path, as_json: bool = False, as_html: bo
 
     Args:
         folder: created if it does not exist.
-
-    Raises:
-        MissingExtraError: if there is to be a page and Jinja2 is not installed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     recorded = stats.measurements.allocations
@@ -181,11 +178,7 @@ class Change:
 
 
 def load_profile(path: Path) -> dict[str, Any]:
-    """Read a profile that was written with ``--json``.
-
-    Raises:
-        ConfigError: if the file is missing or no profile of this version; the message says how to make one.
-    """
+    """Read a profile that was written with ``--json``."""
     how = "write one with nclone-env profile ... --json"
     try:
         with open_regular(path, _MOST_BYTES) as file:

@@ -59,11 +59,7 @@ class Replayed:
 
 
 def replay(levels: LevelSet, origin: WorldArrays, inputs: np.ndarray, price: int) -> Replayed:
-    """Replay the inputs of a solution on the level of a set of one, from the only world of ``origin``.
-
-    Raises:
-        RuntimeError: if they do not win in their last frame.
-    """
+    """Replay the inputs of a solution on the level of a set of one, from the only world of ``origin``."""
     played = play_from(Session(levels), origin, inputs)
     if not wins_at_end(played):
         name = levels.levels[0].name
@@ -103,11 +99,7 @@ Start = tuple[AnyWorlds, int]
 
 
 def origin_of(levels: LevelSet, start: Start | None = None) -> WorldArrays:
-    """Return the world in which a search begins, as the only one: by default the start of the level of a set of one.
-
-    Raises:
-        ConfigError: if ``start`` is not a world of this level, or the ninja is dead or has won.
-    """
+    """Return the world in which a search begins, as the only one: by default the start of the level of a set of one."""
     if start is None:
         origin = make_worlds(1, levels)
         start_world(levels.arrays, origin, 0, 0)
@@ -165,12 +157,7 @@ class Task(NamedTuple):
 def make_task(
     level: Level, price: int = 0, max_frames: int = MAX_FRAMES, hold: int = 1, start: Start | None = None
 ) -> Task:
-    """Prepare a level; the arguments are those of ``solve``.
-
-    Raises:
-        UnsupportedLevelError: if it has no exit.
-        ConfigError: if the world to start from is not one of the level.
-    """
+    """Prepare a level; the arguments are those of ``solve``."""
     levels = pack([level])
     if not levels.arrays.header[0]["exit_count"]:
         raise UnsupportedLevelError(f"level: expected a level with an exit, got {level.name!r}, which has none")
@@ -202,11 +189,6 @@ def smooth(
         slack: share of the frames by which the result may be longer.
         hold: inputs change only in frames that are multiples of it; ``inputs`` must do so already.
         start: world in which the solution begins, as for ``solve``; None: the start of the level.
-
-    Raises:
-        LevelFormatError, UnknownLevelError: if the level cannot be loaded.
-        ValueError: if the inputs do not win, or change elsewhere.
-        ConfigError: if ``start`` is not a world of the level.
     """
     changes = np.flatnonzero(np.diff(inputs)) + 1
     if (changes % hold).any():

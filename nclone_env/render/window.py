@@ -27,10 +27,6 @@ class Window:
         rate: pictures per second of late; 0 while it is not known.
         pressed: names of the keys pressed between the last two calls of ``show``, such as ``left`` or ``space``.
         held: names of the keys that are down.
-
-    Raises:
-        DisplayError: if there is no screen.
-        MissingExtraError: if pygame-ce is not installed.
     """
 
     def __init__(
@@ -61,10 +57,6 @@ class Window:
 
         Returns:
             Whether the window is still open.
-
-        Raises:
-            BufferError: if the picture has another shape or dtype.
-            ClosedError: if the window was closed before.
         """
         if not self.is_open:
             raise errors.ClosedError(

@@ -332,12 +332,7 @@ def play_in_window(
     theme: Theme = "light",
     begin: tuple[Sequence[int], int] | None = None,
 ) -> None:
-    """Open a window and play levels in it until it is closed; arguments as of :class:`Play`.
-
-    Raises:
-        DisplayError: if there is no screen.
-        MissingExtraError: if pygame-ce is not installed.
-    """
+    """Open a window and play levels in it until it is closed; arguments as of :class:`Play`."""
     Window.check()
     compile_kernels()  # while there is no window yet that would not answer
     window = Window(window_size(levels, scale), levels[0].name, closing_key=QUIT)

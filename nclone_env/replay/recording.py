@@ -184,21 +184,13 @@ def load_recording(path: Path) -> Recording:
 
 
 def load_any_recording(path: Path) -> Recording:
-    """Read a recording from a ``.replay`` file, an attract file of the game, or a recording of nclone.
-
-    Raises:
-        UnknownLevelError, LevelFormatError, RecordingError: as :func:`load_recording`.
-    """
+    """Read a recording from a ``.replay`` file, an attract file of the game, or a recording of nclone."""
     file = _load_either(path)
     return file if isinstance(file, Recording) else Recording.of(file.level, file.inputs)
 
 
 def load_verified(path: Path) -> tuple[Recording | AttractFile | PeerFile, Verdict]:
-    """Read a recording of any kind, and check that the simulator reproduces it.
-
-    Raises:
-        UnknownLevelError, LevelFormatError, RecordingError: as :func:`load_recording`.
-    """
+    """Read a recording of any kind, and check that the simulator reproduces it."""
     file = _load_either(path)
     if isinstance(file, Recording):
         return file, file.verify()
@@ -223,12 +215,7 @@ def _load_either(path: Path) -> Recording | AttractFile | PeerFile:
 
 
 def write_recording(recording: Recording) -> bytes:
-    """Serialise a recording; the inverse of :func:`read_recording`.
-
-    Raises:
-        RecordingError: if the level cannot be written as map bytes, there are too many frames, or settings or seed
-            are not JSON values.
-    """
+    """Serialise a recording; the inverse of :func:`read_recording`."""
     source = recording.level.source
     try:
         level = write_map(recording.level)
@@ -259,9 +246,6 @@ def read_recording(data: bytes, source: str = "<bytes>") -> Recording:
 
     Args:
         source: file name for error messages.
-
-    Raises:
-        RecordingError: if the data are not a recording, of another version, truncated or damaged.
     """
     frames, sizes, run_hash, digest = _read_header(data, source)
     metadata_end = _BODY + sizes[0]

@@ -69,11 +69,7 @@ def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
 
 
 def _encode(command: list[str], pictures: Iterable[np.ndarray]) -> int:
-    """Run ffmpeg on pictures and return their number.
-
-    Raises:
-        OSError: if it fails; the writer of imageio-ffmpeg does not look at its exit status.
-    """
+    """Run ffmpeg on pictures and return their number."""
     count = 0
     with subprocess.Popen(  # in a group of its own, which Ctrl-C does not reach
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **_APART

@@ -220,10 +220,6 @@ def show(pictures: Iterable[np.ndarray], title: str, size: tuple[int, int]) -> i
     Args:
         pictures: (height, width, 3) uint8, RGB.
         size: width and height of the pictures, pixels.
-
-    Raises:
-        DisplayError: if there is no screen.
-        MissingExtraError: if pygame-ce is not installed.
     """
     Window.check()
     iterator = iter(pictures)

@@ -275,11 +275,7 @@ class Session:
             offset += size
 
     def _pieces(self, frames: int, world: int | slice = slice(None)) -> Iterator[tuple[int, int]]:
-        """Yield the ends of the pieces in which frames of one world or of all are to be played.
-
-        Raises:
-            InputsError: if a world would get too old.
-        """
+        """Yield the ends of the pieces in which frames of one world or of all are to be played."""
         age = int(self.worlds.ninjas["frame"][world].max()) + frames
         if age > MOST_FRAMES:
             got = f"got {age:,}; start again"
@@ -341,11 +337,7 @@ def record_world(levels, worlds, index, inputs, first, last, ninjas, entity_stat
 
 
 def check_inputs(inputs: Any) -> np.ndarray:
-    """Return input bytes, or a sequence of integers, one a frame, as (T,) uint8.
-
-    Raises:
-        InputsError: naming the first value that is not a whole number from 0 to 15.
-    """
+    """Return input bytes, or a sequence of integers, one a frame, as (T,) uint8."""
     codes = np.frombuffer(inputs, np.uint8) if isinstance(inputs, (bytes, bytearray)) else np.asarray(inputs)
     if codes.ndim != 1 or (codes.size and codes.dtype.kind not in "iu"):
         raise InputsError(

@@ -72,11 +72,7 @@ __all__, _load, __dir__ = face(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name.
-
-    Raises:
-        MissingExtraError: if it needs a library that is not installed.
-    """
+    """Import a public name."""
     try:
         return _load(name)
     except ModuleNotFoundError as error:
@@ -97,11 +93,7 @@ sys.modules[__name__].__class__ = _Callable
 
 
 def require_training_extra() -> None:
-    """Check that the optional dependencies of the trainer are installed.
-
-    Raises:
-        MissingExtraError: if one is missing; the message names the extra to install.
-    """
+    """Check that the optional dependencies of the trainer are installed."""
     missing = [name for name in ("torch", "tensorboard", "matplotlib", "threadpoolctl") if find_spec(name) is None]
     if missing:
         raise MissingExtraError(f"training requires {', '.join(missing)}; {installation('train')}")

@@ -143,11 +143,7 @@ class TrainConfig:
     """Updates between checkpoints."""
 
     def __post_init__(self) -> None:
-        """Normalise sequences and paths and validate every field.
-
-        Raises:
-            ConfigError: if a value is invalid.
-        """
+        """Normalise sequences and paths and validate every field."""
         check(self)
         for level in self.environment.levels:
             check_value("levels", str, level)

@@ -43,12 +43,7 @@ def check_buffers(
     num_envs: int,
     given: str = "out",
 ) -> None:
-    """Check a mapping of output arrays, which was given as an argument of some name.
-
-    Raises:
-        BufferError: if one is missing, unknown, or not a writable C-contiguous array of the exact dtype and shape, or
-            if two of them share memory.
-    """
+    """Check a mapping of output arrays, which was given as an argument of some name."""
     known = 0
     if isinstance(out, Mapping):
         for spec in required:
@@ -92,11 +87,7 @@ def _check_apart(out: Mapping[str, np.ndarray], given: str) -> None:
 
 
 def check_buffer(name: str, array: Any, shape: tuple[int, ...], *dtypes: np.dtype, given: str = "out") -> None:
-    """Check that an array can be written directly; its dtype must be one of ``dtypes``.
-
-    Raises:
-        BufferError: if dtype, shape, layout or writability is wrong.
-    """
+    """Check that an array can be written directly; its dtype must be one of ``dtypes``."""
     if isinstance(array, np.ndarray) and array.dtype in dtypes and array.shape == shape and array.flags.carray:
         return
     argument, dtype = f"{given}[{name!r}]", " or ".join(str(dtype) for dtype in dtypes)

@@ -130,9 +130,6 @@ class OutputMemory:
 
         Args:
             out: arrays of the caller, or None.
-
-        Raises:
-            BufferError: if ``out`` does not fit.
         """
         if out is not None:
             return self._written_into(out)

@@ -93,9 +93,6 @@ class RewardPass:
     """Replaces the configured rewards by those of a function.
 
     The function is compiled in the constructor, which does not call it.
-
-    Raises:
-        ConfigError: if it is not a function that Numba can compile to return a number.
     """
 
     def __init__(self, function: RewardFunction, arrays: StepArrays):
@@ -119,11 +116,7 @@ def _arguments(arrays: StepArrays) -> tuple[Any, ...]:
 
 
 def compile_reward(function: RewardFunction) -> Callable[..., None]:
-    """Return a compiled function that replaces the rewards of the last step of a range of environments.
-
-    Raises:
-        ConfigError: if ``function`` is not callable.
-    """
+    """Return a compiled function that replaces the rewards of the last step of a range of environments."""
     if not callable(function):
         raise ConfigError(f"reward_function: expected a function of one event that returns a number, got {function!r}")
     compiled = function if hasattr(function, "py_func") else numba.njit(error_model="numpy")(function)

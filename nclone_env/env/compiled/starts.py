@@ -125,9 +125,6 @@ def set_shares(arrays: StartArrays, share: Any) -> None:
     Args:
         share: one number, divided evenly among the states of each level; or (K,) numbers, in the order in which the
             states were set.
-
-    Raises:
-        ConfigError: if the shape is wrong, a number is no probability, or those of a level exceed 1.
     """
     ordered = _checked_shares(share, arrays)[arrays.starts["number"]]
     sums = np.concatenate([[0.0], np.cumsum(ordered)])

@@ -203,9 +203,6 @@ def exchange(config: EnvironmentConfig, old: LevelSet, arrays: StepArrays) -> tu
 
     Levels of the old set on which episodes are under way and that are not among the new ones follow behind them; no
     episode begins on those. Nothing that is given is changed.
-
-    Raises:
-        UnknownLevelError, LevelFormatError, UnsupportedLevelError: if a level cannot be used.
     """
     fresh = playable_levels(config).levels
     known = {_identity(level) for level in fresh}
@@ -243,11 +240,7 @@ def _identity(level: Level) -> tuple[str, str]:
 
 
 def playable_levels(config: EnvironmentConfig) -> LevelSet:
-    """Load the levels of a configuration; environments with the same levels share them.
-
-    Raises:
-        UnsupportedLevelError: if one has no exit.
-    """
+    """Load the levels of a configuration; environments with the same levels share them."""
     levels = load_levels(config.levels)
     if config.mirrored:
         levels += [mirrored(level) for level in levels]

@@ -115,11 +115,7 @@ def header_fault(raw: RawLevel) -> HeaderFault | None:
 
 
 def check_header(raw: RawLevel) -> None:
-    """Check the header of a level that is to be written.
-
-    Raises:
-        LevelFormatError: at the first field that no level file can hold.
-    """
+    """Check the header of a level that is to be written."""
     fault = header_fault(raw)
     if fault:
         raise LevelFormatError(raw.source, fault.field, fault.expected, fault.got)
@@ -130,9 +126,6 @@ def read_map(data: bytes, source: str = "<bytes>") -> RawLevel:
 
     Args:
         data: the bytes of a level file; bytes after the last record are ignored.
-
-    Raises:
-        LevelFormatError: if the data end too early, or the records have no meaning as a level.
     """
     if len(data) < RECORDS_OFFSET:
         raise LevelFormatError(source, f"offset {len(data)}", f"a map of at least {RECORDS_OFFSET} bytes", "the end")
@@ -152,11 +145,7 @@ def read_map(data: bytes, source: str = "<bytes>") -> RawLevel:
 
 
 def write_map(raw: RawLevel) -> bytes:
-    """Return the canonical level file of a level; :func:`read_map` returns the same level.
-
-    Raises:
-        LevelFormatError: if the format cannot hold a header field or a record.
-    """
+    """Return the canonical level file of a level; :func:`read_map` returns the same level."""
     check_header(raw)
     fault = writing_fault(raw.records)
     if fault:
@@ -179,11 +168,7 @@ def record_count(counts: np.ndarray) -> int:
 
 
 def _read_records(data: bytes, counts: np.ndarray, source: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the (N, 5) records and notes on them.
-
-    Raises:
-        LevelFormatError: if the data end before the records, or these have no meaning as a level.
-    """
+    """Return the (N, 5) records and notes on them."""
     count, whole = record_count(counts), (len(data) - RECORDS_OFFSET) // RECORD_SIZE
     records = np.frombuffer(data, np.uint8, whole * RECORD_SIZE, RECORDS_OFFSET).reshape(whole, RECORD_SIZE)
     if count > whole:

@@ -79,9 +79,6 @@ class Pack:
 
         Args:
             number: number of the level, from 0; None: the only one.
-
-        Raises:
-            LevelFormatError: if it is malformed, not in the pack or one of several; the error names file and line.
         """
         if number is None and len(self) != 1:
             expected = f"one level, such as {self._source}#0"
@@ -132,12 +129,7 @@ def read_pack(data: bytes, source: str = "<bytes>") -> tuple[RawLevel, ...]:
 
 
 def write_pack(levels: Sequence[RawLevel]) -> bytes:
-    """Return a pack of some levels, from which :func:`read_pack` parses the same tiles, records and titles.
-
-    Raises:
-        LevelFormatError: if a pack cannot hold a title, or would change a record: it keeps the order of the types and,
-            of most types, no orientation and mode.
-    """
+    """Return a pack of some levels, from which :func:`read_pack` parses the same tiles, records and titles."""
     lines = []
     for raw in levels:
         check_header(raw)

@@ -77,12 +77,7 @@ class LevelFile:
 
     @classmethod
     def open(cls, path: Path) -> LevelFile:
-        """Read a file.
-
-        Raises:
-            UnknownLevelError: if there is no file at the path.
-            LevelFormatError: if the file cannot be read.
-        """
+        """Read a file."""
         mapped = _mapped(path)
         if mapped is not None:
             return cls(mapped, plain(path), lines=_read_index(path, mapped))
@@ -99,9 +94,6 @@ class LevelFile:
 
         Args:
             number: number of the level in a pack; None: the only level of the file.
-
-        Raises:
-            LevelFormatError: if the level is malformed, or is not in the file.
         """
         data, source = self.data, self.source
         if not data:
@@ -125,11 +117,7 @@ class LevelFile:
 
 
 def write_index(path: Path) -> None:
-    """Write the index of a pack that is mapped, next to it, so that readers need not look for the lines.
-
-    Raises:
-        OSError: if it cannot be written.
-    """
+    """Write the index of a pack that is mapped, next to it, so that readers need not look for the lines."""
     mapped = _mapped(path)
     if mapped is not None:
         stream = io.BytesIO()
@@ -164,12 +152,7 @@ def _mapped(path: Path) -> mmap | None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the contents of a file, unpacked if it is in gzip; devices, pipes and folders are refused unread.
-
-    Raises:
-        UnknownLevelError: if there is no file at the path.
-        LevelFormatError: if it cannot be read, or is too large for a level file.
-    """
+    """Return the contents of a file, unpacked if it is in gzip; devices, pipes and folders are refused unread."""
     source = plain(path)
     try:
         mode = path.stat().st_mode
@@ -211,11 +194,7 @@ def appearance(data: bytes) -> str:
 
 
 def _read_start(path: Path) -> bytes:
-    """Return the bytes of a file, unpacked if it is in gzip, at most a part beyond the limit.
-
-    Raises:
-        OSError, EOFError, zlib.error: if it cannot be read or unpacked.
-    """
+    """Return the bytes of a file, unpacked if it is in gzip, at most a part beyond the limit."""
     with path.open("rb") as file:
         packed = file.read(len(_GZIP)) == _GZIP
         file.seek(0)

@@ -100,11 +100,7 @@ _LINE = re.compile(rf"{_BLANK}|{_KEY}=[ \t]*+{_VALUE}{_BLANK}", re.DOTALL)
 
 
 def parse_tiles(lines: Sequence[str], source: str, first: int = 1) -> np.ndarray:
-    """Return the tiles of a level, (23, 42) uint8 numbers, from 23 strings of 42 characters.
-
-    Raises:
-        LevelFormatError: at the first error; the message names the line.
-    """
+    """Return the tiles of a level, (23, 42) uint8 numbers, from 23 strings of 42 characters."""
     tiles = np.zeros((TILE_ROWS, TILE_COLUMNS), np.uint8)
     for row, line in enumerate(lines[:TILE_ROWS]):
         where = f"line {first + row}"
@@ -133,11 +129,7 @@ def format_tiles(tiles: np.ndarray, source: str) -> list[str]:
 
 
 def parse_entities(lines: Sequence[str], source: str, first: int = 1, word: str = "line") -> np.ndarray:
-    """Return the records of a list of entities, (N, 5) uint8, which every level format can hold.
-
-    Raises:
-        LevelFormatError: at the first error; the message names the line.
-    """
+    """Return the records of a list of entities, (N, 5) uint8, which every level format can hold."""
     words = [(number, line.split("#")[0].split()) for number, line in enumerate(lines, start=first)]
     entities = [(number, line) for number, line in words if line]
     if len(entities) > MAX_RECORDS:
@@ -188,19 +180,12 @@ def parse_text(text: str | bytes, source: str = "<text>") -> RawLevel:
 
     Args:
         text: the whole file; bytes are UTF-8, with or without a byte order mark.
-
-    Raises:
-        LevelFormatError: at the first error; the message names the line.
     """
     return _Parser(_decoded(text, source) if isinstance(text, bytes) else text, source).level()
 
 
 def format_text(raw: RawLevel) -> str:
-    """Return the canonical level file of a level; :func:`parse_text` returns the same level.
-
-    Raises:
-        LevelFormatError: if the level has tiles above 37, or a header field or record that no file can hold.
-    """
+    """Return the canonical level file of a level; :func:`parse_text` returns the same level."""
     check_header(raw)
     fault = writing_fault(raw.records)
     if fault:

@@ -33,10 +33,6 @@ class NPlusPlusPufferEnv(_PufferEnv):
         buf: arrays by name, as PufferLib passes them; None: new ones.
         seed: of the first ``reset``, unless that has one.
         **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
-
-    Raises:
-        MissingExtraError: on import of this module, if PufferLib is not installed.
-        ConfigError, UnknownLevelError, LevelFormatError, UnsupportedLevelError: as for the native environment.
     """
 
     def __init__(
@@ -69,11 +65,6 @@ class NPlusPlusPufferEnv(_PufferEnv):
 
         The seeds of the agents are drawn from ``seed``. PufferLib gives objects neighbouring seeds: if agents counted
         up from them, all but one agent of an object would have the seeds of agents of the next.
-
-        Raises:
-            ConfigError: if the seed is not a whole number of at least 0.
-            BufferError: if the arrays of PufferLib do not fit.
-            ClosedError: after ``close``.
         """
         chosen, self._seed = self._seed if seed is None else seed, None
         self.native.reset(seed=None if chosen is None else agent_seeds(chosen, self.num_agents), out=self._out())
@@ -85,9 +76,6 @@ class NPlusPlusPufferEnv(_PufferEnv):
 
         Returns:
             Observations (n, ...), rewards (n,) float32, terminals (n,) bool, truncations (n,) bool and infos.
-
-        Raises:
-            ActionError, BufferError, ResetNeededError, ClosedError: as for the native environment.
         """
         info = self.native.step(actions, out=self._out())[4]
         return self.observations, self.rewards, self.terminals, self.truncations, self._ended(info)
@@ -134,9 +122,5 @@ class NPlusPlusPufferEnv(_PufferEnv):
 
 
 def agent_seeds(seed: int, num_agents: int) -> list[int]:
-    """Return the seed of each agent, 64 bits drawn from ``seed``; those of different seeds do not overlap.
-
-    Raises:
-        ConfigError: if the seed is not a whole number of at least 0.
-    """
+    """Return the seed of each agent, 64 bits drawn from ``seed``; those of different seeds do not overlap."""
     return np.random.SeedSequence(check_seed(seed)).generate_state(num_agents, np.uint64).tolist()

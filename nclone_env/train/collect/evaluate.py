@@ -280,11 +280,7 @@ _OUTWEIGHS = 1e6
 
 
 def check_candidates(candidates: int) -> None:
-    """Check the number of candidates of a decision.
-
-    Raises:
-        ConfigError: if it is out of range.
-    """
+    """Check the number of candidates of a decision."""
     check_integer("candidates", candidates, low=1, high=_MOST_CANDIDATES)
 
 

@@ -192,11 +192,7 @@ class RolloutColumns:
         return self.cursor == self.storage.num_steps
 
     def row(self, field: str) -> np.ndarray:
-        """Return the (n,) entries of a field of ``StepFields`` at the cursor.
-
-        Raises:
-            RuntimeError: if all steps are recorded, unless the field has a row for the end of the rollout.
-        """
+        """Return the (n,) entries of a field of ``StepFields`` at the cursor."""
         array = getattr(self.storage.arrays, field)
         if self.cursor >= len(array):
             raise RuntimeError(

@@ -48,11 +48,7 @@ class EpisodeSelection:
         return {name: part.state() for name, part in self._parts().items()}
 
     def restore(self, state: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-        """Go on from a state: the same episodes then give the same weights and shares. What it lacks begins afresh.
-
-        Raises:
-            ConfigError: if it is of other levels or start states.
-        """
+        """Go on from a state: the same episodes then give the same weights and shares. What it lacks begins afresh."""
         for name, part in self._parts().items():
             if name in state:
                 part.restore(state[name])

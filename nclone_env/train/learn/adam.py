@@ -46,11 +46,7 @@ class Adam:
         return {"mean": self.mean, "square": self.square, "count": self.count}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state; moments may be tensors.
-
-        Raises:
-            ValueError, KeyError: if it does not fit the parameters.
-        """
+        """Continue from a state; moments may be tensors."""
         for name in ("mean", "square"):
             target, source = getattr(self, name), np.asarray(state[name])
             if target.shape != source.shape:

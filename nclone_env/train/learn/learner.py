@@ -54,11 +54,7 @@ class Learner(Protocol):
         """Return what a checkpoint keeps besides the parameters: arrays and plain values by name."""
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from such a state, with tensors in the place of arrays.
-
-        Raises:
-            ValueError, LookupError: if it does not fit.
-        """
+        """Continue from such a state, with tensors in the place of arrays."""
 
 
 class LearnerParts(NamedTuple):

@@ -29,11 +29,7 @@ from nclone_env.train.policies.torch_network import TorchNetwork, flat_gradient,
 
 
 def make_learner(parts: LearnerParts) -> Learner:
-    """Return the learner that the configuration names.
-
-    Raises:
-        ConfigError: if there is none of this name.
-    """
+    """Return the learner that the configuration names."""
     name = parts.config.learner
     if name not in LEARNERS:
         raise ConfigError(

@@ -337,11 +337,7 @@ def _first_steps(lengths: list[int]) -> np.ndarray:
 def _checked_length(
     number: int, episode: EpisodeData, specs: Mapping[str, tuple[tuple[int, ...], np.dtype]], num_actions: int
 ) -> int:
-    """Check names, shapes, dtypes, actions and masks of an episode; return its number of steps.
-
-    Raises:
-        TrajectoryError: if one is wrong.
-    """
+    """Check names, shapes, dtypes, actions and masks of an episode; return its number of steps."""
     actions, observations = episode.actions, episode.observations
     if not (isinstance(actions, np.ndarray) and actions.ndim == 1 and actions.dtype.kind in "iu"):
         raise _wrong_field(number, "actions", "an integer array of shape (T,)", actions)

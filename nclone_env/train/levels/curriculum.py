@@ -260,11 +260,7 @@ class SuccessAverages:
 
 
 def _checked(levels: np.ndarray, success: np.ndarray, num_levels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the levels, (k,) int64, and the outcomes, (k,) bool, of k episodes.
-
-    Raises:
-        ConfigError: if a shape or dtype is wrong, or a level does not exist.
-    """
+    """Return the levels, (k,) int64, and the outcomes, (k,) bool, of k episodes."""
     played, won = np.asarray(levels), np.asarray(success)
     if played.ndim != 1 or (played.size and played.dtype.kind not in "iu"):
         raise ConfigError(f"levels: expected whole numbers of shape (k,), got {played.dtype} of shape {played.shape}")

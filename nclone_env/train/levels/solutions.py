@@ -112,10 +112,6 @@ def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Pla
             ``planned`` for solutions that the planner finds now.
         max_frames: longest solution; longer ones are left out.
         planner: finds those that are planned.
-
-    Raises:
-        ConfigError: if none of the levels is solved.
-        FormatError, UnknownLevelError: if a file cannot be read.
     """
     recordings = [load_any_recording(Path(source)) for source in sources if source not in (KNOWN, PLANNED)]
     recorded = recorded_solutions(levels.levels, recordings)
@@ -203,12 +199,7 @@ def _without_images(levels: Sequence[Level], images: Mapping[str, str]) -> list[
 
 
 def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: Planner) -> StartStates | None:
-    """Return the states along solutions of :func:`find` that the episodes of a run begin in; None without sources.
-
-    Raises:
-        ConfigError: if no source solves one of the levels, or a solution does not fit into the time limit.
-        FormatError, UnknownLevelError: if a file cannot be read.
-    """
+    """Return the states along solutions of :func:`find` that the episodes of a run begin in; None without sources."""
     if not sources:
         return None
     solutions = find(playable_levels(environment), sources, environment.max_frames, planner)
@@ -287,11 +278,7 @@ def _states_along(session: Session, number: int, inputs: np.ndarray, count: int)
 
 
 def _until_the_exit(session: Session, number: int, inputs: np.ndarray, max_frames: int) -> np.ndarray:
-    """Return the inputs on a level up to the frame in which the ninja reaches the exit.
-
-    Raises:
-        ConfigError: if it does not within the time limit.
-    """
+    """Return the inputs on a level up to the frame in which the ninja reaches the exit."""
     session.start(number)
     states = session.record(inputs, entities=False).ninjas["state"]
     ends = np.flatnonzero(np.isin(states, (CELEBRATING, DEAD)))

@@ -39,11 +39,7 @@ def policy_levels(config: TrainConfig) -> tuple[str | Level, ...]:
 
 
 def run_levels(config: TrainConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return references of the levels that a run trains on, and of those that it holds out.
-
-    Raises:
-        ConfigError, UnknownLevelError, LevelFormatError: as :func:`split_levels`.
-    """
+    """Return references of the levels that a run trains on, and of those that it holds out."""
     levels, share = config.environment.levels, config.evaluation.held_out
     if _GENERATED in levels and not Path(_GENERATED).exists():
         raise ConfigError(
@@ -54,11 +50,7 @@ def run_levels(config: TrainConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def level_digests(levels: Iterable[LevelSource]) -> list[str]:
-    """Return the digest of tiles and entities of each level, in the order of an environment's ``level_names``.
-
-    Raises:
-        UnknownLevelError, LevelFormatError: as :func:`split_levels`.
-    """
+    """Return the digest of tiles and entities of each level, in the order of an environment's ``level_names``."""
     return [level.raw.digest for level in load_levels(levels)]
 
 
@@ -76,11 +68,6 @@ def split_levels(levels: Sequence[str], held_out: float, seed: int) -> tuple[tup
     Returns:
         References of the training levels and of the held-out levels, one for each level, each part in the order of
         ``levels``; ``EnvironmentConfig.levels`` takes them.
-
-    Raises:
-        ConfigError: if the share leaves a part empty.
-        UnknownLevelError: if a name is neither built in nor a file.
-        LevelFormatError: if a level is malformed.
     """
     refs = _distinct_levels(levels)
     size, count = len(refs), round(held_out * len(refs))

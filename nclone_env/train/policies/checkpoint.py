@@ -74,11 +74,7 @@ SAVED_FIELDS = tuple(item.name for item in dataclasses.fields(Checkpoint) if ite
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint atomically, creating its folder if necessary.
-
-    Raises:
-        OSError: if it cannot be written; of that torch only tells that it failed.
-    """
+    """Write a checkpoint atomically, creating its folder if necessary."""
     fields = {name: getattr(checkpoint, name) for name in SAVED_FIELDS}
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -139,21 +135,13 @@ def restore_config(checkpoint: Checkpoint) -> TrainConfig:
 
 
 def resumed_config(source: str | Path) -> TrainConfig:
-    """Return the configuration with which a run goes on in the folder of its checkpoint, given either.
-
-    Raises:
-        CheckpointError: if it cannot be read.
-    """
+    """Return the configuration with which a run goes on in the folder of its checkpoint, given either."""
     file = checkpoint_file(source)
     return restore_config(load_checkpoint(file)).replace(output=file.parent.parent, name="")
 
 
 def check_results(checkpoint: Checkpoint) -> None:
-    """Check what is read of a run without continuing it: its counters and held-out levels.
-
-    Raises:
-        CheckpointError: if a part is of another type, or a number out of range.
-    """
+    """Check what is read of a run without continuing it: its counters and held-out levels."""
     with translated(checkpoint.path):
         timesteps = checkpoint.counters.get("timesteps", 0)
         if not isinstance(timesteps, int) or not 0 <= timesteps < 2**63:
@@ -174,22 +162,14 @@ def translated(path: str | Path) -> Iterator[None]:
 
 
 def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Checkpoint) -> None:
-    """Check that the policy of a checkpoint was trained on these observations.
-
-    Raises:
-        CheckpointError: if names or shapes differ.
-    """
+    """Check that the policy of a checkpoint was trained on these observations."""
     got = {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()}
     if got != dict(expected):
         raise _error(checkpoint.path, f"expected a policy for observations {dict(expected)}, got one for {got}")
 
 
 def check_resumable(config: TrainConfig, checkpoint: Checkpoint) -> None:
-    """Check that a run which continues from a checkpoint keeps the options that cannot change.
-
-    Raises:
-        CheckpointError: if one differs.
-    """
+    """Check that a run which continues from a checkpoint keeps the options that cannot change."""
     saved = restore_config(checkpoint)
     found = _changed(("policy", "run"), saved, config)
     if found is None and saved.keeps_clone != config.keeps_clone:
@@ -207,9 +187,6 @@ def initialise_policy(policy: ActorCritic, config: TrainConfig, path: Path) -> N
 
     The value function estimates returns of other levels or rewards there, so its head, and its layers if they are
     separate, keep their initial values.
-
-    Raises:
-        CheckpointError: if the file cannot be read, or its network or observations differ.
     """
     checkpoint = load_checkpoint(path)
     other = restore_config(checkpoint)
@@ -266,12 +243,7 @@ def _check_parameters(parameters: Mapping[str, Tensor]) -> None:
 
 
 def _find_damage(path: Path) -> str | None:
-    """Return the name of a damaged part of a zip file, None if all are intact.
-
-    Raises:
-        ValueError: if it could take more memory than its size: by compressed or overlapping parts, or by other objects
-            than the values and tensors of a checkpoint.
-    """
+    """Return the name of a damaged part of a zip file, None if all are intact."""
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
         stored = all(part.compress_type == zipfile.ZIP_STORED for part in parts)

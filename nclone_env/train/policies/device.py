@@ -14,9 +14,6 @@ def learning_device(config: TrainConfig, ranks: Ranks) -> torch.device | None:
     """Return the device of a run's policy, None for the processor and the threads of the run.
 
     ``auto`` takes a GPU for pictures only: other policies cost less on the processor than the launches of its kernels.
-
-    Raises:
-        ConfigError: if ``cuda`` is asked for and cannot be used.
     """
     if config.device == "cpu":
         return None

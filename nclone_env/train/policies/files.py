@@ -28,11 +28,7 @@ Trained on {levels}; {steps:,} steps, seed {seed}. Observes {observations}.
 
 
 def checkpoint_file(path: str | Path) -> Path:
-    """Return the checkpoint that is meant by a file or by the folder of a run.
-
-    Raises:
-        CheckpointError: if there is no such file.
-    """
+    """Return the checkpoint that is meant by a file or by the folder of a run."""
     path = Path(path)
     file = path / LATEST if path.is_dir() else path
     if not file.is_file():
@@ -53,9 +49,6 @@ def policy_file(path: str | Path) -> Path:
     """Return the checkpoint that is meant by a file, the folder of a run, or the name of a bundled policy or ``hub:``.
 
     A checkpoint of the user has precedence over a bundled policy of the same name.
-
-    Raises:
-        CheckpointError: if there is no such file or policy.
     """
     if str(path).startswith(_HUB):
         return _hub_file(str(path))
@@ -75,21 +68,13 @@ def is_named(path: str | Path) -> bool:
 
 
 def policy_card(name: str) -> dict[str, Any]:
-    """Return what is known of a bundled policy: how it was made, and its scores.
-
-    Raises:
-        ConfigError: if there is no such policy.
-    """
+    """Return what is known of a bundled policy: how it was made, and its scores."""
     check_choice("policy", name, bundled_names())
     return tomllib.loads((BUNDLED / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def _hub_file(name: str) -> Path:
-    """Return the checkpoint of ``hub:USER/NAME``; it is downloaded unless it is there already.
-
-    Raises:
-        CheckpointError: if there is no such policy, or the hub cannot be reached.
-    """
+    """Return the checkpoint of ``hub:USER/NAME``; it is downloaded unless it is there already."""
     hub, repository = _hub(name)
     try:
         return Path(hub.hf_hub_download(repository, LATEST)).resolve()  # a link to a file by its digest
@@ -98,11 +83,7 @@ def _hub_file(name: str) -> Path:
 
 
 def push_policy(file: Path, config: TrainConfig, timesteps: int, name: str) -> str:
-    """Put the checkpoint of a run, after so many timesteps, on the hub with a card; return its address.
-
-    Raises:
-        ConfigError: if the hub refuses.
-    """
+    """Put the checkpoint of a run, after so many timesteps, on the hub with a card; return its address."""
     hub, repository = _hub(name)
     card = _CARD.format(
         name=name,

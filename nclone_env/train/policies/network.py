@@ -181,11 +181,7 @@ class Encoder(nn.Module):
 
 
 def make_encoders(shapes: Shapes) -> dict[str, Encoder | None]:
-    """Return the encoder of each input of the network by the name of its observation, None for vectors.
-
-    Raises:
-        ConfigError: if there is nothing to see, or an observation cannot be encoded.
-    """
+    """Return the encoder of each input of the network by the name of its observation, None for vectors."""
     encoders: dict[str, Encoder | None] = {}
     for name, shape in shapes.items():
         if name.startswith("graph"):
@@ -234,9 +230,6 @@ class PictureEncoder(Encoder):
         patches: layer over the pixels of a patch.
         squares: layers over squares.
         last: layer over all places.
-
-    Raises:
-        ConfigError: if the shape is another, or a side is shorter than 16 pixels.
     """
 
     width = PICTURE_FEATURES

@@ -235,9 +235,6 @@ def log_probs_and_entropies(logits: Tensor, actions: Tensor, mask: Tensor | None
         logits: (n, a) float32.
         actions: (n,) int64.
         mask: (n, a); None masks nothing.
-
-    Raises:
-        ActionError: if the mask has another shape.
     """
     log_probs = torch.log_softmax(_masked(logits, mask), dim=1)
     finite = _finite(log_probs)
@@ -251,9 +248,6 @@ def divergences(reference: Tensor, logits: Tensor, mask: Tensor | None = None) -
         reference: (n, a) probabilities, 0 where masked.
         logits: (n, a) float32.
         mask: (n, a); None masks nothing.
-
-    Raises:
-        ActionError: if the mask has another shape.
     """
     log_probs = torch.log_softmax(_masked(logits, mask), dim=1)
     return (torch.xlogy(reference, reference) - reference * _finite(log_probs)).sum(dim=1)

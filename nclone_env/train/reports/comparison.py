@@ -122,11 +122,7 @@ class RunGroup:
 
 
 def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
-    """Return what is known of the runs in folders, and why folders were left out.
-
-    Raises:
-        CheckpointError: if the results of an evaluation cannot be read.
-    """
+    """Return what is known of the runs in folders, and why folders were left out."""
     runs: dict[str, RunRecord] = {}
     reasons = []
     for folder in folders:
@@ -180,11 +176,7 @@ def by_levels(runs: Sequence[RunRecord]) -> list[tuple[str, list[RunGroup]]]:
 
 
 def selected(runs: Sequence[RunRecord], conditions: Sequence[str]) -> list[RunRecord]:
-    """Return the runs whose options have values, such as ``levels=first-steps`` and ``learning_rate=0.001``.
-
-    Raises:
-        ConfigError: if a condition has another form, or no run has the option.
-    """
+    """Return the runs whose options have values, such as ``levels=first-steps`` and ``learning_rate=0.001``."""
     found = list(runs)
     for condition in conditions:
         name, equals, wanted = condition.partition("=")

@@ -53,9 +53,6 @@ def write_learning_curve(
     Args:
         random: success rate of random actions on its levels, drawn as a line; None: not measured.
         evaluated: success rate of the evaluation at the end by mode, ``sampled`` and ``argmax``, drawn as marks.
-
-    Raises:
-        MissingExtraError: if matplotlib is not installed.
     """
     title = f"{_cut(shown(config.environment.levels))} · seed {config.seed} · {config.num_envs} environments"
     figure, ((upper,), (lower,)) = _panels(1, height=6)
@@ -149,10 +146,6 @@ def compare_runs(
 
     Returns:
         Tables, as text, and why folders were left out.
-
-    Raises:
-        ConfigError: if there is no run, or none has such options.
-        CheckpointError: if the results of an evaluation cannot be read.
     """
     found, reasons = read_runs(folders)
     if not found:
@@ -179,9 +172,6 @@ def write_comparison(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path)
     Args:
         sets: what the runs have in common, such as their levels, and the groups of those that differ only in their
             seed; each has panels of its own, and its legend below them.
-
-    Raises:
-        MissingExtraError: if matplotlib is not installed.
     """
     most = max(len(groups) for _, groups in sets)
     figure, axes = _panels(len(sets), 6 + 0.22 * math.ceil(most / 2))

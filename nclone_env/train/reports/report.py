@@ -136,11 +136,7 @@ def evaluate_and_report(
 def write_recordings(
     results: Mapping[Mode, tuple[LevelResult, ...]], environment: EnvironmentConfig, folder: Path
 ) -> int:
-    """Save the fastest win of the policy on each level, named by the level and its number; return how many there are.
-
-    Raises:
-        RuntimeError: if the simulator does not reproduce a win; nothing is saved of it.
-    """
+    """Save the fastest win of the policy on each level, named by level and number; return how many there are."""
     written = 0
     for number, level in enumerate(load_levels(environment.levels)):
         wins = [results[mode][number] for mode in ("argmax", "sampled") if results[mode][number].won]

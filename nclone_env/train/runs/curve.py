@@ -76,11 +76,7 @@ class Rows(Sequence[Row]):
 
     @classmethod
     def of(cls, state: Mapping[str, Any], expected: int = 1) -> Rows:
-        """Return the rows of :meth:`state`, with room for as many as are expected in all.
-
-        Raises:
-            KeyError, ValueError: if it is damaged.
-        """
+        """Return the rows of :meth:`state`, with room for as many as are expected in all."""
         columns, values = list(state["columns"]), state["values"].numpy()
         if values.shape != (len(values), len(columns)) or values.dtype != np.float64:
             raise ValueError(f"curve: expected float64 in {len(columns)} columns, got {values.dtype} of {values.shape}")

@@ -69,11 +69,7 @@ def estimate_bytes(
 
 
 def check_memory(config: TrainConfig, ranks: Ranks = ALONE) -> None:
-    """Reject a run that, with the other ranks of this machine, needs more memory than is available.
-
-    Raises:
-        MemoryLimitError: the message names the number of environments that fits.
-    """
+    """Reject a run that, with the other ranks of this machine, needs more memory than is available."""
     tree = estimate_bytes(config, ranks=ranks)
     each = tree.bytes_where(shared=False) * ranks.local_count / config.num_envs
     once = tree.bytes_where(shared=True, mapped=False)

@@ -37,9 +37,6 @@ class RunFolder:
 
     Attributes:
         path: the folder.
-
-    Raises:
-        RunFolderError: if another process is training in it.
     """
 
     def __init__(self, path: Path, lock: bool = True):
@@ -101,9 +98,6 @@ def lock_folder(config: TrainConfig, source: Path | None = None, overwrite: bool
 
     A run that is named uses that folder, a resumed one without a name the folder of its checkpoint. A new run without
     a name uses a folder named after levels and seed, with a number from 2 on if that holds another run.
-
-    Raises:
-        RunFolderError: if the folder holds another run, or another process is training in it.
     """
     named = _named_folder(config, source)
     base = named or config.run_folder
@@ -174,12 +168,7 @@ def launchers(ranks: Ranks) -> frozenset[str]:
 def lock_folder_for_all(
     config: TrainConfig, resume: str | Path | None, overwrite: bool, ranks: Ranks, job: Collection[str]
 ) -> tuple[RunFolder, Path | None]:
-    """Choose and lock the folder of a run for all ranks of a job, and the checkpoint to continue from.
-
-    Raises:
-        CheckpointError: if ``resume`` does not exist.
-        RunFolderError: as :func:`lock_folder`.
-    """
+    """Choose and lock the folder of a run for all ranks of a job, and the checkpoint to continue from."""
     locked = []
 
     def choose() -> tuple[Path, Path | None]:

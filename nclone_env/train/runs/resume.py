@@ -92,11 +92,7 @@ def _checkpoint_of(run: TrainingRun, rows: Mapping[str, np.ndarray], states: Seq
 
 
 def restore_run(run: TrainingRun, checkpoint: Checkpoint) -> None:
-    """Continue from a checkpoint; the environments have been reset.
-
-    Raises:
-        CheckpointError: if it does not fit the run.
-    """
+    """Continue from a checkpoint; the environments have been reset."""
     check_observations(run.policy.observation_shapes, checkpoint)
     with translated(checkpoint.path):
         run.policy.load_state_dict(checkpoint.policy)
@@ -149,9 +145,6 @@ def _gather_worlds(run: TrainingRun) -> tuple[dict[str, np.ndarray], list[bytes]
 
     That are the observations that the next rollout begins with, (k, N, *shape) by name, and where episodes start; and
     the snapshot of each environment.
-
-    Raises:
-        RankError: if the parameters of the ranks differ.
     """
     rows = {name: array[: run.storage.frame_stack] for name, array in _first_rows(run).items()}
     states = [envs.get_state(i) for envs in (each.envs for each in run.collectors) for i in range(envs.num_envs)]

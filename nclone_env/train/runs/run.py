@@ -155,12 +155,7 @@ def set_up(
     ranks: Ranks,
     hooks: Hooks,
 ) -> TrainingRun:
-    """Build all components of a run that writes to a folder; nothing is written yet.
-
-    Raises:
-        ConfigError: if the ranks cannot have equally many environments, the device cannot be used, or levels or
-            solutions cannot.
-    """
+    """Build all components of a run that writes to a folder; nothing is written yet."""
     workers = make_workers(config, ranks)
     planner = Planner(workers.count, hooks)
     environment, held_out = _choose_levels(config)

@@ -69,11 +69,7 @@ def compute_returns(run: TrainingRun) -> None:
 
 
 def update_policy(run: TrainingRun) -> UpdateStatistics:
-    """Update the policy on the stored rollout and prepare the storage for the next one.
-
-    Raises:
-        NonFiniteError: if the result is not finite.
-    """
+    """Update the policy on the stored rollout and prepare the storage for the next one."""
     number, ppo = run.counters.updates, run.config.ppo
     rate, entropy = (annealed(run.config, each, number) for each in (ppo.learning_rate, ppo.entropy_coef))
     statistics = run.learner.update(number, rate, entropy, evaluate_reference(run))
@@ -146,9 +142,6 @@ def check_finite(run: TrainingRun, statistics: UpdateStatistics) -> None:
 
     A nan or an infinity in rewards or observations reaches the losses or the norm of the gradient, and one in the
     gradient or the optimiser reaches the parameters, so their sums are all there is to look at.
-
-    Raises:
-        NonFiniteError: if one is not finite; it names the first array that is not, in the order of computation.
     """
     vector = run.parameters.vector
     if math.isfinite(sum(statistics)) and math.isfinite(np.dot(vector, vector)):

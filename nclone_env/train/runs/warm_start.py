@@ -39,10 +39,6 @@ def warm_start(run: TrainingRun) -> WarmStart:
     """Clone the demonstrations of the configuration into the policy of a new run.
 
     The critic stays as it was initialised. Shared layers are those of the clone.
-
-    Raises:
-        ConfigError: if none of the demonstrations can be used; it tells why.
-        UnknownLevelError, FormatError: as ``train.learn.demonstrations.demonstrate``.
     """
     config, space = run.config, run.collectors[0].envs.single_observation_space
     demonstrated = demonstrate(config.clone.warm_start, run.environment, run.planner)
@@ -82,11 +78,7 @@ def reference_state(run: TrainingRun) -> dict[str, Tensor]:
 
 
 def restore_reference(run: TrainingRun, state: dict[str, Tensor]) -> None:
-    """Keep the policy of a resumed run close to the clone of a checkpoint.
-
-    Raises:
-        ValueError, RuntimeError: if the parameters do not fit the policy or the configuration.
-    """
+    """Keep the policy of a resumed run close to the clone of a checkpoint."""
     if bool(state) != run.config.keeps_clone:
         expected, got = ("a clone", "none") if run.config.keeps_clone else ("no clone", "one")
         raise ValueError(f"warm_start: expected {expected} in it, got {got}")
