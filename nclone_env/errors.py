@@ -46,7 +46,7 @@ def _escape(character: str) -> str:
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return the end of a message that names the most similar of some known names, empty if none is similar."""
-    close = difflib.get_close_matches(str(name)[:100], list(known), n=1)
+    close = difflib.get_close_matches(name[:100], list(known), n=1) if isinstance(name, str) else ()
     return f"; did you mean {close[0]!r}?" if close else ""
 
 

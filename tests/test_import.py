@@ -55,11 +55,9 @@ def test_importing_the_package_imports_gymnasium_and_little_else(imported):
     assert {name for name in imported if name.startswith("nclone_env")} == {
         "nclone_env",
         "nclone_env._faces",
-        "nclone_env._origin",
         "nclone_env._version",
         "nclone_env.env",
         "nclone_env.env.ids",
-        "nclone_env.errors",
     }
 
 

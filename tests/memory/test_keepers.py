@@ -225,7 +225,7 @@ def test_what_only_native_code_knows_has_no_keeper():
 
 
 def test_garbage_whose_collection_is_off_is_told(monkeypatch):
-    monkeypatch.setattr("nclone_env.memory.keepers._REACH", 100)  # no variable leads there, and tests have many
+    monkeypatch.setattr("nclone_env.memory.keepers._REACH", 1)  # no variable leads there, and tests have many
     gc.disable()
     try:
         for _ in range(50):
