@@ -24,7 +24,7 @@ _HAS_SOURCES = Path(__file__).suffix == ".py" and Path(__file__).is_file()
 """Frozen applications, for example, have none."""
 _DIGESTED = ("numba", "numpy", *([_PACKAGE.name] if _HAS_SOURCES else []))
 """Packages whose sources or versions are in the digests."""
-_WITHOUT_CODE = {f"{_PACKAGE.name}.jit.{name}" for name in ("cache", "folder", "notice", "parts", "shipped", "sources")}
+_WITHOUT_CODE = {f"{_PACKAGE.name}.jit.{name}" for name in ("cache", "folder", "notice", "parts", "sources")}
 """Modules of this package that keep compiled code and do not contribute to it; ``_FORMAT`` stands for them."""
 _FORMAT = 3
 """Increased with each change in the files of compiled code."""

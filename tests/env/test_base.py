@@ -80,14 +80,6 @@ def test_a_picture_is_fresh_and_follows_the_ninja():
     assert 230 < columns.min() <= columns.max() < 330
 
 
-@pytest.mark.parametrize(("scale", "shape"), [(0.5, (300, 528, 3)), (1.5, (900, 1584, 3)), (2.0, (1200, 2112, 3))])
-def test_pictures_have_a_scale(scale, shape):
-    env = NPlusPlusEnv(observations="game_state", render_mode="rgb_array", render={"picture_scale": scale})
-    env.reset()
-    picture = env.render()
-    assert (picture.shape, picture.dtype) == (shape, np.uint8)
-
-
 def test_a_picture_does_not_change_the_play():
     plain, drawn = (NPlusPlusEnv(levels=WALK, render_mode=mode) for mode in (None, "rgb_array"))
     plain.reset()

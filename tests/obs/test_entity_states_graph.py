@@ -255,13 +255,6 @@ def test_graphs_of_a_file_are_those_that_are_made():
         np.testing.assert_array_equal(array, made)
 
 
-def test_a_stack_has_the_newest_graph_alone():
-    envs = make(2, observation={"frame_stack": 3})
-    observations = envs.reset(seed=1)[0]
-    assert observations["graph_node"].shape == (2, 1)
-    assert observations in envs.observation_space
-
-
 def test_a_level_without_free_places_has_entities_alone():
     solid = RawLevel(np.ones((23, 42), np.uint8), rooms().raw.records, "solid")
     env = NPlusPlusEnv(levels=solid, observations="graph")

@@ -352,12 +352,6 @@ def test_values_do_not_depend_on_the_cache_or_on_threads(mode, options, computed
     assert computed[1] > 22
 
 
-def test_float16_is_the_rounded_float32():
-    for (_, left), (_, right) in zip(played(None, "NextStep"), played(None, "NextStep", dtype="float16")):
-        assert right[0]["reachability"].dtype == np.float16
-        np.testing.assert_array_equal(left[0]["reachability"].astype(np.float16), right[0]["reachability"])
-
-
 def test_final_observations_are_those_before_the_new_episode():
     fields = {"levels": levels_with_doors(), "max_frames": 100}
     same, disabled = (make(5, autoreset_mode=mode, **fields) for mode in ("SameStep", "Disabled"))

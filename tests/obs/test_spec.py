@@ -117,7 +117,8 @@ def test_a_subset_equals_the_full_set(names):
         assert list(left) == keys
         for name in keys:
             np.testing.assert_array_equal(left[name], right[name])
-        left, right = part.step(actions)[0], full.step(actions)[0]
+        (left, rewards, *_), (right, others, *_) = part.step(actions), full.step(actions)
+        np.testing.assert_array_equal(rewards, others)
 
 
 def test_pictures_are_those_of_the_kernels():

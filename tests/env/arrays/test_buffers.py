@@ -106,17 +106,6 @@ def test_dropped_observations_cost_no_memory(num_envs):
     assert pool.total_bytes == two_batches
 
 
-def test_memory_of_a_single_environment_stays_where_it_is():
-    env = NPlusPlusEnv(levels="first-steps", max_frames=10**6)
-    env.reset()
-    env.step(0)
-    size = env.memory().total_bytes
-    for action in choices(1000, 1)[:, 0] % 3:
-        if any(env.step(action)[2:4]):
-            env.reset()
-    assert env.memory().total_bytes == size
-
-
 def test_memory_grows_with_what_is_kept_and_is_used_again():
     envs = NPlusPlusVectorEnv(None, 2, observations="game_state")
     kept = [envs.reset()[0]]
@@ -141,20 +130,6 @@ def test_out_is_written_in_place_and_returned():
         returned = ours.step(actions, out=out)[0]
         assert all(returned[name] is out[name] for name in out)
         assert_same(out, plain.step(actions)[0])
-
-
-def test_rows_of_a_storage_are_filled_one_by_one():
-    envs = NPlusPlusVectorEnv(None, 2)
-    plain = NPlusPlusVectorEnv(None, 2)
-    storage = {name: np.zeros((20, *array.shape), array.dtype) for name, array in fresh(envs).items()}
-    envs.reset(seed=3)
-    plain.reset(seed=3)
-    expected = []
-    for row, actions in enumerate(choices(20, 2)):
-        envs.step(actions, out={name: array[row] for name, array in storage.items()})
-        expected.append(copies(plain.step(actions)[0]))
-    for row, observations in enumerate(expected):
-        assert_same({name: array[row] for name, array in storage.items()}, observations)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.env.arrays.final import FinalPool, sort_rows
-from nclone_env.errors import ConfigError
 from nclone_env.memory.process import committed_tree_bytes
 from nclone_env.obs.spec import ObservationSpec
 
@@ -328,9 +327,3 @@ def test_stacks_are_reported_and_cost_nothing_unless_asked_for():
     assert names[1][f"frame stack of {DEPTH}"] == DEPTH * NUM_ENVS * 120
     assert names[1]["recycled observations"] == DEPTH * NUM_ENVS * 120
     assert not any(name.startswith("frame stack") for name in names[0])
-
-
-@pytest.mark.parametrize("depth", [0, 65, "4"])
-def test_the_depth_is_checked(depth):
-    with pytest.raises(ConfigError, match="frame_stack: expected a whole number from 1 to 64, got"):
-        NPlusPlusVectorEnv(None, 1, observation={"frame_stack": depth})

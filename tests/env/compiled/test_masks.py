@@ -99,17 +99,6 @@ def test_threads_and_modes(mode):
     assert ends > 5
 
 
-def test_masks_change_nothing_else():
-    fields = {"levels": "hazards", "max_frames": 100}
-    plain = NPlusPlusVectorEnv(None, 3, observations="game_state", **fields)
-    masked = NPlusPlusVectorEnv(None, 3, observations=("game_state", "action_mask"), **fields)
-    np.testing.assert_array_equal(plain.reset(seed=4)[0]["game_state"], masked.reset(seed=4)[0]["game_state"])
-    for actions in choices(60, 3):
-        left, right = plain.step(actions), masked.step(actions)
-        np.testing.assert_array_equal(left[0]["game_state"], right[0]["game_state"])
-        np.testing.assert_array_equal(left[1], right[1])
-
-
 def test_every_bit_of_a_world_counts():
     levels = pack([load_level(everything())])
     worlds = make_worlds(2, levels, 1000)
