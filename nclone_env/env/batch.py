@@ -52,13 +52,8 @@ class Batch:
     """Worlds, episodes and results of ``num_envs`` environments over one set of levels.
 
     A single environment is a batch of one. Everything is allocated in the constructor; a step allocates no arrays. The
-    next step plays ``actions``, (n,) int64, which ``env.spaces.check_actions`` writes.
-
-    Args:
-        autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
-        num_threads: number of threads; by default one per core, fewer for small batches.
-        reward_function: replaces the configured reward; None: the configured one.
-        like: a batch of the same configuration to share levels and pictures with; they are loaded if None.
+    next step plays ``actions``, (n,) int64, which ``env.spaces.check_actions`` writes. Levels and pictures are those of
+    ``like``, a batch of the same configuration, or loaded.
     """
 
     def __init__(

@@ -204,12 +204,9 @@ def code_digest(function: Callable[..., Any]) -> str | None:
     Kernels of this package have the digest of their module. For others, and where the package comes without sources, it
     covers the bytecode and constants of the function, the values of its globals and closure, and likewise every kernel
     and function among them, in any file. It is computed from the functions in memory, as Numba compiles those, not the
-    files.
-
-    Returns:
-        None if the code cannot be identified across processes: the function comes from no file (an interactive session,
-        ``exec``), it refers to an object whose text contains an address, or its closure contains a kernel, which
-        Numba numbers differently in every process.
+    files. It is None if the code cannot be identified across processes: the function comes from no file (an interactive
+    session, ``exec``), it refers to an object whose text contains an address, or its closure contains a kernel, which
+    Numba numbers differently in every process.
     """
     if _is_digested(function):
         return module_digest(function.__module__)

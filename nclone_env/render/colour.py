@@ -128,14 +128,9 @@ def figure_of(shown: Appearance) -> Layers:
 
 @lru_cache(maxsize=16)
 def walls(tiles: bytes, magnification: int, theme: Theme = "light") -> np.ndarray:
-    """Return the picture of a level's tiles.
+    """Return the picture of a level's tiles, 25 rows of 44 bytes.
 
-    Args:
-        tiles: numbers of the tiles of the world, 25 rows of 44 bytes.
-        magnification: pixels of the picture per pixel of the world, a whole number.
-
-    Returns:
-        (600 * magnification, 1056 * magnification, 3) uint8, RGB, read-only: later calls return the same array.
+    It is (600 * magnification, 1056 * magnification, 3) uint8, RGB, read-only: later calls return the same array.
     """
     numbers = np.frombuffer(tiles, np.uint8).reshape(ROWS, COLUMNS)
     cells = _covered_parts(magnification)[np.where(numbers > MAX_TILE, 0, numbers)]

@@ -63,12 +63,8 @@ WORLD = Area(0, 0, WORLD_WIDTH, WORLD_HEIGHT)
 def used_area(tiles: np.ndarray, places: np.ndarray) -> Area:
     """Return the smallest area of whole cells that contains all non-solid cells, with one cell of wall around it.
 
-    Args:
-        tiles: (25, 44) numbers of the tiles of the world.
-        places: (k, 2) x and y of entities and the ninja, pixels: they may lie in walls.
-
-    Returns:
-        The area; the world if nothing is in it.
+    The tiles are (25, 44); the cells of ``places``, (k, 2) pixels, count too: entities may lie in walls. If nothing is
+    left, it is the world.
     """
     used = tiles != _FULL_TILE
     columns, rows = (places // CELL).astype(np.int64).T
@@ -104,15 +100,9 @@ def world_picture(
     ghosts: Iterable[np.void] = (),
     theme: Theme = "light",
 ) -> np.ndarray:
-    """Return a picture of one world.
+    """Return a new picture of one world, (round(area.height * scale), round(area.width * scale), 3) uint8, RGB.
 
-    Args:
-        scale: pixels of the picture per pixel of the world.
-        ghosts: ``NINJA_RECORD`` of ninjas of other runs, drawn translucent.
-
-    Returns:
-        (round(area.height * scale), round(area.width * scale), 3) uint8, RGB; a new array. Of the whole world it is
-        (round(600 * scale), round(1056 * scale), 3).
+    Ghosts are ``NINJA_RECORD`` of ninjas of other runs, drawn translucent.
     """
     ninja = worlds.ninjas[index]
     header, shown = levels.header[ninja["level"]], numbered()[0]
@@ -148,14 +138,9 @@ def _draw_beams(levels: Any, worlds: Any, index: int, canvas: PictureCanvas) -> 
 def level_picture(
     level: RawLevel | Level, scale: float = 1.0, crop: bool = False, theme: Theme = "light"
 ) -> np.ndarray:
-    """Return a picture of a level before play.
+    """Return a picture of a level before play, (height, width, 3) uint8, RGB.
 
-    Args:
-        scale: pixels of the picture per pixel of the world.
-        crop: show only the part of the world that is not solid, and a cell of wall around it.
-
-    Returns:
-        (height, width, 3) uint8, RGB: (600, 1056, 3) by default.
+    Cropped, it shows only the part of the world that is not solid, and a cell of wall around it.
     """
     raw = level if isinstance(level, RawLevel) else level.raw
     items: list[Item] = []
@@ -183,11 +168,7 @@ def _drawing_order(record: list[int]) -> tuple[bool, int]:
 
 
 class PictureCanvas:
-    """A part of the world at the next whole magnification.
-
-    Args:
-        tiles: (25, 44) numbers of the tiles of the world.
-        scale: pixels of the picture per pixel of the world.
+    """A part of the world, of (25, 44) tiles, at the next whole magnification.
 
     Attributes:
         pixels: (area.height * m, area.width * m, 3) uint8, m the magnification.
