@@ -96,21 +96,6 @@ def test_without_a_mode_there_is_a_warning_and_no_picture():
         assert env.render() is None
 
 
-def test_a_vector_environment_draws_what_a_single_one_draws():
-    envs = NPlusPlusVectorEnv(None, 3, levels=WALK, observations="game_state", render_mode="rgb_array")
-    env = NPlusPlusEnv(levels=WALK, observations="game_state", render_mode="rgb_array")
-    envs.reset()
-    env.reset()
-    envs.step([RIGHT, 0, 0])
-    env.step(RIGHT)
-    pictures = envs.render()
-    assert len(pictures) == 3
-    np.testing.assert_array_equal(pictures[0], env.render())
-    quiet = NPlusPlusVectorEnv(None, 3, observations="game_state")
-    quiet.reset()
-    assert quiet.render() is None
-
-
 @pytest.fixture
 def pygame(monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
@@ -158,6 +143,7 @@ def test_the_pictures_of_some_environments():
     with pytest.raises(errors.ResetNeededError):
         envs.pictures([0])
     envs.reset(seed=0)
+    assert envs.render() is None, "it has no render mode"
     every = envs.pictures(range(4))
     some = envs.pictures([3, 1, 3])
     for picture, index in zip(some, (3, 1, 3), strict=True):

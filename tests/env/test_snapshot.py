@@ -14,6 +14,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
+from nclone_env.config import OBSERVATION_NAMES
 from nclone_env.env.snapshot import write_snapshot
 from nclone_env.errors import SnapshotError
 from nclone_env.level.build import moving
@@ -22,7 +23,7 @@ from . import peek
 from .bases import ENVIRONMENT_ID, QUICK_DEATH, QUICK_WIN, RIGHT, WALK, assert_same, choices, copies
 
 LEVELS = (moving(), "hazards", moving((70, 44), "other"))
-FIELDS = {"levels": LEVELS, "max_frames": 160}
+FIELDS = {"levels": LEVELS, "max_frames": 160, "observations": OBSERVATION_NAMES}
 SMALL = {"levels": (QUICK_WIN, QUICK_DEATH, WALK), "observations": "game_state"}
 STEPS = 150
 

@@ -7,6 +7,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors, load_level, simulate
+from nclone_env.config import OBSERVATION_NAMES
 from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.env.compiled.step_arrays import level_thresholds
 from nclone_env.game import CELEBRATING, DEAD
@@ -15,7 +16,7 @@ from tests.shared import SHARED, needs_shared
 from .bases import QUICK_DEATH, QUICK_WIN, RIGHT, RIGHT_INPUT, WALK, assert_same, choices, copies
 
 NUM_ENVS, STEPS = 8, 250
-FIELDS = {"levels": (QUICK_WIN, QUICK_DEATH, "hazards"), "max_frames": 90}
+FIELDS = {"levels": (QUICK_WIN, QUICK_DEATH, "hazards"), "max_frames": 90, "observations": OBSERVATION_NAMES}
 COLUMNS = ("level", "frames", "outcome", "gold", "episode_frames", "episode_steps", "episode_return")
 NUM_LEVELS = 6
 

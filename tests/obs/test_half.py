@@ -16,6 +16,8 @@ from nclone_env.obs.spec import observation_specs
 from ..env.bases import copies
 from .levels import BUILT_IN, run
 
+VECTORS = ("game_state", "entity_states", "reachability", "free_motion", "action_outcomes")
+
 
 def rounded(values: np.ndarray) -> np.ndarray:
     out = np.zeros(len(values), np.uint16)
@@ -76,7 +78,7 @@ def test_kernels_are_compiled_once_for_both_dtypes():
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
-@pytest.mark.parametrize("names", [("game_state",), ("entity_states", "game_state"), ("reachability",)])
+@pytest.mark.parametrize("names", [("game_state",), VECTORS])
 def test_observations_are_the_rounded_ones(names, num_threads):
     fields = {"levels": (*BUILT_IN, everything()), "observations": names, "max_frames": 60}
     plain = NPlusPlusVectorEnv(None, 5, **fields)
