@@ -100,7 +100,6 @@ class Batch:
         return observed + sum(array.nbytes for array in worlds)
 
     def _make_observers(self) -> None:
-        """Allocate the working memory of the configured observations."""
         config, slots, same_step = self.config, self.workers.count, self.autoreset == SAME_STEP
         lattice = self.graphs.lattice if "graph" in config.observations else NO_LATTICE
         self._unobserved = no_observations(frame_specs(config, self.level_set), lattice)
@@ -198,7 +197,6 @@ class Batch:
             raise SnapshotError("states", "ninjas.frame", f"less than max_frames, {limit}", str(latest))
 
     def _start_of(self, number: int, state: bytes) -> StartState:
-        """Return a snapshot as a start state."""
         try:
             return start_state(self.level_set.arrays, self.read_start(state), 0)
         except SnapshotError as error:

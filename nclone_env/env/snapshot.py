@@ -98,7 +98,6 @@ def row_bytes(array: np.ndarray) -> int:
 
 
 def _checked(data: Any, digest: bytes, levels: LevelSet) -> bytes:
-    """Return the data after checking header and checksum."""
     if not isinstance(data, (bytes, bytearray)):
         raise SnapshotError(_SOURCE, "type", "the bytes that get_state() returned", type(data).__name__)
     data = bytes(data)
