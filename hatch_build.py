@@ -23,7 +23,7 @@ LINUX = "manylinux_2_28"  # as Numba's wheels: the code itself calls only what N
 FINISH = """
 import sys
 from pathlib import Path
-from nclone_env.jit.shipped import write_manifest
+from nclone_env.jit.cache import write_manifest
 write_manifest(Path(sys.argv[1]), sys.argv[2:])
 """
 

@@ -50,9 +50,9 @@ def option(
 
     Args:
         default: its value if none is given.
-        key: its name in messages, on the command line and in checkpoints; None: that of the field.
+        key: ``Option.key``, if it is not the name of the field.
         alias: another name that the command line and checkpoints accept.
-        fixed: whether a checkpoint fixes it: ``policy``, ``run``, or not at all.
+        fixed: ``Option.fixed``.
         on_command_line: whether it is an option there.
     """
     metadata = {"key": key, "alias": alias, "fixed": fixed, "on_command_line": on_command_line}
@@ -60,12 +60,7 @@ def option(
 
 
 def group(make: Callable[[], Any], *, named: bool = False) -> Any:
-    """Return a field that holds a group of options.
-
-    Args:
-        make: makes the group if none is given.
-        named: whether the name of the group stands before those of its options, as in ``reward.death``.
-    """
+    """Return a field that holds a group of options; if ``named``, its name is before theirs, as in ``reward.death``."""
     return dataclasses.field(default_factory=make, metadata={"named": named})
 
 

@@ -46,13 +46,3 @@ def test_what_is_in_use_stays_and_what_is_a_day_old_goes(tmp_path, folder):
         os.utime(temporary, (time.time() - 90_000,) * 2)
         _files.remove_temporaries(tmp_path)
         assert not temporary.exists()
-
-
-def test_elsewhere_locks_tell(tmp_path):
-    with _files.temporary_beside(tmp_path / "a") as temporary:
-        os.utime(temporary, (0, 0))
-        _files.remove_temporaries(tmp_path)
-        assert temporary.exists()
-    temporary.touch()
-    _files.remove_temporaries(tmp_path)
-    assert not temporary.exists()

@@ -42,9 +42,7 @@ def check_seed(seed: Any) -> int:
 def check_seeds(seed: Any, num_envs: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the 64 bits of each environment's seed, (n,) uint64, and the mask of those given, (n,) bool.
 
-    Args:
-        seed: of the first environment, the others count up from it; or a list of n seeds or None.
-        num_envs: n.
+    One seed is that of the first environment, from which the others count up; a list has n seeds or None.
     """
     one = not isinstance(seed, (list, tuple, np.ndarray))
     seeds = [check_seed(seed) + i for i in range(num_envs)] if one else list(seed)
@@ -80,12 +78,10 @@ def check_indices(indices: Any, num_envs: int) -> np.ndarray:
 
 
 def check_weights(weights: Any, names: Sequence[str], kept: int = 0) -> np.ndarray:
-    """Return the weight of each level, (L,) float64.
+    """Return the weight of each level that episodes begin on, (L,) float64.
 
-    Args:
-        weights: one number per level in their order, or some by name (the others get 0); None: equal weights.
-        names: names of the levels that episodes begin on.
-        kept: number of levels behind them, whose weights are left out or 0.
+    Weights are one number per level, some by name (the others get 0), or None: all are equal. Those of the ``kept``
+    levels behind are left out or 0.
     """
     if weights is None:
         return np.ones(len(names))

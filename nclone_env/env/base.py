@@ -53,11 +53,7 @@ class Lifecycle:
     """The phase of an environment, and the check that a call is allowed in it.
 
     Calls that change the environment are made inside of ``with lifecycle``: it is ``RUNNING`` afterwards, ``BROKEN`` if
-    the call raised, and calls of other threads are rejected meanwhile.
-
-    Attributes:
-        phase: the phase.
-        changing: locked inside of such a call.
+    the call raised, and calls of other threads are rejected meanwhile: ``changing`` is locked.
     """
 
     __slots__ = ("changing", "phase")
@@ -151,7 +147,6 @@ class BaseEnvironment:
         return np.ascontiguousarray(picture[: picture.shape[0] // 2 * 2, : picture.shape[1] // 2 * 2])
 
     def _show_first(self) -> None:
-        """Show the first world in a window."""
         picture = self._picture()
         if self._window is None:
             from nclone_env.render import Window

@@ -52,13 +52,8 @@ class Batch:
     """Worlds, episodes and results of ``num_envs`` environments over one set of levels.
 
     A single environment is a batch of one. Everything is allocated in the constructor; a step allocates no arrays. The
-    next step plays ``actions``, (n,) int64, which ``env.spaces.check_actions`` writes.
-
-    Args:
-        autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
-        num_threads: number of threads; by default one per core, fewer for small batches.
-        reward_function: replaces the configured reward; None: the configured one.
-        like: a batch of the same configuration to share levels and pictures with; they are loaded if None.
+    next step plays ``actions``, (n,) int64, which ``env.spaces.check_actions`` writes. Levels and pictures are those of
+    ``like``, a batch of the same configuration, or loaded.
     """
 
     def __init__(
@@ -105,7 +100,6 @@ class Batch:
         return observed + sum(array.nbytes for array in worlds)
 
     def _make_observers(self) -> None:
-        """Allocate the working memory of the configured observations."""
         config, slots, same_step = self.config, self.workers.count, self.autoreset == SAME_STEP
         lattice = self.graphs.lattice if "graph" in config.observations else NO_LATTICE
         self._unobserved = no_observations(frame_specs(config, self.level_set), lattice)
@@ -203,7 +197,6 @@ class Batch:
             raise SnapshotError("states", "ninjas.frame", f"less than max_frames, {limit}", str(latest))
 
     def _start_of(self, number: int, state: bytes) -> StartState:
-        """Return a snapshot as a start state."""
         try:
             return start_state(self.level_set.arrays, self.read_start(state), 0)
         except SnapshotError as error:

@@ -311,7 +311,6 @@ def _first_equal(config: EnvironmentConfig) -> EnvironmentConfig:
 
 @lru_cache(maxsize=32)
 def _metadata(frames_per_second: float) -> dict[str, Any]:
-    """Return the metadata of environments with a frame rate."""
     return {**NPlusPlusEnv.metadata, "render_fps": frames_per_second}
 
 

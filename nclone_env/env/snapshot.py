@@ -70,11 +70,7 @@ def write_snapshot(digest: bytes, arrays: Mapping[str, np.ndarray], index: int) 
 
 
 def read_snapshot(data: Any, digest: bytes, arrays: Mapping[str, np.ndarray], levels: LevelSet) -> Rows:
-    """Return the rows of an environment by array name, (1, ...) each, without writing them.
-
-    Args:
-        digest: of the level set of the target environment.
-    """
+    """Return the rows of an environment by array name, (1, ...) each, if it has the level set of the digest."""
     contents = memoryview(_checked(data, digest, levels))[_HEADER.size : -_CHECKSUM.size]
     size = sum(row_bytes(array) for array in arrays.values())
     if len(contents) != size:
@@ -102,7 +98,6 @@ def row_bytes(array: np.ndarray) -> int:
 
 
 def _checked(data: Any, digest: bytes, levels: LevelSet) -> bytes:
-    """Return the data after checking header and checksum."""
     if not isinstance(data, (bytes, bytearray)):
         raise SnapshotError(_SOURCE, "type", "the bytes that get_state() returned", type(data).__name__)
     data = bytes(data)

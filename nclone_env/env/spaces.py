@@ -21,8 +21,7 @@ _PAIR_RANGE = f"[direction 0..{_PAIR[0] - 1}, jump 0..{_PAIR[1] - 1}]"
 def observation_space(specs: Sequence[ObservationSpec], only: str | None = None, *batch: int) -> gymnasium.Space:
     """Return the observation space: a Dict with one Box per array, or the Box of the array named ``only``.
 
-    Args:
-        batch: number of environments, for a space equal to Gymnasium's ``batch_space``; nothing: the single space.
+    With a number of environments it equals Gymnasium's ``batch_space``.
     """
     boxes: dict[str, gymnasium.Space] = {spec.name: _box(spec, (*batch, *spec.shape)) for spec in specs}
     return gymnasium.spaces.Dict(boxes) if only is None else boxes[only]
@@ -46,13 +45,9 @@ def action_space(kind: str) -> gymnasium.Space:
 
 
 def flat_masks(masks: np.ndarray, kind: str) -> np.ndarray:
-    """Return action masks as ``MaskablePPO`` takes them.
+    """Return action masks, (..., 6), as ``MaskablePPO`` takes them.
 
-    Args:
-        masks: (..., 6), 0 where an action equals a lower one.
-
-    Returns:
-        (..., 6) bool; for ``multi_discrete`` (..., 5) bool: the directions and the two of jump that any action uses.
+    These are bool; for ``multi_discrete`` (..., 5), the directions and the two of jump that any action uses.
     """
     allowed = masks.astype(np.bool_)
     if kind == "discrete":
@@ -64,8 +59,7 @@ def flat_masks(masks: np.ndarray, kind: str) -> np.ndarray:
 def keys_to_action(kind: str) -> dict[tuple[int, ...], Any]:
     """Return the action for each combination of held keys: one of those of ``KEYS`` for the direction, one to jump.
 
-    Returns:
-        Actions by the key codes of SDL, as pygame reports them.
+    Keys are codes of SDL, as pygame reports them.
     """
     table: dict[tuple[int, ...], Any] = {}
     for (direction, side), (jump, jumping) in itertools.product(enumerate(DIRECTION_INPUTS), enumerate(JUMP_INPUTS)):
@@ -82,11 +76,9 @@ def _key_codes(bit: int) -> list[int]:
 
 
 def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:
-    """Check actions and write them as numbers 0..5 into ``out``.
+    """Check actions, (n,) or (n, 2) of any integer dtype, and write them as numbers 0..5 into ``out``, (n,) int64.
 
-    Args:
-        actions: (n,) for ``discrete``, (n, 2) for ``multi_discrete``; any integer dtype.
-        out: (n,) int64; for one environment ().
+    For one environment there is no first axis.
     """
     if type(actions) in _NUMBERS and out.shape == () and kind == "discrete" and 0 <= actions < NUM_ACTIONS:
         out[...] = actions  # the rest takes five times as long

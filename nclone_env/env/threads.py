@@ -89,11 +89,7 @@ class Workers:
 
     A range is cut into more chunks than there are threads, and each free thread takes the next chunk, so a thread that
     wakes up late or shares its core with another process does not delay the others. Threads are started on first use,
-    and again in a forked child process, which inherits none.
-
-    Args:
-        num_threads: number of threads; by default one per core, fewer for small batches.
-        min_chunk: smallest range that is worth handing over.
+    and again in a forked child process, which inherits none; by default one per core, fewer for small batches.
 
     Attributes:
         count: number of threads, the calling one among them, and of worker slots, each with scratch memory of its own.
@@ -118,9 +114,8 @@ class Workers:
     def run(self, task: Task, first: int, last: int, pace: Pace | None = None) -> None:
         """Process a range, in part in this thread, and wait for all of it; one range at a time.
 
-        Args:
-            task: called for each chunk.
-            pace: of work that is far faster than other work of these threads, which would be cut too late after it.
+        Work far faster than other work of these threads has a pace of its own: the other would be cut too late after
+        it.
         """
         pace = pace or self._pace
         if self.count == 1:

@@ -2,7 +2,7 @@
 
 ``decorators`` makes kernels, with the building blocks of ``scratch``; ``dispatcher`` chooses between Numba's
 compilation and the faster one of ``inner``, which compiles for ``target``; ``cache`` keeps compiled code in ``folder``
-under the digests of ``sources``; ``shipped`` is the code that wheels bring.
+under the digests of ``sources``, and reads the code that wheels bring.
 """
 
 from nclone_env.jit.decorators import address_of as address_of

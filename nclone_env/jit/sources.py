@@ -24,7 +24,7 @@ _HAS_SOURCES = Path(__file__).suffix == ".py" and Path(__file__).is_file()
 """Frozen applications, for example, have none."""
 _DIGESTED = ("numba", "numpy", *([_PACKAGE.name] if _HAS_SOURCES else []))
 """Packages whose sources or versions are in the digests."""
-_WITHOUT_CODE = {f"{_PACKAGE.name}.jit.{name}" for name in ("cache", "folder", "notice", "parts", "shipped", "sources")}
+_WITHOUT_CODE = {f"{_PACKAGE.name}.jit.{name}" for name in ("cache", "folder", "notice", "parts", "sources")}
 """Modules of this package that keep compiled code and do not contribute to it; ``_FORMAT`` stands for them."""
 _FORMAT = 3
 """Increased with each change in the files of compiled code."""
@@ -204,12 +204,9 @@ def code_digest(function: Callable[..., Any]) -> str | None:
     Kernels of this package have the digest of their module. For others, and where the package comes without sources, it
     covers the bytecode and constants of the function, the values of its globals and closure, and likewise every kernel
     and function among them, in any file. It is computed from the functions in memory, as Numba compiles those, not the
-    files.
-
-    Returns:
-        None if the code cannot be identified across processes: the function comes from no file (an interactive session,
-        ``exec``), it refers to an object whose text contains an address, or its closure contains a kernel, which
-        Numba numbers differently in every process.
+    files. It is None if the code cannot be identified across processes: the function comes from no file (an interactive
+    session, ``exec``), it refers to an object whose text contains an address, or its closure contains a kernel, which
+    Numba numbers differently in every process.
     """
     if _is_digested(function):
         return module_digest(function.__module__)

@@ -94,7 +94,6 @@ class ActionOutcomes:
             pace.adjust(budget - left, perf_counter() - began)
 
     def _warn_of_slow(self, levels: LevelSet) -> None:
-        """Warn of a level on which an observation takes long."""
         for level in levels.levels:
             speed = slow_frames_per_second(level.raw)
             seconds = NUM_ACTIONS * self._frames / speed if speed else 0.0

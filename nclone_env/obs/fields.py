@@ -59,11 +59,7 @@ class QueryArrays(NamedTuple):
 
 
 class Reachability:
-    """The queries of a batch, and the pass of its calls (``env.compiled.passes``) that answers them.
-
-    Args:
-        with_final: also answer for the last observations of episodes in same-step mode.
-    """
+    """The queries of a batch, and the pass of its calls (``env.compiled.passes``) that answers them."""
 
     def __init__(self, config: EnvironmentConfig, levels: LevelSet, num_envs: int, with_final: bool):
         self.cache = cache = shared_cache(levels)

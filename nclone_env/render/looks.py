@@ -94,10 +94,8 @@ class Appearance(NamedTuple):
 def appearance(entity_type: int, orientation: int, state: int) -> Appearance | None:
     """Return the appearance of an entity or of the ninja, None if it is not drawn.
 
-    Args:
-        entity_type: 0..28; of a door its own type, of the switch of a locked or trap door the switch's type.
-        orientation: that of the record, 0..7; of the ninja ``FACES_RIGHT`` or ``FACES_LEFT``.
-        state: the state byte of the entity, of the door's entity, or the state of the ninja.
+    The switch of a locked or trap door has a type of its own, and a door the state byte of its entity. The orientation
+    of the ninja is ``FACES_RIGHT`` or ``FACES_LEFT``.
     """
     look = LOOKS.get(entity_type)
     if look is None:

@@ -54,12 +54,8 @@ def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarr
     Regular samples are tested exactly, then averaged: unlike a drawing library's filled polygons, edges on
     pixel boundaries stay sharp and shapes do not grow by a border.
 
-    Args:
-        outlines: polygons, each (P, 2) float64, in cell coordinates 0..24.
-        magnification: pixels of the result per pixel of the world, a whole number.
-
-    Returns:
-        (24 * magnification, 24 * magnification) float32, 0..1.
+    The outlines are polygons, (P, 2) float64 each, in cell coordinates 0..24. The result is (24 * magnification, 24 *
+    magnification) float32, 0..1.
     """
     side = CELL * magnification
     result = np.zeros((side, side), dtype=np.float32)
@@ -88,12 +84,7 @@ def coverage(outlines: Sequence[np.ndarray], magnification: int = 1) -> np.ndarr
 def stamp(
     layers: Sequence[Layer], inks: Mapping[str, tuple[int, ...]], magnification: int = 1
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return one cell-sized stamp, centred, composed of layers.
-
-    Args:
-        layers: lowest first; outlines are relative to the centre.
-        inks: paint name to its C channels, ``GREYS`` or ``COLOURS``.
-        magnification: pixels of the result per pixel of the world, a whole number.
+    """Return one cell-sized stamp, centred, composed of layers, lowest first, with outlines relative to the centre.
 
     Returns:
         alpha (n, n) float32, 0..1, and ink (n, n, C) float32, 0..255, already multiplied by alpha: over a
@@ -175,14 +166,10 @@ def view_resolution(sizes: RenderConfig, draw: DrawLayers) -> Resolution:
 
 
 def static_layers(levels: LevelArrays, scale: Scale, shape: tuple[int, int]) -> np.ndarray:
-    """Return the tiles of every level, averaged over the area of each pixel.
+    """Return the tiles of every level averaged over the area of each pixel, (L, *shape) uint8, read-only.
 
-    Args:
-        scale: width and height of a pixel.
-        shape: rows and columns from the upper left corner of the world; solid beyond it.
-
-    Returns:
-        (L, *shape) uint8, read-only, the averages rounded to nearest.
+    ``scale`` is width and height of a pixel, ``shape`` the rows and columns from the upper left corner of the world,
+    beyond which all is solid.
     """
     layers = np.empty((len(levels.tiles), *shape), dtype=np.uint8)
     beyond = [(0, max(math.ceil(n * s) - m, 0)) for n, s, m in zip(shape, scale[::-1], (WORLD_HEIGHT, WORLD_WIDTH))]

@@ -50,13 +50,9 @@ class Window:
         self.held: set[str] = set()
 
     def show(self, picture: np.ndarray) -> bool:
-        """Show a picture and process the user's events; a closed window stays closed.
+        """Show a picture, (height, width, 3) uint8, RGB, and process the user's events; return whether this is open.
 
-        Args:
-            picture: (height, width, 3) uint8, RGB, of the window's size.
-
-        Returns:
-            Whether the window is still open.
+        A closed window stays closed.
         """
         if not self.is_open:
             raise errors.ClosedError(

@@ -285,7 +285,6 @@ class Session:
             yield piece
 
     def _world(self, world: SupportsIndex) -> int:
-        """Return the index of a world."""
         index = world.__index__()
         if not 0 <= index < len(self):
             raise WorldIndexError(f"world: expected an index from 0 to {len(self) - 1}, got {index}")

@@ -151,19 +151,6 @@ def test_the_array_is_that_of_the_dict(name):
     assert ours.gather(np.zeros(4, np.int64))[0].shape == observations.shape
 
 
-def test_what_is_kept_stays_as_it_was():
-    envs = native(STATE, 4, autoreset_mode="SameStep", **LIVELY)
-    kept = [envs.reset(seed=1)[0]]
-    for actions in choices(150, 4):
-        observations, *_, info = envs.step(actions)
-        kept += [observations, info["final_obs"]] if "final_obs" in info else [observations]
-    before = [array.copy() for array in kept]
-    for actions in choices(100, 4, seed=8):
-        envs.step(actions)
-    for array, copy in zip(kept, before, strict=True):
-        np.testing.assert_array_equal(array, copy)
-
-
 def test_a_step_copies_nothing():
     envs = native(STATE, 4, **LIVELY)
     out = np.zeros((4, 30), np.float32)

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
-from gymnasium.wrappers import FrameStackObservation, RecordEpisodeStatistics, TimeLimit
 from gymnasium.wrappers.vector import RecordEpisodeStatistics as RecordVectorStatistics
 
 import nclone_env
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import DEFAULT_OBSERVATIONS, OBSERVATION_NAMES
 
-from .bases import ENVIRONMENT_ID, QUICK_WIN, RIGHT, assert_same, copies
+from .bases import ENVIRONMENT_ID, QUICK_WIN, assert_same
 
 SUBSETS = [names for count in (1, 2, 3) for names in itertools.combinations(DEFAULT_OBSERVATIONS, count)]
 SUBSETS += [("entity_states",), ("locals",), ("reachability",), ("graph",), ("action_mask",), OBSERVATION_NAMES]
@@ -117,18 +116,6 @@ def test_the_functions_that_create_environments():
     envs.close()
 
 
-def test_episode_statistics_of_gymnasium_equal_ours():
-    env = RecordEpisodeStatistics(NPlusPlusEnv(levels=QUICK_WIN))
-    env.reset()
-    over = False
-    while not over:
-        *_, terminated, truncated, info = env.step(RIGHT)
-        over = terminated or truncated
-    assert info["outcome"] == "won"
-    assert info["episode"]["r"] == pytest.approx(info["episode_return"], rel=1e-6)
-    assert info["episode"]["l"] == info["episode_steps"]
-
-
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, pytest.param(AutoresetMode.SAME_STEP, marks=counts_all)])
 def test_vector_episode_statistics_of_gymnasium_equal_ours(mode):
     envs = RecordVectorStatistics(
@@ -143,24 +130,3 @@ def test_vector_episode_statistics_of_gymnasium_equal_ours(mode):
             assert info["episode"]["l"][i] == info["episode_steps"][i]
             seen += 1
     assert seen > 10
-
-
-def test_stacked_frames_are_those_of_the_steps():
-    env = FrameStackObservation(NPlusPlusEnv(levels="first-steps"), 3)
-    plain = NPlusPlusEnv(levels="first-steps")
-    env.reset(seed=4)
-    last = [copies(plain.reset(seed=4)[0])]
-    for action in (2, 5, 5, 2, 0, 1):
-        stacked = env.step(action)[0]
-        last.append(copies(plain.step(action)[0]))
-    assert stacked in env.observation_space
-    for position, expected in enumerate(last[-3:]):
-        assert_same({name: array[position] for name, array in stacked.items()}, expected)
-
-
-def test_time_limit_of_gymnasium_truncates():
-    env = TimeLimit(NPlusPlusEnv(levels="first-steps"), 3)
-    env.reset()
-    assert [env.step(0)[3] for _ in range(3)] == [False, False, True]
-    env.reset()
-    assert not env.step(0)[3]

@@ -19,8 +19,7 @@ from nclone_env.gallery.tracks import MOST_FRAMES
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.load import load_level
-from nclone_env.render.colour import PALETTES
-from nclone_env.render.picture import level_picture, used_area_of, zoom_of
+from nclone_env.render.picture import PALETTES, level_picture, used_area_of, zoom_of
 from nclone_env.replay.recording import Recording
 
 from ..level.level_bases import make_attract

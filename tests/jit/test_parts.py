@@ -1,4 +1,7 @@
-"""Kernels inside others are typed and lowered once, in any process, and again only after an edit that they reach."""
+"""Kernels inside others are typed and lowered once, in any process, and again only after an edit that they reach.
+
+Machines of one architecture share a cache: keys contain no path, no modification time and no exact processor.
+"""
 
 import os
 import shutil
@@ -12,6 +15,7 @@ from numba import config, types
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.jit.folder import PART_SUFFIX
+from nclone_env.jit.target import X86_BASELINES, target
 
 from ..processes import REPOSITORY
 
@@ -42,28 +46,45 @@ MAIN = """
 import sys
 import numpy as np
 from numba import from_dtype
+if len(sys.argv) > 2:  # a machine with another processor, which lacks some features
+    import llvmlite.binding
+    features = llvmlite.binding.get_host_cpu_features()
+    features.update(dict.fromkeys(sys.argv[3:], False))
+    llvmlite.binding.get_host_cpu_name = lambda: sys.argv[2]
+    llvmlite.binding.get_host_cpu_features = lambda: features
 for number in range(int(sys.argv[1])):  # types are numbered in the order of their creation
     from_dtype(np.dtype([(f"other{number}", float)]))
 
 import summed
 records = np.ones(4, np.dtype([("x", float), ("y", float)]))
-print(summed.total(records))
+print(summed.total(records), sum(summed.total.stats.cache_hits.values()))
 kernels = summed.both, summed.doubled, summed.tripled
 print(*[sum(each.inner.stats.cache_misses.values()) for each in kernels])
 """
 
 
-def run(folder, kernels=KERNELS, other_types=0, **variables):
-    """Run a process with these kernels and return their total, and which of the three inside were compiled."""
+def start(folder, cache, *arguments, kernels=KERNELS, **variables):
+    """Start a process with these kernels."""
     (folder / "summed.py").write_text(kernels)
     (folder / "main.py").write_text(MAIN)
-    environment = {**os.environ, "PYTHONPATH": f"{REPOSITORY}{os.pathsep}{folder}", **variables}
-    command = [sys.executable, "-B", str(folder / "main.py"), str(other_types)]
-    environment["NCLONE_ENV_CACHE_DIR"] = str(folder / "cache")
-    result, misses = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    return float(result), [int(miss) for miss in misses.split()]
+    paths = {"PYTHONPATH": f"{REPOSITORY}{os.pathsep}{folder}", "NCLONE_ENV_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-B", str(folder / "main.py"), *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, env={**os.environ, **paths, **variables}, text=True, **pipes)
+
+
+def ended(process):
+    """Return the total, the number of cache hits, and which of the three kernels inside were compiled."""
+    printed, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    total, hits, *misses = printed.split()
+    return float(total), int(hits), [int(miss) for miss in misses]
+
+
+def run(folder, kernels=KERNELS, other_types=0, **variables):
+    """Run a process with these kernels and return their total, and which of the three inside were compiled."""
+    total, _, misses = ended(start(folder, folder / "cache", other_types, kernels=kernels, **variables))
+    return total, misses
 
 
 def kept(folder):
@@ -106,6 +127,27 @@ def test_kernels_for_another_processor_are_made_of_the_same_parts(compiled, fold
     (tmp_path / "alone").mkdir()
     assert run(tmp_path / "alone", **other) == (20.0, [1, 1, 1])
     assert kept(tmp_path / "alone") == kept(compiled)
+
+
+@pytest.mark.skipif(target().processor not in X86_BASELINES, reason="needs kernels for x86-64")
+def test_processes_of_two_machines_share_a_folder(tmp_path, monkeypatch):
+    """They write at once, from sources in folders and of times of their own."""
+    for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):
+        monkeypatch.delenv(name, raising=False)
+    machines = {"x86-64": (), "nehalem": ("adx", "aes", "sha")}
+
+    def play():
+        processes = []
+        for number, (machine, lacking) in enumerate(machines.items()):
+            (tmp_path / machine).mkdir(exist_ok=True)
+            processes.append(start(tmp_path / machine, tmp_path / "cache", 0, machine, *lacking))
+            os.utime(tmp_path / machine / "summed.py", (1000 * number, 1000 * number))
+        return [ended(process) for process in processes]
+
+    assert {total for total, _, _ in play()} == {20.0}
+    (kernels,) = (tmp_path / "cache").iterdir()
+    assert sorted(path.suffix for path in kernels.iterdir()) == [".nbc", *[PART_SUFFIX] * 3]  # nothing else is left
+    assert play() == [(20.0, 1, [0, 0, 0])] * 2
 
 
 @pytest.mark.parametrize(

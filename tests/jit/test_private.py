@@ -113,14 +113,12 @@ print(*results, *product.ravel())
 """
 SLOW = "kernels take twice as long to compile"
 MISSING = {
-    "hide_import('numba.core.codegen', 'JITCPUCodegen')": SLOW,
     "hide_import('numba.core', 'cgutils')": "kernels run as plain Python",
     "hide_option('_nrt')": SLOW,
     "hide_address(None, None)": "matrix products are computed without BLAS",
     **{
         f"owner = numba.core.{owner}; owner.{name} = Hidden(owner, {name!r})": consequence
         for owner, name, consequence in (
-            ("codegen.JITCodeLibrary", "enable_object_caching", SLOW),
             ("compiler.CompileResult", "_reduce", SLOW),
             ("dispatcher.Dispatcher", "_cache", SLOW),
             ("codegen.JITCodeLibrary", "get_pointer_to_function", "kernels contain others that they could call"),

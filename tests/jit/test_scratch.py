@@ -1,10 +1,13 @@
-"""Counters that threads share, and calls of kernels by their address."""
+"""Counters that threads share, calls of kernels by their address, and copies past the caches."""
 
 from threading import Thread
 
 import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from nclone_env.jit import address_of, call_at, kernel, next_number, read_number
+from nclone_env.jit import address_of, call_at, kernel, next_number, read_number, stream_bytes
 
 
 @kernel
@@ -75,3 +78,24 @@ def test_a_kernel_calls_others_by_their_addresses():
     assert out.tolist() == [70.0, 120.0]
     call_twice(*addresses[::-1], pair, out)
     assert out.tolist() == [120.0, 70.0]
+
+
+@kernel
+def stream(target, source):
+    stream_bytes(target, source)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 300), st.integers(0, 2**32 - 1))
+def test_every_byte_is_copied_and_no_other_is_touched(target_offset, source_offset, size, seed):
+    source = np.random.default_rng(seed).integers(0, 256, 400, dtype=np.uint8)
+    target = np.full(400, 77, np.uint8)
+    expected = target.copy()
+    expected[target_offset : target_offset + size] = source[source_offset : source_offset + size]
+    stream(target[target_offset : target_offset + size], source[source_offset : source_offset + size])
+    assert target.tobytes() == expected.tobytes()
+
+
+def test_only_contiguous_bytes_are_accepted():
+    with pytest.raises(Exception, match="expected C-contiguous uint8 arrays"):
+        stream(np.zeros(8), np.zeros(8))

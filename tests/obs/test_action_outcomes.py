@@ -7,7 +7,6 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, MAX_HORIZONTAL_SPEED
 from nclone_env.level.build import build_room, everything
 from nclone_env.level.routes.distance import distance_at
@@ -18,7 +17,7 @@ from nclone_env.sim.state import WorldArrays, copy_world
 from tests.shared import SHARED, needs_shared
 
 from ..env import peek
-from ..env.bases import QUICK_DEATH, QUICK_WIN, WALK, choices
+from ..env.bases import QUICK_DEATH, QUICK_WIN, choices
 from .levels import BUILT_IN
 
 NAME = "action_outcomes"
@@ -157,59 +156,6 @@ def test_the_time_limit_is_no_outcome():
     assert np.abs(left[0][NAME]).max() > 0.1
 
 
-def test_last_observations_are_those_of_the_worlds_that_ended():
-    """They equal what is seen without autoreset: also where a time limit ended the episode, whose value counts on."""
-    fields = {"levels": (QUICK_WIN, QUICK_DEATH, WALK), "observations": (NAME, "game_state"), "max_frames": 90}
-    same = NPlusPlusVectorEnv(None, 5, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=2, **fields)
-    kept = NPlusPlusVectorEnv(None, 5, autoreset_mode=AutoresetMode.DISABLED, **fields)
-    np.testing.assert_array_equal(same.reset(seed=2)[0][NAME], kept.reset(seed=2)[0][NAME])
-    died = won = cut = 0
-    for actions in np.maximum(choices(80, 5), 2):  # mostly to the right
-        left, right = same.step(actions), kept.step(actions)
-        over = right[2] | right[3]
-        if over.any():
-            np.testing.assert_array_equal(left[4]["final_obs"][NAME], right[0][NAME][over])
-            died += int((right[0][NAME][over][:, :, 0] == 1).all(axis=1).sum())
-            won += int((right[0][NAME][over][:, :, 1] == 1).all(axis=1).sum())
-            cut += int(right[3].sum())
-            right = (kept.reset(options={"reset_mask": over})[0],)
-        np.testing.assert_array_equal(left[0][NAME], right[0][NAME])
-    assert min(died, won, cut) > 0
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_threads_and_worlds_of_others_make_no_difference(mode):
-    fields = {"levels": (QUICK_WIN, QUICK_DEATH, "hazards"), "observations": (NAME, "game_state"), "max_frames": 60}
-    few, many = (NPlusPlusVectorEnv(None, 5, autoreset_mode=mode, num_threads=count, **fields) for count in (1, 3))
-    plain = NPlusPlusVectorEnv(None, 5, autoreset_mode=mode, **{**fields, "observations": "game_state"})
-    for envs in (few, many, plain):
-        envs.reset(seed=2)
-    for actions in choices(60, 5):
-        left, right, bare = few.step(actions), many.step(actions), plain.step(actions)
-        np.testing.assert_array_equal(left[0][NAME], right[0][NAME])
-        np.testing.assert_array_equal(left[0]["game_state"], bare[0]["game_state"])
-        if mode is AutoresetMode.DISABLED and (over := left[2] | left[3]).any():
-            for envs in (few, many, plain):
-                envs.reset(options={"reset_mask": over})
-    assert any((first != second).any() for first, second in zip(few.worlds, NPlusPlusVectorEnv(None, 5).worlds))
-
-
-def test_half_precision_rounds_and_stacks_hold_the_last_ones():
-    fields = {"levels": "hazards", "observations": (NAME, "game_state"), "max_frames": 80}
-    single = NPlusPlusVectorEnv(None, 3, **fields)
-    half = NPlusPlusVectorEnv(None, 3, observation={"dtype": "float16"}, **fields)
-    stack = NPlusPlusVectorEnv(None, 3, observation={"frame_stack": 2}, **fields)
-    before = single.reset(seed=5)[0][NAME]
-    half.reset(seed=5)
-    stack.reset(seed=5)
-    for actions in choices(15, 3):
-        now, rounded, two = (envs.step(actions)[0][NAME] for envs in (single, half, stack))
-        assert rounded.dtype == np.float16
-        np.testing.assert_array_equal(rounded, now.astype(np.float16))
-        np.testing.assert_array_equal(two, np.stack([before, now], axis=1))
-        before = now
-
-
 def test_levels_exchanged_in_mid_run():
     envs = NPlusPlusVectorEnv(None, 4, levels="jumps", observations=NAME, max_frames=40)
     envs.reset(seed=1)
@@ -220,12 +166,6 @@ def test_levels_exchanged_in_mid_run():
     oracle = Oracle(envs)
     for index in range(4):
         np.testing.assert_array_equal(observations[NAME][index], oracle.outcomes(envs.worlds, index))
-
-
-@pytest.mark.parametrize("frames", [2, 601, 36.5, "many"])
-def test_frames_out_of_range(frames):
-    with pytest.raises(ConfigError, match="outcome_frames: expected a whole number from 3 to 600, got"):
-        NPlusPlusEnv(observations=NAME, observation={"outcome_frames": frames})
 
 
 def test_outcomes_do_not_depend_on_where_they_are_cut(monkeypatch):

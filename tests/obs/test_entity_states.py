@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.errors import ConfigError
 from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, LOCKED_DOOR, MINE, TRAP_DOOR
 from nclone_env.level.build import build_level, everything, mine_field, moving
 from nclone_env.level.level import Level
@@ -167,9 +166,3 @@ def test_every_feature_keeps_its_bounds():
         assert observations in envs.observation_space
         assert (observations["entity_states"] >= low).all()
         assert (observations["entity_states"] <= high).all()
-
-
-@pytest.mark.parametrize("most", [0, 129, 2.5])
-def test_sizes_are_checked(most):
-    with pytest.raises(ConfigError, match="max_entities: expected a whole number from 1 to 128, got"):
-        make(1, BUILT_IN, most)

@@ -14,7 +14,6 @@ from nclone_env.level.level import RawLevel
 from nclone_env.level.routes.distance import distance_at
 from nclone_env.level.routes.graph import NO_NODE, build_graphs
 
-from ..env.bases import choices, copies
 from ..level.routes.test_distance import Node
 from ..shared import SHARED, needs_shared
 from .levels import BUILT_IN, compiled, run
@@ -229,37 +228,10 @@ def test_graphs_are_shared_built_once_and_only_if_asked_for():
     assert env.clone().graphs.nodes is env.graphs.nodes
 
 
-def test_out_final_observations_and_snapshots():
-    envs, twin = (make(4, max_frames=60, autoreset_mode="SameStep", num_threads=n) for n in (1, 2))
-    out = {name: np.full(space.shape, 1, space.dtype) for name, space in envs.observation_space.items()}
-    envs.reset(seed=1, out=out)
-    before = copies(twin.reset(seed=1)[0])
-    for actions in choices(20, 4):
-        info = envs.step(actions, out=out)[4]
-        observations, *_, twin_info = twin.step(actions)
-        for name in out:
-            np.testing.assert_array_equal(out[name], observations[name])
-        if "final_obs" in info:
-            over = info["_final_obs"]
-            np.testing.assert_array_equal(info["final_obs"]["graph_level"], before["graph_level"][over])
-            np.testing.assert_array_equal(info["final_obs"]["graph_node"], twin_info["final_obs"]["graph_node"])
-        before = copies(observations)
-    gathered = copies(envs.gather([3, 3, 0, 1])[0])
-    for name in out:
-        np.testing.assert_array_equal(gathered[name], before[name][[3, 3, 0, 1]])
-
-
 def test_graphs_of_a_file_are_those_that_are_made():
     envs = make()
     for array, made in zip(envs.graphs, build_graphs(envs.level_set)):
         np.testing.assert_array_equal(array, made)
-
-
-def test_a_stack_has_the_newest_graph_alone():
-    envs = make(2, observation={"frame_stack": 3})
-    observations = envs.reset(seed=1)[0]
-    assert observations["graph_node"].shape == (2, 1)
-    assert observations in envs.observation_space
 
 
 def test_a_level_without_free_places_has_entities_alone():

@@ -8,7 +8,6 @@ import pytest
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
 from nclone_env.env.arrays.buffers import make_buffers
-from nclone_env.errors import ConfigError
 from nclone_env.level.build import everything
 from nclone_env.obs.half import words, write_vector
 from nclone_env.obs.rows import kernel_view, no_observations
@@ -16,6 +15,8 @@ from nclone_env.obs.spec import observation_specs
 
 from ..env.bases import copies
 from .levels import BUILT_IN, run
+
+VECTORS = ("game_state", "entity_states", "reachability", "free_motion", "action_outcomes")
 
 
 def rounded(values: np.ndarray) -> np.ndarray:
@@ -77,7 +78,7 @@ def test_kernels_are_compiled_once_for_both_dtypes():
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
-@pytest.mark.parametrize("names", [("game_state",), ("entity_states", "game_state"), ("entity_states",)])
+@pytest.mark.parametrize("names", [("game_state",), VECTORS])
 def test_observations_are_the_rounded_ones(names, num_threads):
     fields = {"levels": (*BUILT_IN, everything()), "observations": names, "max_frames": 60}
     plain = NPlusPlusVectorEnv(None, 5, **fields)
@@ -89,17 +90,3 @@ def test_observations_are_the_rounded_ones(names, num_threads):
                 assert right[name].dtype == np.float16
                 array = array.astype(np.float16)
             np.testing.assert_array_equal(array, right[name])
-
-
-def test_half_takes_half_the_memory():
-    sizes = []
-    for dtype in ("float32", "float16"):
-        envs = NPlusPlusVectorEnv(None, 64, observations="game_state", observation={"dtype": dtype})
-        envs.reset()
-        sizes.append(next(n for _, n in envs.memory().walk() if n.name == "recycled observations").total_bytes)
-    assert sizes == [64 * 120, 64 * 60]
-
-
-def test_the_dtype_is_checked():
-    with pytest.raises(ConfigError, match="dtype: expected one of 'float32', 'float16', got 'bfloat16'"):
-        NPlusPlusVectorEnv(None, 1, observation={"dtype": "bfloat16"})

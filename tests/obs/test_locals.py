@@ -105,17 +105,21 @@ def test_sizes_are_checked(size, message):
         make(1, BUILT_IN, size)
 
 
-def hazards(level, x, y, state=None):
-    """Return the second plane of ``locals`` with the ninja at a place, pixels."""
-    env = NPlusPlusEnv(levels=level, observations="locals", observation={"locals_planes": 2})
+def plane_of(number, level, x, y, state=None, **config):
+    """Return a plane of ``locals`` with the ninja at a place, pixels, and the environment."""
+    env = NPlusPlusEnv(levels=level, observations="locals", observation={"locals_planes": 3}, **config)
     env.reset()
     worlds = env.worlds
     worlds.ninjas[0]["x"], worlds.ninjas[0]["y"] = x, y
     if state is not None:
         worlds.entity_states[0, 2] = state
-    seen = {"locals": np.zeros((1, 2, 21, 21), np.uint8)}
+    seen = {"locals": np.zeros((1, 3, 21, 21), np.uint8)}
     peek.observe(env, 0, seen)
-    return seen["locals"][0, 1]
+    return seen["locals"][0, number], env
+
+
+def hazards(level, x, y, state=None):
+    return plane_of(1, level, x, y, state)[0]
 
 
 def test_hazards_are_where_the_centre_of_the_ninja_would_touch_them():
@@ -154,22 +158,11 @@ def test_the_first_plane_is_that_without_others():
         assert np.array_equal(both[0], one)
 
 
-def progress(level, x, y, **config):
-    """Return the third plane of ``locals`` with the ninja at a place, and the environment."""
-    env = NPlusPlusEnv(levels=level, observations="locals", observation={"locals_planes": 3}, **config)
-    env.reset()
-    worlds = env.worlds
-    worlds.ninjas[0]["x"], worlds.ninjas[0]["y"] = x, y
-    seen = {"locals": np.zeros((1, 3, 21, 21), np.uint8)}
-    peek.observe(env, 0, seen)
-    return seen["locals"][0, 2], env
-
-
 @pytest.mark.parametrize("paths", ["tiles", "doors"])
 def test_progress_is_the_difference_of_path_lengths(paths):
     x, y = 330.0, 310.0
     level = build_room("exit 90 58", "exit_switch 80 58")
-    plane, env = progress(level, x, y, paths=paths)
+    plane, env = plane_of(2, level, x, y, paths=paths)
     followed = peek.step_arrays(env).paths
     field = followed.fields[followed.header["first_field"][0]]
     own = distance_at(followed.fields, followed.header["first_field"][0], x, y)
@@ -189,8 +182,8 @@ def test_progress_is_the_difference_of_path_lengths(paths):
 
 def test_progress_beyond_the_world_and_without_a_path_is_zero():
     level = build_room("exit 90 58", "exit_switch 80 58")
-    plane, _ = progress(level, 30.0, 350.0)
+    plane, _ = plane_of(2, level, 30.0, 350.0)
     assert not plane[:, :8].any()
     walled = build_room("exit 160 20", "exit_switch 80 58", cells={(39, 4): 1, (39, 5): 1, (39, 3): 1, (40, 3): 1,
         (41, 3): 1, (40, 6): 1, (39, 6): 1, (41, 6): 1, (41, 4): 1, (41, 5): 1})  # fmt: skip
-    assert not progress(walled, 330.0, 310.0)[0].any()
+    assert not plane_of(2, walled, 330.0, 310.0)[0].any()

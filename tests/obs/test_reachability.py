@@ -352,41 +352,6 @@ def test_values_do_not_depend_on_the_cache_or_on_threads(mode, options, computed
     assert computed[1] > 22
 
 
-def test_float16_is_the_rounded_float32():
-    for (_, left), (_, right) in zip(played(None, "NextStep"), played(None, "NextStep", dtype="float16")):
-        assert right[0]["reachability"].dtype == np.float16
-        np.testing.assert_array_equal(left[0]["reachability"].astype(np.float16), right[0]["reachability"])
-
-
-def test_final_observations_are_those_before_the_new_episode():
-    fields = {"levels": levels_with_doors(), "max_frames": 100}
-    same, disabled = (make(5, autoreset_mode=mode, **fields) for mode in ("SameStep", "Disabled"))
-    np.testing.assert_array_equal(same.reset(seed=2)[0]["reachability"], disabled.reset(seed=2)[0]["reachability"])
-    ends = 0
-    for actions in choices(100, 5):
-        _, _, _, _, info = same.step(actions)
-        left, _, terminated, truncated, _ = disabled.step(actions)
-        over = terminated | truncated
-        if over.any():
-            np.testing.assert_array_equal(info["final_obs"]["reachability"], left["reachability"][over])
-            disabled.reset(options={"reset_mask": over})
-            ends += int(over.sum())
-    assert ends >= 10
-
-
-def test_out_snapshots_and_gathered_worlds():
-    envs = make(4, levels_with_doors(), slots=1, autoreset_mode="Disabled")
-    out = {"reachability": np.full((4, len(NAMES)), 7, np.float32)}
-    assert envs.reset(seed=3, out=out)[0]["reachability"] is out["reachability"]
-    for actions in choices(10, 4):
-        envs.step(actions, out=out)
-    before = out["reachability"].copy()
-    state = envs.get_state(2)
-    np.testing.assert_array_equal(envs.gather([3, 2, 1, 1])[0]["reachability"], before[[3, 2, 1, 1]])
-    np.testing.assert_array_equal(envs.set_state(0, state)[0]["reachability"], before[2])
-    np.testing.assert_array_equal(envs.copy_world(3, 1)[0]["reachability"], before[1])
-
-
 def test_clones_share_the_fields_and_step_at_the_same_time(computed):
     with patch.object(cached, "slot_count", lambda levels: 1):
         env = NPlusPlusEnv(levels=(rooms(), hall()), observations="reachability", max_frames=100)

@@ -117,7 +117,8 @@ def test_a_subset_equals_the_full_set(names):
         assert list(left) == keys
         for name in keys:
             np.testing.assert_array_equal(left[name], right[name])
-        left, right = part.step(actions)[0], full.step(actions)[0]
+        (left, rewards, *_), (right, others, *_) = part.step(actions), full.step(actions)
+        np.testing.assert_array_equal(rewards, others)
 
 
 def test_pictures_are_those_of_the_kernels():
@@ -186,13 +187,20 @@ def test_random_play_stays_in_the_spaces():
 
 
 @pytest.mark.parametrize("options", [{}, {"dtype": "float16", "frame_stack": 2}], ids=str)
-def test_threads_change_nothing_and_out_is_written(options):
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_threads_change_nothing_and_out_is_written(mode, options):
     fields = {"levels": (*BUILT_IN, everything()), "observations": OBSERVATION_NAMES, "observation": options}
-    few, many = (NPlusPlusVectorEnv(None, 5, num_threads=count, max_frames=60, **fields) for count in (1, 2))
+    few, many = (
+        NPlusPlusVectorEnv(None, 5, autoreset_mode=mode, num_threads=count, max_frames=60, **fields) for count in (1, 2)
+    )
     out = {name: np.full(space.shape, 7, space.dtype) for name, space in many.observation_space.items()}
     few.reset(seed=2)
     many.reset(seed=2, out=out)
     for actions in choices(60, 5):
-        expected, returned = few.step(actions)[0], many.step(actions, out=out)[0]
+        expected, _, *ends, _ = few.step(actions)
+        returned = many.step(actions, out=out)[0]
         assert all(returned[name] is out[name] for name in out)
         assert_same(expected, out)
+        if mode is AutoresetMode.DISABLED and (over := ends[0] | ends[1]).any():
+            for envs in (few, many):
+                envs.reset(options={"reset_mask": over})

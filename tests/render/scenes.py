@@ -11,6 +11,7 @@ from nclone_env.game import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, SWITCH_OF, 
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
 from nclone_env.render.arrays import PictureArrays
+from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.observed import picture_arrays
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
 from nclone_env.sim.state import WorldArrays, make_worlds
@@ -29,6 +30,20 @@ def make_levels(*levels: tuple[np.ndarray, Sequence[str]]) -> LevelSet:
 def pictures_of(levels: LevelArrays, sizes: RenderConfig | None = None) -> PictureArrays:
     """Return what both pictures of levels are composed from, by default in the default sizes."""
     return picture_arrays(EnvironmentConfig(render=sizes or RenderConfig()), levels)
+
+
+def frame_of(levels: LevelArrays, worlds: WorldArrays, index: int, pictures: PictureArrays, size: int) -> np.ndarray:
+    """Return the player frame of a world, (size, size)."""
+    out = np.full((size, size, 1), 7, dtype=np.uint8)
+    write_player_frame(levels, worlds, index, pictures, out)
+    return out[..., 0]
+
+
+def view_of(levels: LevelArrays, worlds: WorldArrays, index: int, pictures: PictureArrays) -> np.ndarray:
+    """Return the global view of a world."""
+    out = np.full((*pictures.global_view.layers.shape[1:], 1), 7, dtype=np.uint8)
+    write_global_view(levels, worlds, index, pictures, out)
+    return out[..., 0]
 
 
 def put_worlds(levels: LevelSet, ninjas: Sequence[Ninja]) -> WorldArrays:

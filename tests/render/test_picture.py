@@ -9,8 +9,8 @@ import pytest
 from nclone_env.game import kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import pack
-from nclone_env.render.colour import PALETTES
 from nclone_env.render.picture import (
+    PALETTES,
     WORLD,
     Area,
     encoded,

@@ -49,15 +49,6 @@ def test_worlds_start_at_any_level():
     assert session.equal(0, 1)
 
 
-def test_a_start_leaves_nothing_of_what_was_played():
-    session, fresh = Session(LEVELS, 2), Session(LEVELS, 2)
-    session.start([2, 1])
-    session.play(inputs_of(1, 30))
-    assert contents(session) != contents(fresh)
-    session.start()
-    assert contents(session) == contents(fresh)
-
-
 def test_one_frame_of_every_world():
     session, expected = Session(ROOM, 2), simulate(ROOM, [RIGHT])
     session.tick([RIGHT, LEFT])
@@ -104,13 +95,6 @@ def test_recording_without_entities_has_no_rows_of_them():
     frames = Session(ROOM).record([RIGHT] * 5, entities=False)
     assert (len(frames.ninjas), len(frames.entity_states), len(frames.movers)) == (5, 0, 0)
     assert len(Session(ROOM).record(b"").ninjas) == 0
-
-
-def test_recording_agrees_with_simulate():
-    inputs = inputs_of(4, 60)
-    run, frames = simulate(everything(), inputs), Session(everything()).record(inputs)
-    assert frames.ninjas["x"].tolist() == run.x.tolist()
-    assert frames.ninjas["state"].tolist() == run.state.tolist()
 
 
 def test_over_is_told_world_by_world():

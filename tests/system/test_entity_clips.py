@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from nclone_env.game import DEAD
-from nclone_env.render.colour import PALETTES
-from nclone_env.render.picture import world_picture
+from nclone_env.render.picture import PALETTES, world_picture
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities import blocks, turrets
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE

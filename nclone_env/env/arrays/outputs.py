@@ -108,12 +108,7 @@ class Outputs:
 
 
 class OutputMemory:
-    """The memory for the outputs of calls on n environments.
-
-    Args:
-        keeps_final: whether calls return ``final_obs``.
-        only: name of the array that is the observation; None: observations are dicts.
-    """
+    """The memory for the outputs of calls on n environments, whose observation is one array (``only``) or a dict."""
 
     def __init__(self, specs: Sequence[ArraySpec], num_envs: int, keeps_final: bool, only: str | None = None):
         self._specs, self._num_envs, self._only = tuple(specs), num_envs, only
@@ -126,11 +121,7 @@ class OutputMemory:
         self._turns = itertools.cycle(range(2))  # two in turn: the results of a call outlive the next one
 
     def take(self, out: Mapping[str, np.ndarray] | None) -> Outputs:
-        """Return the outputs for the next call to fill.
-
-        Args:
-            out: arrays of the caller, or None.
-        """
+        """Return the outputs for the next call to fill, in arrays of the caller if there are any."""
         if out is not None:
             return self._written_into(out)
         return Outputs.of(self._observations.take(), self._columns.take(), self._all_mask, self._only)
@@ -238,12 +229,9 @@ def single_result(
 def gathered_info(
     outputs: Outputs, ninjas: Any, level_names: Sequence[str], only: str | None, mask: np.ndarray | None = None
 ) -> dict[str, Any]:
-    """Return the info of a call as Gymnasium's ``SyncVectorEnv`` gathers it; all of its arrays are new.
+    """Return the info of a call, of all environments or those in a mask, as Gymnasium's ``SyncVectorEnv`` gathers it.
 
-    Args:
-        ninjas: (n,) records of the worlds; episodes that began in the same step as another ended are described by them.
-        only: name of the array that is the observation; None: a dict of all.
-        mask: (n,) bool, the environments that have an info; None: all.
+    All of its arrays are new. The (n,) ninjas describe episodes that began in the same step as another ended.
     """
     columns, ended = outputs.columns, outputs.ended
     mask = np.ones(len(ended), dtype=np.bool_) if mask is None else mask

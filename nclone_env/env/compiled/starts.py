@@ -122,9 +122,7 @@ def _packed(level_count: int, states: Iterable[StartState]) -> StartArrays:
 def set_shares(arrays: StartArrays, share: Any) -> None:
     """Set the probabilities of the start states; if they are wrong, nothing is changed.
 
-    Args:
-        share: one number, divided evenly among the states of each level; or (K,) numbers, in the order in which the
-            states were set.
+    One number is divided evenly among the states of each level; (K,) are in the order in which the states were set.
     """
     ordered = _checked_shares(share, arrays)[arrays.starts["number"]]
     sums = np.concatenate([[0.0], np.cumsum(ordered)])

@@ -135,14 +135,7 @@ def make_step_arrays(
     pictures: PictureArrays | None = None,
     with_events: bool = False,
 ) -> StepArrays:
-    """Allocate the arrays of environments before their first episode.
-
-    Args:
-        levels: levels to play, equally often until the weights change.
-        autoreset: ``NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``.
-        pictures: of the same levels and configuration; made if None.
-        with_events: whether to record events for a custom reward function.
-    """
+    """Allocate the arrays of environments before their first episode; levels are drawn equally often at first."""
     episodes = np.zeros(num_envs, EPISODE)
     episodes["next_level"] = episodes["own_level"] = episodes["start"] = -1
     return StepArrays(

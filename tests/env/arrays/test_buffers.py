@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
 
@@ -26,22 +25,6 @@ def unaligned() -> np.ndarray:
 def recycled(envs) -> int:
     """Return the bytes of the pool of observations."""
     return next(node for _, node in envs.memory().walk() if node.name == "recycled observations").total_bytes
-
-
-def fresh(envs) -> dict[str, np.ndarray]:
-    return {name: np.full(space.shape, 7, space.dtype) for name, space in envs.observation_space.items()}
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_kept_observations_of_a_vector_environment_never_change(mode):
-    envs = NPlusPlusVectorEnv(None, 4, levels="hazards", max_frames=60, autoreset_mode=mode)
-    kept = [envs.reset(seed=1)[0]]
-    expected = [copies(kept[0])]
-    for actions in choices(50, 4):
-        kept.append(envs.step(actions)[0])
-        expected.append(copies(kept[-1]))
-    for left, right in zip(kept, expected):
-        assert_same(left, right)
 
 
 def test_kept_observations_of_a_single_environment_never_change():
@@ -81,17 +64,6 @@ def test_a_kept_part_is_as_safe_as_the_whole(part):
     assert np.array(kept).tobytes() == expected.tobytes()
 
 
-def test_kept_infos_and_rewards_never_change():
-    envs = NPlusPlusVectorEnv(None, 2, observations="game_state")
-    envs.reset(seed=1)
-    _, rewards, terminated, truncated, info = envs.step([2, 5])
-    before = [array.copy() for array in (rewards, terminated, truncated, *info.values())]
-    for _ in range(10):
-        envs.step([1, 4])
-    for left, right in zip((rewards, terminated, truncated, *info.values()), before):
-        np.testing.assert_array_equal(left, right)
-
-
 @pytest.mark.parametrize("num_envs", [1, 16])
 def test_dropped_observations_cost_no_memory(num_envs):
     envs = NPlusPlusVectorEnv(None, num_envs, levels="hazards", max_frames=100)
@@ -106,17 +78,6 @@ def test_dropped_observations_cost_no_memory(num_envs):
     assert pool.total_bytes == two_batches
 
 
-def test_memory_of_a_single_environment_stays_where_it_is():
-    env = NPlusPlusEnv(levels="first-steps", max_frames=10**6)
-    env.reset()
-    env.step(0)
-    size = env.memory().total_bytes
-    for action in choices(1000, 1)[:, 0] % 3:
-        if any(env.step(action)[2:4]):
-            env.reset()
-    assert env.memory().total_bytes == size
-
-
 def test_memory_grows_with_what_is_kept_and_is_used_again():
     envs = NPlusPlusVectorEnv(None, 2, observations="game_state")
     kept = [envs.reset()[0]]
@@ -129,32 +90,6 @@ def test_memory_grows_with_what_is_kept_and_is_used_again():
     again = [envs.step([0, 0])[0] for _ in range(10)]
     assert {id(observations["game_state"].base) for observations in again} == addresses
     assert recycled(envs) == grown
-
-
-def test_out_is_written_in_place_and_returned():
-    ours = NPlusPlusVectorEnv(None, 4, levels="hazards", max_frames=80)
-    plain = NPlusPlusVectorEnv(None, 4, levels="hazards", max_frames=80)
-    out = fresh(ours)
-    returned = ours.reset(seed=5, out=out)[0]
-    assert_same(returned, plain.reset(seed=5)[0])
-    for actions in choices(60, 4):
-        returned = ours.step(actions, out=out)[0]
-        assert all(returned[name] is out[name] for name in out)
-        assert_same(out, plain.step(actions)[0])
-
-
-def test_rows_of_a_storage_are_filled_one_by_one():
-    envs = NPlusPlusVectorEnv(None, 2)
-    plain = NPlusPlusVectorEnv(None, 2)
-    storage = {name: np.zeros((20, *array.shape), array.dtype) for name, array in fresh(envs).items()}
-    envs.reset(seed=3)
-    plain.reset(seed=3)
-    expected = []
-    for row, actions in enumerate(choices(20, 2)):
-        envs.step(actions, out={name: array[row] for name, array in storage.items()})
-        expected.append(copies(plain.step(actions)[0]))
-    for row, observations in enumerate(expected):
-        assert_same({name: array[row] for name, array in storage.items()}, observations)
 
 
 @pytest.mark.parametrize(

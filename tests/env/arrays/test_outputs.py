@@ -50,6 +50,7 @@ def test_results_go_into_the_arrays_of_the_caller_too():
     plain.reset(seed=1)
     for actions in choices(60, 4):
         step = envs.step(actions, out=out)
+        assert all(array is out[name] for name, array in step[0].items())
         assert step[1] is out["rewards"]
         assert step[2] is out["terminations"]
         assert step[3] is out["truncations"]

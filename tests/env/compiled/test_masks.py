@@ -5,11 +5,9 @@ from __future__ import annotations
 import threading
 import time
 
-import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
 
-from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env import NPlusPlusEnv
 from nclone_env.env.compiled.masks import MASK_AT_END
 from nclone_env.env.threads import Workers
 from nclone_env.level.build import everything
@@ -71,43 +69,6 @@ def test_dying_leaves_only_the_choice_of_the_remembered_jump():
 def test_masks_on_recorded_levels():
     levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
     check_run(200, 3, levels=levels, max_frames=60)
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_threads_and_modes(mode):
-    fields = {"levels": (QUICK_WIN, QUICK_DEATH, "hazards"), "observations": ("action_mask", "game_state")}
-    few, many = (
-        NPlusPlusVectorEnv(None, 5, autoreset_mode=mode, num_threads=count, max_frames=60, **fields) for count in (1, 3)
-    )
-    over = np.zeros(5, np.bool_)
-    few.reset(seed=2)
-    many.reset(seed=2)
-    ends = 0
-    for actions in choices(80, 5):
-        left, right = few.step(actions), many.step(actions)
-        np.testing.assert_array_equal(left[0]["action_mask"], right[0]["action_mask"])
-        assert left[0]["action_mask"][:, 0].all()
-        over = left[2] | left[3]
-        ends += int(over.sum())
-        if mode is AutoresetMode.SAME_STEP and over.any():
-            assert left[4]["final_obs"]["action_mask"].tolist() == [list(MASK_AT_END)] * int(over.sum())
-        elif over.any():
-            assert (left[0]["action_mask"][over] == MASK_AT_END).all()
-            if mode is AutoresetMode.DISABLED:
-                few.reset(options={"reset_mask": over})
-                many.reset(options={"reset_mask": over})
-    assert ends > 5
-
-
-def test_masks_change_nothing_else():
-    fields = {"levels": "hazards", "max_frames": 100}
-    plain = NPlusPlusVectorEnv(None, 3, observations="game_state", **fields)
-    masked = NPlusPlusVectorEnv(None, 3, observations=("game_state", "action_mask"), **fields)
-    np.testing.assert_array_equal(plain.reset(seed=4)[0]["game_state"], masked.reset(seed=4)[0]["game_state"])
-    for actions in choices(60, 3):
-        left, right = plain.step(actions), masked.step(actions)
-        np.testing.assert_array_equal(left[0]["game_state"], right[0]["game_state"])
-        np.testing.assert_array_equal(left[1], right[1])
 
 
 def test_every_bit_of_a_world_counts():

@@ -214,20 +214,6 @@ def test_a_won_episode_tells_its_start():
     assert info["final_info"]["start"].tolist() == [0, 0]
 
 
-def test_stacks_begin_with_the_first_observation():
-    options = {"observations": "game_state", "observation": {"frame_stack": 3}}
-    envs = make(2, **options)
-    envs.assign_levels([MOVING] * 2)
-    envs.set_starts(STATES[:1])
-    envs.reset(seed=0)
-    envs.step([RIGHT] * 2)
-    stacks = envs.reset()[0]["game_state"]
-    assert stacks.shape[:2] == (2, 3)
-    assert (stacks == stacks[:, :1]).all()
-    others = make(2, **options)
-    assert others.reset(options={"state": STATES[0]})[0]["game_state"].tobytes() == stacks.tobytes()
-
-
 def test_start_states_survive_gathering_and_snapshots_keep_the_start():
     envs = make(4)
     envs.assign_levels([MOVING] * 4)
