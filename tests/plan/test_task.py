@@ -1,4 +1,4 @@
-"""Objectives: what a solution costs, and that searches lower it. Searches from any world."""
+"""Objectives: what a solution costs, and that searches lower it. Searches from any world. Smooth solutions."""
 
 import numpy as np
 import pytest
@@ -13,10 +13,12 @@ from nclone_env.level.routes.guide import make_guide, no_gold
 from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.kernels import path_remaining, path_to_exit
 from nclone_env.plan.solver import solve
-from nclone_env.plan.task import PRICES, origin_of, price_of, replay
+from nclone_env.plan.task import PRICES, origin_of, price_of, replay, smooth
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import hash_world
 from nclone_env.sim.trajectory import simulate
+
+from .test_solve import wins
 
 TILES = hall_tiles((2, 40), (10, 16))
 NEAR, FAR = "gold 40 66\ngold 50 66", "gold 12 66"
@@ -214,3 +216,53 @@ def test_worlds_that_are_none_of_the_level():
     won = after(KNOWN)
     with pytest.raises(ConfigError, match="start: expected a world in which the ninja is alive"):
         solve(STAIRS, frames=1000, start=(won.worlds, 0))
+
+
+@pytest.fixture(scope="module")
+def found():
+    return {hold: solve(STAIRS, frames=400_000, hold=hold).inputs for hold in (1, 4)}
+
+
+def changes(inputs):
+    return np.flatnonzero(np.diff(inputs)) + 1
+
+
+@pytest.mark.parametrize("hold", [1, 4])
+def test_fewer_changes_and_not_much_longer(found, hold):
+    smoothed = smooth(STAIRS, found[hold], hold=hold)
+    assert wins(STAIRS, smoothed)
+    assert len(smoothed) <= 1.05 * len(found[hold])
+    assert len(changes(smoothed)) < 0.9 * len(changes(found[hold]))
+    assert not (changes(smoothed) % hold).any()
+
+
+def test_without_slack_it_is_not_longer(found):
+    assert len(smooth(STAIRS, found[4], slack=0.0, hold=4)) <= len(found[4])
+
+
+def test_it_is_done_when_it_is_done(found):
+    once = smooth(STAIRS, found[4], hold=4)
+    assert smooth(STAIRS, once, slack=0.0, hold=4).tobytes() == once.tobytes()
+
+
+def test_of_equal_inputs_the_first_is_taken():
+    level = build_room("exit 41 58", "exit_switch 40 58")  # won at the spawn, whatever the input
+    frames = solve(level, frames=10_000).frames
+    jumps = np.full(frames, 3, np.uint8)
+    assert wins(level, jumps)
+    assert smooth(level, jumps).tobytes() == bytes(frames)
+
+
+def test_a_solution_from_another_world(found):
+    session = Session(STAIRS)
+    session.play(found[4][:40])
+    rest = found[4][40:]
+    smoothed = smooth(STAIRS, rest, hold=4, start=(session.worlds, 0))
+    assert wins(STAIRS, np.append(found[4][:40], smoothed))
+
+
+def test_inputs_that_are_no_solution(found):
+    with pytest.raises(ValueError, match="inputs: expected a solution of 'jumps/03-islands', got 10 frames"):
+        smooth(STAIRS, np.zeros(10, np.uint8))
+    with pytest.raises(ValueError, match="inputs: expected changes in multiples of 4 frames, got one in frame"):
+        smooth(STAIRS, found[1], hold=4)
