@@ -11,7 +11,7 @@ import tyro
 from nclone_env.level.level import RawLevel
 from nclone_env.level.load import load_levels
 from nclone_env.render.picture import level_picture
-from nclone_env.render.text import BRIGHT, GROUND, write_text
+from nclone_env.replay.text import BRIGHT, GROUND, write_text
 from profiling.pictures.scenes import write_picture
 
 MOTIFS = tuple(f"motifs-{number}" for number in range(1, 11))
