@@ -18,7 +18,7 @@ def played(seed: int | None = None) -> NPlusPlusEnv:
     """Return an environment after some steps."""
     env = single()
     env.reset(seed=seed)
-    for step in range(20):
+    for step in range(10):
         *_, terminated, truncated, _ = env.step(step % 6)
         if terminated or truncated:
             env.reset()
