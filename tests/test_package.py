@@ -1,4 +1,4 @@
-"""What an index shows of the package; what the source distribution and the wheel contain, and that the wheel runs."""
+"""What an index shows of the package, and what its distributions contain: the wheel runs from an empty folder."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def run(*command, **options) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> Path:
+    """The folder of both distributions; the wheel is built from the source distribution."""
     folder = tmp_path_factory.mktemp("built")
-    command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT))
-    run(*command)  # the wheel is built from the source distribution
+    run(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT))
     return folder
 
 
