@@ -64,7 +64,7 @@ def pytest_sessionfinish():
 def outcome(folder: Path, *arguments: str) -> str:
     """Return what pytest prints in a folder."""
     command = [sys.executable, "-m", "pytest", "-p", "nclone_env_pytest", "-p", "no:cacheprovider", "-q", *arguments]
-    variables = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin", "COLUMNS": "200"}
+    variables = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin", "COLUMNS": "200", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False).stdout
 
 

@@ -32,8 +32,9 @@ def printed(folder, processes) -> dict[str, str]:
     (folder / "test_first.py").write_text(MODULE.format(factor=1, skipped=0))
     (folder / "test_second.py").write_text(MODULE.format(factor=2, skipped=4))
     command = [sys.executable, "-m", "pytest", "-c", "/dev/null", "--rootdir", str(folder), "-p", "tests.conftest"]
-    command += ["-p", "no:cacheprovider", "-n", str(processes), "--dist", "loadfile", str(folder)]
+    command += ["-p", "xdist", "-p", "no:cacheprovider", "-n", str(processes), "--dist", "loadfile", str(folder)]
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    variables["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     done = subprocess.run(command, cwd=REPOSITORY, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     totals = re.findall("^conformance of (.*): (.*)$", done.stdout, re.MULTILINE)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import itertools
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -29,7 +28,7 @@ from matplotlib.figure import Figure
 from nclone_env import EnvironmentConfig, NPlusPlusEnv
 from nclone_env._files import fill_file
 from profiling.contracts import LEVELS, SHORT_EPISODE, STATE, begin, random_actions
-from profiling.measure import describe, in_fresh_process
+from profiling.measure import describe, in_fresh_process, rate
 
 SAME_STEP = AutoresetMode.SAME_STEP
 WARM_CALLS = 65  # over an episode
@@ -100,15 +99,10 @@ def measure(way: str, levels: tuple[str, ...], observations: tuple[str, ...], nu
     config = EnvironmentConfig(levels=levels, observations=observations, max_frames=SHORT_EPISODE)
     empty, actions = family_bytes(), itertools.cycle(random_actions(num_envs, rows=7))
     step, close = MAKERS[way](config, num_envs)
-    for _ in range(WARM_CALLS):
-        step(next(actions))
-    calls, started = 0, time.perf_counter()
-    while (passed := time.perf_counter() - started) < seconds or not calls:
-        step(next(actions))
-        calls += 1
+    speed = num_envs * rate(lambda: step(next(actions)), seconds, WARM_CALLS)
     size = family_bytes() - empty
     close()
-    return Cell(size, num_envs * calls / passed)
+    return Cell(size, speed)
 
 
 def cells(counts: tuple[int, ...], forked: int, started: int) -> list[tuple[str, int]]:

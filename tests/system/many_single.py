@@ -11,14 +11,14 @@ from nclone_env import EnvironmentConfig, NPlusPlusEnv, create_environment
 
 def single() -> NPlusPlusEnv:
     """Return a new environment."""
-    return create_environment(EnvironmentConfig.for_parallel_training())
+    return create_environment(EnvironmentConfig.for_parallel_training(levels="first-steps/01-walk"))
 
 
 def played(seed: int | None = None) -> NPlusPlusEnv:
     """Return an environment after some steps."""
     env = single()
     env.reset(seed=seed)
-    for step in range(20):
+    for step in range(10):
         *_, terminated, truncated, _ = env.step(step % 6)
         if terminated or truncated:
             env.reset()

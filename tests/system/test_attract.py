@@ -31,7 +31,10 @@ def flagged(inputs: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("path", ATTRACT, ids=lambda path: path.name)
 def test_the_recording_ends_in_death_at_the_right_frame(path):
     file = read(path)
-    state = simulate(file.level, file.inputs).state
+    run = simulate(path, file.inputs, entities=True)
+    assert len(run) == len(file.inputs)
+    assert np.isfinite([run.x, run.y, run.xspeed, run.yspeed]).all()
+    state = run.state
     flags = flagged(file.inputs)
     if len(flags) == 0:
         assert state[-1] == DEAD
@@ -92,11 +95,3 @@ def test_frame_by_frame(number):
         assert (file.inputs[row], run.state[row], run.airborne[row]) == (code, state, airborne)
         motion = (run.x[row], run.y[row], run.xspeed[row], run.yspeed[row])
         assert motion == tuple(float.fromhex(value) for value in values.split()), frame
-
-
-@pytest.mark.parametrize("path", ATTRACT, ids=lambda path: path.name)
-def test_every_file_loads_and_plays(path):
-    file = read(path)
-    run = simulate(path, file.inputs, entities=True)
-    assert len(run) == len(file.inputs)
-    assert np.isfinite([run.x, run.y, run.xspeed, run.yspeed]).all()

@@ -1,6 +1,7 @@
 """Recorded and official levels load, where the reference data are at hand."""
 
 import numpy as np
+import pytest
 
 from nclone_env.level.formats.attract import is_attract, read_attract
 from nclone_env.level.formats.map_bytes import read_map, write_map
@@ -28,10 +29,11 @@ def test_all_attract_files():
         assert same(parse_text(format_text(file.level)), file.level)
 
 
-def test_the_maps_of_all_traces():
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.slow)])
+def test_the_maps_of_traces(every):
     paths = sorted((SHARED / "traces").glob("*.npz"))
     assert len(paths) >= 1000
-    for path in paths:
+    for path in paths[::every]:
         with np.load(path) as trace:
             raw = LevelFile(trace["map_data"].tobytes()).level()
             exits = int((trace["ent_type"] == 3).sum())

@@ -9,6 +9,7 @@ takes half of the time.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -108,6 +109,7 @@ def run_case(case, folder):
 
 def launch(case, folder):
     """Run a case in two ranks, which are restarted once if one is lost."""
+    logging.disable()  # to log a lost rank, torch imports its compiler, for four seconds
     options = LaunchConfig(1, 1, 2, max_restarts=case == "killed", start_method="fork", rdzv_backend="c10d")
     elastic_launch(options, run_case)(case, folder)
 

@@ -53,6 +53,7 @@ def test_the_speed_of_snapshots(capsys, monkeypatch):
     assert header.count("us") == 2
 
 
+@pytest.mark.slow  # compiles the same
 def test_the_speed_of_two_threads(monkeypatch):
     monkeypatch.setattr(threads, "FRAMES", 200)
     monkeypatch.setattr(threads, "TURNS", 2)

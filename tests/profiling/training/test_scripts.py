@@ -29,7 +29,8 @@ def test_training_on_a_device(capsys):
 def test_the_messages_of_an_update(monkeypatch):
     """32 gradients, the moments of 4 epochs and one row of statistics; an exchange is two gathers."""
     monkeypatch.setattr(MLP, "pass_arrays", lambda network, seat: None)  # as with others, who see each gradient
-    load, seconds = ranks.measure(("first-steps/06-hop",), 8, 2)
+    monkeypatch.setattr(ranks, "WARM_UPDATES", 0)
+    load, seconds = ranks.measure(("first-steps/06-hop",), 8, 1)
     assert (load.reduces, load.gathers) == (37, 2)  # a single process keeps its episodes to itself
     assert load.reduced == 32 * 4 * 6599 + 4 * 192 + 48
     assert load.seconds > seconds > 0
