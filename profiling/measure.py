@@ -78,17 +78,6 @@ def best_of(runs: int, call: Callable[[], object]) -> float:
     return float(timings(runs, call).min())
 
 
-def rate(call: Callable[[], object], seconds: float, warm: int = 1) -> float:
-    """Return calls/s over some seconds, at least one call, after ``warm`` calls that are not timed."""
-    for _ in range(warm):
-        call()
-    calls, started = 0, time.perf_counter()
-    while (passed := time.perf_counter() - started) < seconds or not calls:
-        call()
-        calls += 1
-    return calls / passed
-
-
 def turns(count: int, tasks: Sequence[Callable[[], float]]) -> np.ndarray:
     """Return (count, tasks) float64: what the tasks return, taking turns, so that background load affects all alike."""
     return np.array([[task() for task in tasks] for _ in range(count)])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import itertools
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from matplotlib.figure import Figure
 from nclone_env import EnvironmentConfig, NPlusPlusEnv
 from nclone_env._files import fill_file
 from profiling.contracts import LEVELS, SHORT_EPISODE, STATE, begin, random_actions
-from profiling.measure import describe, in_fresh_process, rate
+from profiling.measure import describe, in_fresh_process
 
 SAME_STEP = AutoresetMode.SAME_STEP
 WARM_CALLS = 65  # over an episode
@@ -99,10 +100,15 @@ def measure(way: str, levels: tuple[str, ...], observations: tuple[str, ...], nu
     config = EnvironmentConfig(levels=levels, observations=observations, max_frames=SHORT_EPISODE)
     empty, actions = family_bytes(), itertools.cycle(random_actions(num_envs, rows=7))
     step, close = MAKERS[way](config, num_envs)
-    speed = num_envs * rate(lambda: step(next(actions)), seconds, WARM_CALLS)
+    for _ in range(WARM_CALLS):
+        step(next(actions))
+    calls, started = 0, time.perf_counter()
+    while (passed := time.perf_counter() - started) < seconds or not calls:
+        step(next(actions))
+        calls += 1
     size = family_bytes() - empty
     close()
-    return Cell(size, speed)
+    return Cell(size, num_envs * calls / passed)
 
 
 def cells(counts: tuple[int, ...], forked: int, started: int) -> list[tuple[str, int]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 
 from nclone_env.jit import numeric_kernel
 from nclone_env.jit.products import add_transposed_multiply, multiply, multiply_transposed
-from profiling.measure import rate
 
 _INPUTS, _ACTIONS, _BLOCK, _STEPS = 30, 6, 128, 32_768
 
@@ -80,10 +80,15 @@ def products(seconds: float, hidden_size: int, towers: int, epochs: int) -> floa
     def multiply_blocks(seat: int, first: int, last: int) -> None:
         _multiply_blocks(*seats[seat], towers, epochs, last - first)
 
+    blocks, done = _STEPS // _BLOCK, 0
     with one_thread_per_call():
-        speed = _STEPS * rate(lambda: workers.run(multiply_blocks, 0, _STEPS // _BLOCK), seconds)
+        workers.run(multiply_blocks, 0, blocks)
+        started = time.perf_counter()
+        while (passed := time.perf_counter() - started) < seconds:
+            workers.run(multiply_blocks, 0, blocks)
+            done += _STEPS
     workers.close()
-    return speed
+    return done / passed
 
 
 def _arrays(hidden_size: int, towers: int) -> tuple[np.ndarray, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
-
-from profiling.measure import rate
 
 
 def plain_loop(levels: tuple[str, ...], seconds: float) -> float:
@@ -68,9 +67,13 @@ def plain_loop(levels: tuple[str, ...], seconds: float) -> float:
                 nn.utils.clip_grad_norm_(policy.parameters(), config.ppo.max_grad_norm)
                 adam.step()
 
-    speed = config.batch_size * rate(update, seconds)
+    update()
+    calls, started = 0, time.perf_counter()
+    while (passed := time.perf_counter() - started) < seconds:
+        update()
+        calls += 1
     envs.close()
-    return speed
+    return calls * config.batch_size / passed
 
 
 def stable_baselines(levels: tuple[str, ...], seconds: float, fields: dict[str, Any]) -> float:
@@ -103,10 +106,13 @@ def stable_baselines(levels: tuple[str, ...], seconds: float, fields: dict[str, 
     }
     envs = NPlusPlusVecEnv(config.evaluated_environment, config.num_envs)
     model = PPO("MultiInputPolicy", envs, device="cpu", **hyperparameters)
-    model.learn(config.batch_size)  # sets the counters up
-    speed = config.batch_size * rate(lambda: model.learn(config.batch_size, reset_num_timesteps=False), seconds)
+    model.learn(config.batch_size)
+    calls, started = 0, time.perf_counter()
+    while (passed := time.perf_counter() - started) < seconds:
+        model.learn(config.batch_size, reset_num_timesteps=False)
+        calls += 1
     envs.close()
-    return speed
+    return float(np.divide(calls * config.batch_size, passed))
 
 
 def _extractor_class(trunk: list[int]) -> Any:

@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import tyro
 
-from profiling.measure import blas_kernel, describe, in_fresh_process, rate, ratios
+from profiling.measure import blas_kernel, describe, in_fresh_process, ratios
 from profiling.training.limits import StubEnvironments, products, stub_network
 from profiling.training.peers import plain_loop, stable_baselines
 
@@ -70,12 +70,23 @@ def update(run: Any) -> None:
     update_policy(run)
 
 
+def speed(call: Callable[[], object], steps: int, seconds: float) -> float:
+    """Return steps/s of a call that makes ``steps`` steps, after two calls that are not timed."""
+    for _ in range(WARM_UPDATES):
+        call()
+    calls, started = 0, time.perf_counter()
+    while (passed := time.perf_counter() - started) < seconds:
+        call()
+        calls += 1
+    return calls * steps / passed
+
+
 def ours(levels: tuple[str, ...], seconds: float, fields: dict[str, Any], stub: str = "") -> float:
     """Return steps/s of this trainer, with a stub in place of the ``environment`` or the ``policy``."""
     with prepared_run(levels, StubEnvironments if stub == "environment" else None, **fields) as run:
         if stub == "policy":
             stub_network(run)
-        return run.config.batch_size * rate(lambda: update(run), seconds, WARM_UPDATES)
+        return speed(lambda: update(run), run.config.batch_size, seconds)
 
 
 def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dict[str, float]:

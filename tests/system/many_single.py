@@ -11,7 +11,7 @@ from nclone_env import EnvironmentConfig, NPlusPlusEnv, create_environment
 
 def single() -> NPlusPlusEnv:
     """Return a new environment."""
-    return create_environment(EnvironmentConfig.for_parallel_training(levels="first-steps/01-walk"))
+    return create_environment(EnvironmentConfig.for_parallel_training())
 
 
 def played(seed: int | None = None) -> NPlusPlusEnv:
