@@ -26,6 +26,7 @@ SERIES = [pytest.param(target, marks=[pytest.mark.slow] * (name in SLOW)) for na
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(series, "FINDINGS", tmp_path)
+    monkeypatch.setattr(trial, "LIMIT", 600.0)  # kernels may have to be compiled, and LLVM must not be interrupted
     return tmp_path
 
 

@@ -44,7 +44,8 @@ def test_its_advantages_are_those_of_the_trainer(example):
 def test_a_short_run_depends_on_the_seed_alone(example, capsys):
     printed = []
     for seed in (0, 0, 1):
-        args = example["Args"](seed=seed, total_timesteps=2 * 32 * 150, num_envs=32, num_steps=150, num_threads=1, epochs=1)
+        size = {"total_timesteps": 2 * 32 * 150, "num_envs": 32, "num_steps": 150, "epochs": 1}
+        args = example["Args"](seed=seed, num_threads=1, **size)
         _, success = example["train"](args)
         assert len(success) == 6
         printed.append([line.split("won:")[1] for line in capsys.readouterr().out.splitlines()])
