@@ -7,6 +7,7 @@ Each message names the argument, the expected and the actual value, and how to f
 import difflib
 import importlib
 import math
+import os
 from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 from pathlib import Path
@@ -46,7 +47,8 @@ def _escape(character: str) -> str:
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return the end of a message that names the most similar of some known names, empty if none is similar."""
-    close = difflib.get_close_matches(name[:100], list(known), n=1) if isinstance(name, str) else ()
+    word = str(name)[:100] if isinstance(name, str | os.PathLike) else ""  # a number can be too long to be printed
+    close = difflib.get_close_matches(word, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
