@@ -186,18 +186,25 @@ class _Walk:
         return best
 
     def holder(self, things: Sequence[Any]) -> tuple[str, str] | None:
-        """Return the variable from which one of some objects can be reached, however long the chain between them is."""
+        """Return the variable from which one of some objects can be reached, however long the chain between them is.
+
+        Each object is looked at once. A variable that leads to many waits after ``_REACH`` of them for the others.
+        """
         wanted, seen = set(map(id, things)), {*self._ours, *self._modules}
-        for name, root in self._roots() if things else ():
-            level, reached = [root], set[int]()
-            while level and len(reached) < _REACH and time.thread_time() < self.deadline:
-                if any(id(thing) in wanted for thing in level):
-                    return name, f"{_describe(root)} ... {_describe(things[0])}"
-                reached.update(map(id, level))
-                parts = {id(part): part for part in gc.get_referents(*level) if type(part) not in _NO_HOLDERS}
-                level = [part for key, part in parts.items() if key not in seen and key not in reached]
-            if not level:  # what lies behind a walk that was cut another one may still reach
-                seen |= reached
+        walks = [(name, root, [root]) for name, root in self._roots()] if things else []
+        while walks and time.thread_time() < self.deadline:
+            waiting = []
+            for name, root, level in walks:
+                enough = len(seen) + _REACH
+                while level and len(seen) < enough and time.thread_time() < self.deadline:
+                    if any(id(thing) in wanted for thing in level):
+                        return name, f"{_describe(root)} ... {_describe(things[0])}"
+                    seen.update(map(id, level))
+                    parts = {id(part): part for part in gc.get_referents(*level) if type(part) not in _NO_HOLDERS}
+                    level = [part for key, part in parts.items() if key not in seen]
+                if level:
+                    waiting.append((name, root, level))
+            walks = waiting
         return None
 
     def _roots(self) -> Iterator[tuple[str, Any]]:
