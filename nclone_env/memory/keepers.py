@@ -191,17 +191,19 @@ class _Walk:
         Each object is looked at once. A variable that leads to many waits after ``_REACH`` of them for the others.
         """
         wanted, seen = set(map(id, things)), {*self._ours, *self._modules}
+        may_lead = gc.is_tracked if all(map(gc.is_tracked, things)) else _is_anything
         walks = [(name, root, [root]) for name, root in self._roots()] if things else []
         while walks and time.thread_time() < self.deadline:
             waiting = []
             for name, root, level in walks:
                 enough = len(seen) + _REACH
                 while level and len(seen) < enough and time.thread_time() < self.deadline:
-                    if any(id(thing) in wanted for thing in level):
+                    fresh = {id(thing): thing for thing in level if id(thing) not in seen}
+                    if not wanted.isdisjoint(fresh):
                         return name, f"{_describe(root)} ... {_describe(things[0])}"
-                    seen.update(map(id, level))
-                    parts = {id(part): part for part in gc.get_referents(*level) if type(part) not in _NO_HOLDERS}
-                    level = [part for key, part in parts.items() if key not in seen]
+                    seen.update(fresh)
+                    parts = filter(may_lead, gc.get_referents(*fresh.values()))
+                    level = [part for part in parts if type(part) not in _NO_HOLDERS]
                 if level:
                     waiting.append((name, root, level))
             walks = waiting
@@ -248,6 +250,10 @@ class _Walk:
             name = node.key if inner else _key(attributes, thing)
             return f"{kind.__name__}.{name}" if name else "", False
         return "", False
+
+
+def _is_anything(thing: object) -> bool:
+    return True
 
 
 def _referrers(level: Sequence[_Node], seen: set[int], deadline: float) -> Iterator[tuple[_Node, Any]]:

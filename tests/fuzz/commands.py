@@ -118,7 +118,7 @@ def examples() -> list[Command]:
     listed = ["levels list", "replay verify r.replay", "levels show first-steps/01-walk --output o.png"]
     listed += ["run --headless --num-envs 2 --steps 3 --levels hazards --observations game_state graph global_view"]
     listed += ["watch r.replay --output o.mp4 --scale 0.1", "gallery --recordings r.replay", "compare k.pt"]
-    listed += ["train --levels generated --output out", "train --resume k.pt --total-timesteps 100000000"]
+    listed += ["train --levels first-steps --output out", "train --resume k.pt --total-timesteps 100000000"]
     return [(tuple(line.split()), files) for line in listed]
 
 
