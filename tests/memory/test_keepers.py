@@ -197,7 +197,7 @@ def test_what_a_context_keeps_is_found_beside_another_variable(in_one_slot):
 
 def test_the_end_of_a_chain_is_found_behind_a_variable_that_is_too_large_to_be_walked_through(monkeypatch):
     monkeypatch.setattr("nclone_env.memory.keepers._REACH", 1_000)
-    first = [[[] for _ in range(2_000)]]  # leads to the chain, and is left before its end until `chain` has been walked through
+    first = [[[] for _ in range(2_000)]]  # leads to the chain, after `chain` has been walked through
     chain: list = []
     first.append(chain)
     monkeypatch.setattr("nclone_env.memory.keepers._Walk._roots", lambda walk: [("first", first), ("chain", chain)])
