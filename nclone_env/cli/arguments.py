@@ -112,12 +112,7 @@ def read_whole_number(word: str) -> int:
 
 @contextmanager
 def in_one_line(run: Callable[[list[str]], Any], command: Sequence[str]) -> Iterator[None]:
-    """Turn what the parser refuses into a :class:`ConfigError`.
-
-    Args:
-        run: runs the program with other arguments: ``--help`` of the command.
-        command: names of the command, after that of the program.
-    """
+    """Turn what the parser refuses into a :class:`ConfigError`; ``run`` runs ``--help`` of the command."""
     try:
         from tyro import _errors as events  # their hook is new, and no part of the interface yet
     except ImportError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +18,7 @@ from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, check_choice, optional_module
 from nclone_env.jobs import Shard, run
-from nclone_env.train import Hooks
+from nclone_env.train import SILENT, Hooks
 
 if TYPE_CHECKING:
     from nclone_env.benchmark import Run, Verification
@@ -91,9 +91,6 @@ def run_baseline(
         runs: folder of training runs.
         output: submission to write; by default named by track, mode and baseline.
         force: overwrite an existing file.
-
-    Returns:
-        The exit status: 0 if the submission is accepted, else 1.
     """
     from nclone_env.benchmark import Order
 
@@ -109,9 +106,9 @@ def run_baseline(
     _check_target(target, force)
     played = []
     for order in orders:
-        hooks, progress = _hooks(steps or found.budgets[chosen].get("steps", 1))
-        played.append(order.play(hooks))
-        progress.clear()
+        levels, training = LevelProgress(), TrainingProgress(steps or found.budgets[chosen].get("steps", 1))
+        played.append(order.play(Hooks(on_stage=levels.stage, on_level=levels.level, on_update=training)))
+        levels.clear()
     Submission(found.name, own_mode, chosen, baseline, tuple(played), _command()).save(target)
     return _finish(target, packs)
 
@@ -143,9 +140,6 @@ def submit_runs(
         shard: part I/N of the episodes, such as 1/4, for one of N processes: output is a folder for its journal, a
             restarted shard goes on with it, and 'merge' writes the submission, to be verified. Not for recordings.
         force: overwrite an existing file.
-
-    Returns:
-        The exit status: 0 if the submission is accepted, else 1.
     """
     from nclone_env.jobs import Evaluating
 
@@ -178,19 +172,9 @@ def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ..
         files: submissions.
         packs: for a track of the game, its packs, such as SI=SI.txt.
         policies: also let the policies that they include choose the actions again, which takes much longer.
-
-    Returns:
-        The exit status: 0 if all are accepted, else 1.
     """
-    from nclone_env.benchmark import verify
-
-    if not files:
-        raise ConfigError("files: expected at least one submission, got none")
     refused, progress = 0, LevelProgress()
-    hooks = Hooks(on_level=progress.level)
-    for file in files:
-        check_exists("files", file, "a submission")
-        found = verify(file, _packs(packs), policies, hooks)
+    for file, found in _verified(files, packs, policies, Hooks(on_level=progress.level)):
         progress.clear()
         print(_report(str(file), found))
         refused += not found.accepted
@@ -213,20 +197,13 @@ def write_table(
         output: Markdown file to write.
         plots: write performance profiles next to it.
         force: overwrite an existing file.
-
-    Returns:
-        The exit status: 0 if all are accepted, else 1.
     """
-    from nclone_env.benchmark import read_submission, verify, write_results
+    from nclone_env.benchmark import read_submission, write_results
 
-    if not files:
-        raise ConfigError("files: expected at least one submission, got none")
     check_suffix("output", output, ".md")
     check_free(output, force)
     entries = []
-    for file in files:
-        check_exists("files", file, "a submission")
-        found = verify(file, _packs(packs))
+    for file, found in _verified(files, packs):
         if found.accepted:
             entries.append((read_submission(file), found))
         else:
@@ -299,9 +276,17 @@ def _packs(given: Sequence[str]) -> dict[str, Path]:
     return {name: Path(path) for name, _, path in pairs}
 
 
-def _hooks(steps: int) -> tuple[Hooks, LevelProgress]:
-    levels, training = LevelProgress(), TrainingProgress(steps)
-    return Hooks(on_stage=levels.stage, on_level=levels.level, on_update=training), levels
+def _verified(
+    files: Sequence[Path], packs: Sequence[str], policies: bool = False, hooks: Hooks = SILENT
+) -> Iterator[tuple[Path, Verification]]:
+    """Yield submissions with what playing them again has shown."""
+    from nclone_env.benchmark import verify
+
+    if not files:
+        raise ConfigError("files: expected at least one submission, got none")
+    for file in files:
+        check_exists("files", file, "a submission")
+        yield file, verify(file, _packs(packs), policies, hooks)
 
 
 def _evaluate(job: Evaluating, output: Path, part: Shard | None) -> None:
@@ -329,9 +314,7 @@ def _of_recordings(paths: Sequence[Path], track: Track, packs: Sequence[str]) ->
 
 def _finish(target: Path, packs: Sequence[str]) -> int:
     """Verify a submission that was saved, and print its row."""
-    from nclone_env.benchmark import verify
-
-    found = verify(target, _packs(packs))
+    ((_, found),) = _verified([target], packs)
     print(_report(str(target), found))
     return int(not found.accepted)
 

@@ -79,16 +79,10 @@ class Growth:
 def growth(
     quantity: str, points: Sequence[tuple[float, int]], warm_up: float, floor_bytes: int, slowed: bool = False
 ) -> Growth:
-    """Fit the values of the snapshots from ``warm_up`` on and derive a verdict.
+    """Fit (step, bytes) of the snapshots from ``warm_up`` on and derive a verdict.
 
-    Args:
-        points: (step, bytes) of each snapshot, ascending.
-        warm_up: first step to fit, unless growth slows down after it.
-        floor_bytes: variation over the fitted steps that means nothing.
-        slowed: whether growth has slowed down before ``warm_up``.
-
-    Returns:
-        The fit; undecided with fewer than ``MIN_SNAPSHOTS`` snapshots, or if growth is not steady.
+    It is undecided with fewer than ``MIN_SNAPSHOTS`` snapshots, or if growth is not steady. ``floor_bytes`` is the
+    variation over the fitted steps that means nothing; ``slowed`` tells that growth slowed down before ``warm_up``.
     """
     kept = np.array([point for point in points if point[0] >= warm_up], dtype=np.float64).reshape(-1, 2)
     count = len(kept)
@@ -117,15 +111,10 @@ def growth(
 
 
 def without_jumps(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, int]:
-    """Take out the sudden rises of a series, unless there are many of the same order.
+    """Take out the sudden rises of a series, (n,) float64 each, unless there are many of the same order.
 
-    Args:
-        x: (n,) float64, ascending.
-        y: (n,) float64; single points apart from their neighbours are no rises.
-
-    Returns:
-        The series, (n,) float64, in which each jump rises at the median rate; and the number of jumps of at least a
-        quarter of the largest one. Jumps between adjacent points are one.
+    Single points apart from their neighbours are no rises. Return the series in which each jump rises at the median
+    rate, and the number of jumps of at least a quarter of the largest one; those between adjacent points are one.
     """
     level = y.copy()
     level[1:-1] = _median(np.stack((y[:-2], y[1:-1], y[2:])))

@@ -5,6 +5,7 @@ Advice names the option to change, and the bytes that it saves on this run.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from nclone_env._table import format_bytes
 from nclone_env.memory.measurements import FIRST_STEPS, MADE, STEPS, Advice, OwnedNode
@@ -40,15 +41,11 @@ def owned_nodes(tree: MemoryNode) -> tuple[OwnedNode, ...]:
 
 def owner_rows(owners: Sequence[OwnedNode], num_envs: int) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """Return a row for each node of a tree, and the titles of the columns."""
-    rows: list[tuple[str, ...]] = [
-        (
-            "  " * node.depth + node.name + (" (mapped file)" if node.mapped else ""),
-            or_dash(node.shared_bytes),
-            or_dash(node.environment_bytes),
-            or_dash(node.environment_bytes / max(1, num_envs)),
-        )
-        for node in owners
-    ]
+    rows: list[tuple[str, ...]] = []
+    for node in owners:
+        name = "  " * node.depth + node.name + (" (mapped file)" if node.mapped else "")
+        sizes = (node.shared_bytes, node.environment_bytes, node.environment_bytes / max(1, num_envs))
+        rows.append((name, *map(or_dash, sizes)))
     return rows, ("owner", "shared", f"all {num_envs:,}", "per environment")
 
 
@@ -57,38 +54,24 @@ def folded(owners: Sequence[OwnedNode]) -> Iterator[OwnedNode]:
 
     A row is small below one hundredth of both the shared and the other bytes of the root.
     """
-    pending: list[OwnedNode] = []
-    for node, following in zip(owners, (*owners[1:], None)):
-        root = owners[0]
-        leaf = following is None or following.depth <= node.depth
-        small = (
-            leaf
-            and node.depth > 0
-            and node.shared_bytes <= _SMALL_SHARE * root.shared_bytes
-            and node.environment_bytes <= _SMALL_SHARE * root.environment_bytes
+
+    def depth_if_small(pair: tuple[OwnedNode, OwnedNode | None]) -> int:
+        node, following = pair
+        is_leaf = following is None or following.depth <= node.depth
+        is_small = (
+            node.shared_bytes <= _SMALL_SHARE * owners[0].shared_bytes
+            and node.environment_bytes <= _SMALL_SHARE * owners[0].environment_bytes
         )
-        if pending and (not small or pending[0].depth != node.depth):
-            yield _fold(pending)
-            pending = []
-        if small:
-            pending.append(node)
+        return node.depth if is_leaf and is_small else 0
+
+    for depth, pairs in groupby(zip(owners, (*owners[1:], None)), depth_if_small):
+        nodes = [node for node, _ in pairs]
+        if not depth or len(nodes) == 1:
+            yield from nodes
         else:
-            yield node
-    if pending:
-        yield _fold(pending)
-
-
-def _fold(nodes: Sequence[OwnedNode]) -> OwnedNode:
-    if len(nodes) == 1:
-        return nodes[0]
-    return OwnedNode(
-        depth=nodes[0].depth,
-        name=f"{len(nodes)} small parts",
-        shared_bytes=sum(node.shared_bytes for node in nodes),
-        environment_bytes=sum(node.environment_bytes for node in nodes),
-        committed_bytes=sum(node.committed_bytes for node in nodes),
-        mapped=False,
-    )
+            sizes = ((node.shared_bytes, node.environment_bytes, node.committed_bytes) for node in nodes)
+            shared, own, committed = map(sum, zip(*sizes))
+            yield OwnedNode(depth, f"{len(nodes)} small parts", shared, own, committed, mapped=False)
 
 
 def or_dash(count: float) -> str:

@@ -65,49 +65,33 @@ def measured(
     notify: Callable[[str], None] = lambda text: None,
     memray: bool = False,
 ) -> Stats:
-    """Run all passes and return their statistics; see ``ProfileSettings`` and :func:`collect`."""
-    return compute_stats(collect(target, ProfileSettings(num_envs, steps, interval), notify, memray))
+    """Run all passes and return their statistics; see ``ProfileSettings``.
 
-
-def collect(
-    target: Target, settings: ProfileSettings, notify: Callable[[str], None] = lambda text: None, memray: bool = False
-) -> Measurements:
-    """Run all passes and return their measurements.
-
-    Args:
-        notify: called with one line of text before each pass.
-        memray: whether to record all allocations as well.
+    ``notify`` is called with one line of text before each pass; ``memray`` records all allocations as well.
     """
-    check_settings(settings)
+    for name, value in (("num_envs", num_envs), ("steps", steps), ("interval", interval)):
+        if value is not None:
+            check_integer(name, value, low=1)
     if memray:
         optional_module("memray", "profile")
-    passes = f"of {4 + memray}"
+    settings, passes = ProfileSettings(num_envs, steps, interval), f"of {4 + memray}"
     notify(f"pass 1 {passes}: stages, resident memory, time of each step")
     found = plain_pass(target, settings)
     notify(f"pass 2 {passes}: traced memory")
     found = traced_pass(target, found)
     notify(f"pass 3 {passes}: time by function and by phase")
     found = profiled_pass(target, found)
-    phases = target.phases(settings.num_envs, min(settings.steps, _PHASE_STEPS))
+    phases = target.phases(num_envs, min(steps, _PHASE_STEPS))
     found = replace(found, phases=tuple(PhaseTime(name, seconds) for name, seconds in phases.items()))
     notify(f"pass 4 {passes}: fresh processes with other numbers of environments")
-    sizes = measure_sizes(target, settings, found.owners[0].environment_bytes / settings.num_envs)
+    sizes = measure_sizes(target, settings, found.owners[0].environment_bytes / num_envs)
     fitted = per_environment(sizes)
     if memray:
         notify(f"pass 5 {passes}: all allocations, recorded by memray")
-        found = replace(found, allocations=record_allocations(target, settings.num_envs, settings.steps))
+        found = replace(found, allocations=record_allocations(target, num_envs, steps))
     unreported = max(0.0, fitted.python) if fitted else 0.0  # bytes of Python of each environment beside its owners
-    return replace(
-        found, sizes=sizes, advice=chosen(target.advice(found.owners, settings.num_envs, unreported), found.owners)
-    )
-
-
-def check_settings(settings: ProfileSettings) -> None:
-    """Raise ConfigError if a setting is out of range."""
-    for name in ("num_envs", "steps", "interval"):
-        value = getattr(settings, name)
-        if value is not None:
-            check_integer(name, value, low=1)
+    advice = chosen(target.advice(found.owners, num_envs, unreported), found.owners)
+    return compute_stats(replace(found, sizes=sizes, advice=advice))
 
 
 def plain_pass(target: Target, settings: ProfileSettings) -> Measurements:
@@ -215,12 +199,9 @@ def profiled_pass(target: Target, measured: Measurements) -> Measurements:
 
 
 def record_allocations(target: Target, num_envs: int, steps: int) -> Allocations:
-    """Record what making environments and stepping them allocates in this process, freed again or not.
+    """Record what making environments, and at most ``_RECORDED_STEPS`` steps, allocate in this process, freed or not.
 
     memray also sees the allocations of native code, and its flame graph shows native frames.
-
-    Args:
-        steps: steps of the run; at most ``_RECORDED_STEPS`` of them are recorded.
     """
     memray, steps = optional_module("memray", "profile"), min(steps, _RECORDED_STEPS)
     with temporary_beside(Path(gettempdir(), "memray"), folder=True) as folder:

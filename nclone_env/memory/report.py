@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from nclone_env._files import open_regular, write_file
-from nclone_env._table import table
+from nclone_env._table import format_bytes, table
 from nclone_env.errors import ConfigError, optional_module, shortened
 from nclone_env.memory.owners import folded, owned_nodes, owner_rows
 from nclone_env.memory.sections import (
@@ -19,7 +19,6 @@ from nclone_env.memory.sections import (
     WIDTH,
     Row,
     Section,
-    format_bytes,
     memory_sections,
     per,
     run,
@@ -45,11 +44,7 @@ _TEMPLATE = Path(__file__).with_name("report.html.jinja")
 
 
 def write_reports(stats: Stats, folder: Path, as_json: bool = False, as_html: bool = False) -> tuple[Path, ...]:
-    """Write the reports to a folder, each atomically, and return their paths.
-
-    Args:
-        folder: created if it does not exist.
-    """
+    """Write the reports to a folder, which is created if it is missing, each atomically; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     recorded = stats.measurements.allocations
     files = {
@@ -83,11 +78,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(target: Target, num_envs: int, allowed: str) -> Estimate:
-    """Measure one and two environments in fresh processes, and continue to any number of them.
-
-    Args:
-        allowed: what there is, for the text.
-    """
+    """Measure one and two environments in fresh processes, and continue to any number; ``allowed`` is for the text."""
     tree = estimated(target, num_envs)
     title = f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)"
     cells, columns = owner_rows(list(folded(owned_nodes(tree))), num_envs)
@@ -119,9 +110,13 @@ def json_text(stats: Stats) -> str:
 
 def html_text(stats: Stats) -> str:
     """Return the report as one page of HTML that needs no network; MissingExtraError if Jinja2 is not installed."""
+    jinja2 = optional_module("jinja2", "profile")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
     answer, *sections = memory_sections(stats)
     first = [section.title for section in sections].index("Run")  # those before it are on the first screen
-    page: str = page_template().render(
+    page: str = environment.from_string(_TEMPLATE.read_text()).render(
         title=answer.title,
         verdict=stats.verdict,
         cards=[(name, texts) for name, texts in cards(answer.rows) if not (name == "peak" and first)],
@@ -145,15 +140,6 @@ def cards(rows: Iterable[Row]) -> list[tuple[str, list[str]]]:
     return found
 
 
-def page_template() -> Any:
-    """Return the template of the page; MissingExtraError if Jinja2 is not installed."""
-    jinja2 = optional_module("jinja2", "profile")
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    return environment.from_string(_TEMPLATE.read_text())
-
-
 @dataclass(frozen=True)
 class Change:
     """A quantity of two profiles, in bytes."""
@@ -168,13 +154,10 @@ class Change:
         """Bytes by which the second profile is larger."""
         return (self.after or 0.0) - (self.before or 0.0)
 
-    def exceeds(self, percent: float, least_bytes: float) -> bool:
-        """Return whether the increase is larger than both a share of the first profile and a number of bytes."""
-        return self.increase > max(least_bytes, percent / 100 * (self.before or 0.0))
-
-    def differs(self, percent: float, least_bytes: float) -> bool:
-        """Return whether the quantity changed by more than that in either direction."""
-        return abs(self.increase) > max(least_bytes, percent / 100 * (self.before or 0.0))
+    def exceeds(self, percent: float, least_bytes: float, either: bool = False) -> bool:
+        """Return whether it grew, or changed in ``either`` way, by more than a share of the first and some bytes."""
+        change = abs(self.increase) if either else self.increase
+        return change > max(least_bytes, percent / 100 * (self.before or 0.0))
 
 
 def load_profile(path: Path) -> dict[str, Any]:
@@ -256,14 +239,13 @@ def different_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> I
 
 def comparison_text(changes: Sequence[Change], percent: float, least_bytes: float) -> str:
     """Return a table of the rows that changed by more than a share and a number of bytes."""
-    shown = [change for change in changes if change.differs(percent, least_bytes)]
+    shown = [change for change in changes if change.exceeds(percent, least_bytes, either=True)]
     if not shown:
         return f"no row changed by more than {percent:g} % and {format_bytes(least_bytes)} ({len(changes)} rows)"
     cells = [
         (
             change.row,
-            "-" if change.before is None else format_bytes(change.before),
-            "-" if change.after is None else format_bytes(change.after),
+            *("-" if size is None else format_bytes(size) for size in (change.before, change.after)),
             format_bytes(change.increase, sign=True),
             f"{change.increase / change.before:+.1%}" if change.before else "new",
         )

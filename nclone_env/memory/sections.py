@@ -14,8 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from nclone_env._table import format_bytes as format_bytes
-from nclone_env._table import is_numeric, table
+from nclone_env._table import format_bytes, is_numeric, table
 from nclone_env.memory.growth import MIN_SNAPSHOTS, STANDARD_ERRORS, Growth, judged_steps, series
 from nclone_env.memory.measurements import NATIVE, TIME_UNIT, WARM_UP_SHARE, WORKER, AllocatingLine, FunctionTime
 from nclone_env.memory.owners import folded, or_dash, owner_rows, peak_parts

@@ -108,9 +108,7 @@ def steps_to_measure(target: Target) -> int:
 def measure_sizes(target: Target, settings: ProfileSettings, reported: float) -> tuple[SizePoint, ...]:
     """Measure three numbers of environments, one after another; the first and the last once more with tracemalloc.
 
-    Args:
-        settings: of the run; its number of environments is among the three unless that is too small to measure.
-        reported: bytes per environment that the subject reports.
+    That of the run is among them unless it is too small to measure, by the bytes ``reported`` of each environment.
     """
     counts = environment_counts(settings.num_envs, reported, target.most_envs)
     steps = min(settings.steps, steps_to_measure(target))

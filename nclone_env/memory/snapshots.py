@@ -103,11 +103,7 @@ class SnapshotLog(_Log):
         self._own = Held(0, 0)  # what the profiler has taken since the first snapshot
 
     def take(self, step: float, tree: MemoryNode, notes: int = 0) -> None:
-        """Take a snapshot; it collects no garbage first.
-
-        Args:
-            notes: bytes of the profiler's own notes, to be left out.
-        """
+        """Take a snapshot without collecting garbage, and without ``notes``, bytes of the profiler's own."""
         resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes() + notes
         self._values[self._count] = (
             step,
@@ -161,9 +157,8 @@ class TracedLog(_Log):
     def take(self, step: float, lines: bool = False, always: bool = False) -> None:
         """Note the traced bytes at a step.
 
-        Args:
-            lines: from the lines, which is exact, unless the last time was so recently that they take too long.
-            always: even then, and keep the lines.
+        With ``lines`` they are those of the lines, which is exact, unless the last time was so recently that they take
+        too long; with ``always`` even then, and the lines are kept.
         """
         self.whole &= tracemalloc.is_tracing()
         if lines and tracemalloc.is_tracing() and (always or time.perf_counter() >= self._next):

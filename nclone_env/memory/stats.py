@@ -258,13 +258,9 @@ def traced_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[Gro
 def grown_lines(
     lines: Sequence[SourceLine], steps: Sequence[float], first: float, last: float, steady: bool = True
 ) -> tuple[GrownLine, ...]:
-    """Return the lines whose live memory grew between two steps, fastest first.
+    """Return the lines whose live memory, at each of ``steps``, grew from ``first`` to ``last``, fastest first.
 
-    Args:
-        lines: with their memory at each of ``steps``.
-        first: step from which on they are judged; earlier ones count if there are fewer than two.
-        last: step until which they are judged; later ones count if there are fewer than two before it.
-        steady: leave out noise and single jumps.
+    Steps outside count if there are fewer than two inside. ``steady`` leaves out noise and single jumps.
     """
     until = sum(step <= last for step in steps)
     kept = [number for number in range(until) if steps[number] >= first]

@@ -164,9 +164,8 @@ class WorkerLines:
     def close(self) -> tuple[dict[str, float], tuple[Keeper, ...]]:
         """Stop waiting, and remove the folder.
 
-        Returns:
-            Each line, as ``file:line``, with its share in what grew in all processes; and their keepers, or the
-            processes that grew most where there are no lines.
+        Return each line, as ``file:line``, with its share in what grew in all processes; and their keepers, or the
+        processes that grew most where there are no lines.
         """
         from nclone_env.memory.measurements import Keeper
 

@@ -14,9 +14,8 @@ from typing import get_args
 
 import tyro
 
-from nclone_env._table import table
+from nclone_env._table import format_bytes, table
 from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.sections import format_bytes
 from nclone_env.memory.sizes import Process, Target, estimated, in_fresh_process, measure_sizes, steps_to_measure
 from nclone_env.memory.stats import per_environment
 from nclone_env.memory.tree import MemoryNode

@@ -6,9 +6,8 @@ import re
 import pytest
 
 from nclone_env import __version__
-from nclone_env.cli.app import main
+from nclone_env.cli.app import COMMANDS, SUMMARIES, load, main
 from nclone_env.cli.arguments import read_whole_number
-from nclone_env.cli.commands import COMMANDS, SUMMARIES, load
 from nclone_env.cli.train import train
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import nclone_env
 from nclone_env import benchmark, errors, generate, memory, plan, replay
-from nclone_env.cli.commands import COMMANDS
+from nclone_env.cli.app import COMMANDS
 
 from .pages import PAGES, ROOT
 from .test_examples import blocks

@@ -14,17 +14,16 @@ import pytest
 from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.memory import process
 from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.passes import check_settings, collect, drive, record_allocations, traced_pass
+from nclone_env.memory.passes import drive, measured, record_allocations, traced_pass
 from nclone_env.memory.process import heap_bytes, resident_bytes, worker_bytes, worker_sizes
 from nclone_env.memory.sizes import environment_counts
-from nclone_env.memory.stats import compute_stats
 
 from .by_hand import measurements
 from .stub import StubTarget
 
 pytestmark = pytest.mark.usefixtures("frozen_heap")
 
-SETTINGS = ProfileSettings(16)
+
 needs_memray = pytest.mark.skipif(importlib.util.find_spec("memray") is None, reason="needs memray")
 
 
@@ -35,7 +34,7 @@ def no_fresh_processes(monkeypatch):
 
 
 def stats_of(**leaks):
-    return compute_stats(collect(StubTarget(**leaks), SETTINGS))
+    return measured(StubTarget(**leaks), 16, 1000)
 
 
 def growth_of(stats, quantity):
@@ -122,8 +121,7 @@ def test_tracing_started_before_continues():
 
 
 def test_the_profile_can_be_read_by_pstats(tmp_path):
-    measurements = collect(StubTarget(), ProfileSettings(1, steps=20))
-    (tmp_path / "x.prof").write_bytes(measurements.profile)
+    (tmp_path / "x.prof").write_bytes(measured(StubTarget(), 1, 20).measurements.profile)
     functions = {name for _, _, name in pstats.Stats(str(tmp_path / "x.prof")).stats}
     assert "step" in functions
 
@@ -144,17 +142,10 @@ def test_the_interval_adapts_to_short_runs(steps, interval, count):
     assert (taken[0], taken[-1]) == (0, steps)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (ProfileSettings(0), "num_envs: expected a whole number of at least 1, got 0"),
-        (ProfileSettings(1, steps=0), "steps: expected a whole number of at least 1, got 0"),
-        (ProfileSettings(1, interval=0), "interval: expected a whole number of at least 1, got 0"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        check_settings(settings)
+@pytest.mark.parametrize("name", ["num_envs", "steps", "interval"])
+def test_settings_out_of_range_are_refused(name):
+    with pytest.raises(ConfigError, match=f"{name}: expected a whole number of at least 1, got 0"):
+        measured(StubTarget(), **{"num_envs": 1, "steps": 1, name: 0})
 
 
 def test_fresh_processes_have_enough_environments_to_measure():
@@ -243,5 +234,5 @@ def test_without_memray_nothing_is_measured(monkeypatch):
     monkeypatch.setitem(sys.modules, "memray", None)
     passes = []
     with pytest.raises(MissingExtraError, match=r"memray is not installed; run pip install .*\[profile\]"):
-        collect(StubTarget(), ProfileSettings(1), notify=passes.append, memray=True)
+        measured(StubTarget(), 1, 1000, notify=passes.append, memray=True)
     assert passes == []
