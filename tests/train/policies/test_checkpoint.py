@@ -70,21 +70,6 @@ def test_round_trip(saved):
     assert restore_config(loaded) == CONFIG
 
 
-def test_a_failed_write_leaves_the_old_file(saved, monkeypatch):
-    path, checkpoint = saved
-    before = path.read_bytes()
-
-    def fail(fields, temporary):
-        temporary.write_bytes(b"half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(module.torch, "save", fail)
-    with pytest.raises(OSError, match="disk full"):
-        save_checkpoint(path, checkpoint)
-    assert path.read_bytes() == before
-    assert [p.name for p in path.parent.iterdir()] == ["checkpoint.pt"]
-
-
 def test_missing(tmp_path):
     with pytest.raises(CheckpointError, match=r"nothing.pt: expected a checkpoint file, but the file does not exist"):
         load_checkpoint(tmp_path / "nothing.pt")
@@ -253,6 +238,7 @@ def run(tmp_path_factory):
         ({"starts": ("known", "a/b.replay")}, "starts: expected none, .* got known a/b.replay; leave out --starts"),
         ({"levels": ("jumps", "hazards")}, "levels: expected first-steps, .* got jumps hazards; leave out --levels"),
         ({"held_out": 0.3}, "held_out: expected 0.0, .* got 0.3; leave out --held-out"),
+        ({"split_seed": 2}, "split_seed: expected 0, .* got 2; leave out --split-seed"),
         ({"mirrored": True}, "mirrored: expected False, .* got True; leave out --mirrored"),
         ({"hidden_size": 8}, "hidden_size: expected 32, .* got 8; leave out --hidden-size"),
         ({"frame_stack": 2}, "frame_stack: expected 1, .* got 2; leave out --frame-stack"),
