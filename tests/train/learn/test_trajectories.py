@@ -218,7 +218,6 @@ def spoiled(**changes):
     return EpisodeData(rows, **fields)
 
 
-MASKED = episode(5, 1)
 ONLY_FIRST = np.tile(np.array([1, 0, 0], np.int8), (5, 1))
 FAULTS = {
     r"observations\['vector'\]: expected float32 of shape \(5, 4\) or, with the final observation, \(6, 4\), got "
