@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.train import loop
-from nclone_env.train.collect.episodes import FINISHED, EpisodeLog, EpisodeStatistics
 from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
@@ -16,7 +14,7 @@ from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config
 from nclone_env.train.runs.estimate import estimate_bytes
 from nclone_env.train.runs.steps import annealed, compute_returns
 
-from .runs import config, contents, untimed
+from .runs import config, untimed
 from .stub import LineWorld
 
 RATES = [0.004, 0.003, 0.002, 0.001]
@@ -139,60 +137,6 @@ def test_run_folder_and_callback(tmp_path):
     assert list((tmp_path / "run" / "tensorboard").glob("events*"))
     assert result.checkpoint == tmp_path / "run" / "checkpoint.pt"
     assert not list((tmp_path / "run").glob(".*.*"))
-
-
-def test_resume_restores_everything_saved(tmp_path):
-    half = train(config(tmp_path, total_timesteps=1024, name="half"), make_envs=LineWorld)
-    again = train(config(tmp_path, total_timesteps=1024, name="again"), resume=half.checkpoint, make_envs=LineWorld)
-    saved = load_checkpoint(half.checkpoint)
-    assert saved.counters == {"timesteps": 1024, "updates": 2, "episodes": half.counters.episodes}
-    assert saved.optimiser["count"] == 2 * 3 * 4, "updates, epochs, minibatches"
-    assert saved.episodes["vector_steps"] == 2 * 16
-    assert contents(again.checkpoint) == contents(half.checkpoint)
-
-
-def finished(*rows):
-    """Return records of episodes given their level and success."""
-    return np.array([(0.0, 8, level, -1, success) for level, success in rows], FINISHED)
-
-
-def test_statistics_are_nan_before_a_long_episode_could_have_ended():
-    statistics = EpisodeStatistics(("a",), window=1, longest=3)
-    for known in (False, False, True, True):
-        statistics.vector_steps += 1
-        assert statistics.add(finished((0, True))) == 1
-        assert np.isfinite(statistics.summary()["success_rate"]) == known
-        assert statistics.solved(1.0) == known
-
-
-def test_statistics_keep_the_last_episodes_of_each_level():
-    statistics = EpisodeStatistics(("a", "b"), window=2)
-    assert not statistics.solved(0.5)
-    for first, second in ((False, True), (True, True), (True, False)):
-        assert statistics.add(finished((0, first), (1, second))) == 2
-    assert statistics.add(finished()) == 0
-    assert statistics.means("success").tolist() == [1.0, 0.5]
-    assert statistics.summary()["min_success_rate"] == 0.5
-    assert statistics.solved(0.5)
-    assert not statistics.solved(0.6)
-
-
-def test_the_log_keeps_the_episodes_that_ended_in_order():
-    log = EpisodeLog(4)
-    columns = {
-        "level": np.array([1, 0, 1]),
-        "start": np.array([-1, -1, 4]),
-        "outcome": np.array([WON, PLAYING, DIED]),
-        "episode_return": np.array([1.5, 9.0, -1.0]),
-        "episode_frames": np.array([8, 4, 12]),
-    }
-    for step, ended in ((3, [True, False, True]), (5, [False, False, True])):
-        log.add(np.array(ended), columns, step)
-    first, last = (1.5, 8, 1, -1, True), (-1.0, 12, 1, 4, False)
-    assert log.episodes.tolist() == [first, last, last]
-    assert log.places.tolist() == [[3, 0], [3, 2], [5, 2]]
-    log.clear()
-    assert len(log.episodes) == 0
 
 
 SEEN = {

@@ -34,7 +34,7 @@ from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
 from ..policies.test_mlp import ENTITIES, STEPS, random_policy, random_rollout
-from ..runs import config, contents, until
+from ..runs import config, contents, until, vector
 from ..stub import LineWorld
 
 CPU = torch.device("cpu")
@@ -202,10 +202,6 @@ def running(tmp_path, monkeypatch, device=CPU, make_envs=LineWorld, **fields):
 def trained(monkeypatch, device, settings, *arguments, **named):
     monkeypatch.setattr(run_module, "learning_device", lambda *all_of_them: device)
     return train(settings, *arguments, **named)
-
-
-def vector(result):
-    return np.concatenate([parameter.detach().numpy().ravel() for parameter in result.policy.parameters()])
 
 
 RUNS = {

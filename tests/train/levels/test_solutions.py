@@ -162,12 +162,6 @@ def test_a_longer_search_ends_with_its_first_solution(monkeypatch):
     assert np.array_equal(again, inputs), "the same each time"
 
 
-def test_levels_that_the_planner_does_not_solve_begin_at_their_start():
-    walled = build_level("exit 120 62", "exit_switch 110 62", tiles=hall_tiles((2, 20), (14, 15)), title="walled")
-    levels = pack([*load_levels(LEVELS[:1]), walled])
-    assert list(find(levels, ["planned"], 400, Planner())) == [LEVELS[0]]
-
-
 def test_recordings_that_reach_the_exit_are_solutions():
     levels = load_levels(LEVELS)
     hop, minefield = (Recording.of(level, SOLUTIONS[level.name]) for level in levels)

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 
+import numpy as np
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -62,6 +63,11 @@ def checkpoint_of(settings, policy, rows=(), **parts):
     shapes = {name: list(shape) for name, shape in policy.observation_shapes.items()}
     kept = {name: parts.pop(name, {}) for name in KEPT}
     return Checkpoint(flat(settings), shapes, policy.state_dict(), curve=curve_of(rows), **kept, **parts)
+
+
+def vector(result):
+    """Return all parameters of the policy of a run."""
+    return np.concatenate([parameter.detach().numpy().ravel() for parameter in result.policy.parameters()])
 
 
 def untimed(rows):
