@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from nclone_env.errors import TrajectoryError
 from nclone_env.train.learn import trajectories as module
-from nclone_env.train.learn.gae import estimate_advantages
 from nclone_env.train.learn.trajectories import EpisodeData, Intake, TrajectoryBuffer
+
+from .test_gae import run as estimated
 
 FEATURES, ACTIONS = 988, 124
 GAMMA, LAMBDA = 0.97, 0.9
@@ -136,8 +137,7 @@ def test_advantages_are_those_of_a_rollout():
     rewards, final = (random.normal(size=(steps, count)).astype(np.float32) for _ in range(2))
     values = random.normal(size=(steps + 1, count)).astype(np.float32)
     terminated, truncated = random.random((2, steps, count)) < 0.1
-    advantages, returns = np.zeros((2, steps, count), np.float32)
-    estimate_advantages(rewards, values, terminated, truncated, final, GAMMA, LAMBDA, advantages, returns)
+    advantages, returns = estimated(rewards, values, terminated, truncated, final, GAMMA, LAMBDA)
     episodes, places = [], []
     for i in range(count):
         ends = np.flatnonzero(terminated[:, i] | truncated[:, i]) + 1
