@@ -26,20 +26,14 @@ from nclone_env.train.policies.sampling import sample_actions
 
 
 class Collector:
-    """Plays a group of n environments.
+    """Plays a group of n environments, with same-step autoreset.
 
     Attributes:
-        envs: the environments.
         columns: their part of the rollout.
-        first: number of the first of them, counted over all ranks.
+        first: number of the first of them, counted over all ranks; ``offset`` are those of the ranks before this one.
         episodes: the episodes that ended in it.
         levels: (n,) int32, index of the level that each environment played in its last step.
         step_seconds: (T,) float64, times of the steps of the last rollout, in any order.
-
-    Args:
-        envs: n environments with same-step autoreset.
-        seed: seed of the sampled actions.
-        offset: environments of the ranks before this one.
     """
 
     def __init__(self, envs: VectorEnvironment, columns: RolloutColumns, network: Network, seed: int, offset: int = 0):
@@ -157,12 +151,9 @@ class Collector:
     def _evaluate_truncations(
         self, seat: int, truncated: np.ndarray, ended: np.ndarray, finals: Mapping[str, np.ndarray]
     ) -> None:
-        """Record the values of the final observations of episodes that the step at the cursor truncated.
+        """Record the values of the last observations of the episodes that the step at the cursor truncated, (n,) bool.
 
-        Args:
-            truncated: (n,) bool.
-            ended: (n,) bool, the environments whose episode ended.
-            finals: the last observation of each of them, (k, ...) by name.
+        ``finals`` are those of all that ``ended``, (k, ...) by name.
         """
         indices, places = self._arrays.indices, self._arrays.rows
         count = list_truncated(truncated, ended, indices, places)

@@ -285,17 +285,10 @@ def check_candidates(candidates: int) -> None:
 
 
 class CandidateSearch:
-    """Chooses the actions of environments, as ``environments.Choose``; every call must be the next step of theirs.
+    """Chooses the actions of n environments without autoreset, as ``Choose``; each call must be their next step.
 
-    The random numbers of a decision are a function of the seed, the number of the episode and the step.
-
-    Args:
-        policy: proposes the actions and values the ends of candidates.
-        config: configuration of the environments.
-        envs: n environments without autoreset.
-        candidates: k, candidates of each decision.
-        seed: of the random numbers.
-        first: number of the episode that the first environment plays.
+    The policy proposes the actions, and values the ends of the k candidates. The random numbers of a decision are a
+    function of the seed, the number of the episode (``first`` is that of the first environment) and the step.
     """
 
     def __init__(

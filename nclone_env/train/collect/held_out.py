@@ -30,11 +30,9 @@ class HeldOutLevels:
 
     Args:
         envs: n environments with same-step autoreset for each thread, at most as many as a call of the network takes.
-        digests: digest of tiles and entities of each level, in the order of the environments' ``level_names``.
-        attempts: k, episodes of each level.
 
     Attributes:
-        digests: as given.
+        digests: digest of tiles and entities of each level, in the order of the environments' ``level_names``.
         results: (L,) ``LEVEL_ATTEMPTS``; no attempts before the first :meth:`play`.
     """
 
@@ -62,11 +60,10 @@ class HeldOutLevels:
         return self._envs[0].level_names
 
     def play(self, workers: Workers, updates: int) -> dict[str, float]:
-        """Play every level, by at most as many threads as there are ``envs``; keep the results.
+        """Play every level; keep the results, and return two columns of the learning curve.
 
-        Returns:
-            ``held_out_success``, the mean success of all attempts, and ``held_out_any``, the share of levels of which
-            at least one attempt succeeded: columns of the learning curve.
+        ``held_out_success`` is the mean success of all attempts, ``held_out_any`` the share of levels of which at least
+        one succeeded.
         """
         size = self._envs[0].num_envs
 

@@ -73,10 +73,6 @@ class PPO:
     Every rank computes the same order of the steps of all ranks, differentiates those of its own environments in each
     minibatch, and adds up the gradients with the others. So K ranks take the same minibatches as one: only sums of
     floats are in another order.
-
-    Attributes:
-        optimiser: the state of Adam.
-
     """
 
     def __init__(self, parts: LearnerParts):
@@ -248,10 +244,8 @@ def shuffle(order, seed, update, epoch):
 def own_steps(minibatches: np.ndarray, num_envs: int, envs: range) -> Sequence[np.ndarray]:
     """Return the steps of the environments of a rank in each minibatch, in their order.
 
-    Args:
-        minibatches: (m, b) int64, numbers t * N + i of the steps of all N environments.
-        num_envs: N.
-        envs: those of the rank. Their steps are numbered t * n + i - first, with n of them from ``first`` on.
+    Minibatches, (m, b) int64, have numbers t * N + i of the steps of all N environments. The n ones of the rank, from
+    ``first`` on, number theirs t * n + i - first.
     """
     if len(envs) == num_envs:
         return [*minibatches]

@@ -239,13 +239,9 @@ class TrajectoryBuffer:
 
 
 def _write_field(block: _Block, column: list[Any], lengths: list[int], blank: float, out: np.ndarray) -> None:
-    """Write a field of a block of steps.
+    """Write a field of a block of steps to ``out``, (b,), with ``blank`` for what is missing.
 
-    Args:
-        column: (T,) of each episode, None where it is missing; replaced where only some are missing.
-        lengths: T of each.
-        blank: what stands for a missing entry.
-        out: (b,), written.
+    A column has (T,) of each episode, or None, which is replaced where only some are missing.
     """
     own = slice(block.first, block.last)
     types = {*map(type, column[own])}

@@ -106,12 +106,11 @@ def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Pla
 
     Recordings and known solutions of a level also serve its mirror image, where they win with left and right exchanged.
 
+    Solutions of other levels are left out, and those that are longer than ``max_frames``.
+
     Args:
-        levels: the levels to solve; solutions of others are left out.
         sources: recordings (``.replay`` or attract files), ``known`` for the known solutions of built-in levels, and
             ``planned`` for solutions that the planner finds now.
-        max_frames: longest solution; longer ones are left out.
-        planner: finds those that are planned.
     """
     recordings = [load_any_recording(Path(source)) for source in sources if source not in (KNOWN, PLANNED)]
     recorded = recorded_solutions(levels.levels, recordings)
@@ -143,10 +142,8 @@ def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Pla
 def recorded_solutions(levels: Sequence[Level], recordings: Iterable[Recording]) -> dict[str, np.ndarray]:
     """Return the shortest way to the exit of each level that is recorded, inputs (T,) uint8 by level name.
 
-    Args:
-        levels: levels of an environment; those without such a recording are left out.
-        recordings: of any levels; each is simulated, and levels are compared by tiles and entities. Frames after the
-            one in which the ninja reaches the exit do not count.
+    Each recording is simulated, and levels are compared by tiles and entities. Frames after the one in which the ninja
+    reaches the exit do not count.
     """
     digests = {level.raw.digest for level in levels}
     found: dict[str, np.ndarray] = {}
