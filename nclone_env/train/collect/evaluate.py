@@ -35,7 +35,7 @@ from nclone_env.train.collect.environments import (
     play_episodes,
 )
 from nclone_env.train.hooks import SILENT, OnLevel
-from nclone_env.train.policies.acting import chosen_actions, one_thread_per_call, policy_logits, policy_outputs
+from nclone_env.train.policies.acting import chosen_actions, one_thread_per_call, policy_outputs
 from nclone_env.train.policies.network import ActorCritic
 
 Mode = Literal["sampled", "argmax", "random"]
@@ -180,10 +180,10 @@ def chooser(
         with closing(CandidateSearch(policy, environment, envs, candidates, seed, first)) as search:
             yield search
     else:
-        shapes, logits, argmax = policy.observation_shapes, partial(policy_logits, policy), mode == "argmax"
+        shapes, outputs, argmax = policy.observation_shapes, partial(policy_outputs, policy), mode == "argmax"
 
         def choose(seen: Mapping[str, np.ndarray], waiting: np.ndarray, step: int) -> np.ndarray:
-            return chosen_actions(logits, {name: seen[name] for name in shapes}, argmax, (seed, first, step), waiting)
+            return chosen_actions(outputs, {name: seen[name] for name in shapes}, argmax, (seed, first, step), waiting)
 
         yield choose
 

@@ -6,6 +6,7 @@ training reads is changed, so a run has the same parameters with and without it.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,7 @@ class HeldOutLevels:
 
         def choose(seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
             draw = self._seed, first, first_step + step
-            return chosen_actions(lambda rows: self._network.outputs(seat, rows)[0], seen, False, draw, waiting)
+            return chosen_actions(partial(self._network.outputs, seat), seen, False, draw, waiting)
 
         played = play_episodes(envs, choose, observations, waiting, self._most_steps, observations)
         self._played[first : first + len(played)] = played[: count - first]
