@@ -60,13 +60,7 @@ class Run:
 def replay(
     levels: LevelSet, which: np.ndarray, steps: np.ndarray, actions: np.ndarray, hold: int, most_frames: int, key: int
 ) -> Attempts:
-    """Play episodes from the start of their level.
-
-    Args:
-        which: (E,) integers, the level of each episode.
-        steps: as in ``Attempts``, like ``actions``.
-        key: that the marks depend on, such as the seed of a run.
-    """
+    """Play each episode on the level ``which``, from its start; marks depend on ``key``, such as the seed of a run."""
     ends = np.zeros(len(steps), END)
     starts = np.concatenate(([0], np.cumsum(steps, dtype=np.int64)))
     which, actions = np.ascontiguousarray(which, np.int64), np.ascontiguousarray(actions, np.uint8)

@@ -228,11 +228,7 @@ _BASELINES: Mapping[str, Callable[[Order], Run]] = {
 
 
 class Entered:
-    """A training run whose policy is evaluated with the seed of the run.
-
-    Args:
-        folder: folder of the run, its checkpoint, or the name of a bundled policy.
-        mode: observations that the policy uses.
+    """A training run, or a bundled policy, which is evaluated with the seed of the run.
 
     Attributes:
         checkpoint: contents of the file of the policy.
@@ -257,13 +253,7 @@ class Entered:
     def run(
         self, played: Iterable[tuple[np.ndarray, np.ndarray]], with_policy: bool = True, hooks: Hooks = SILENT
     ) -> Run:
-        """Return the results of the episodes' tasks as a run.
-
-        Args:
-            played: the results.
-            with_policy: include the checkpoint, so that sampled actions can be reproduced.
-            hooks: as for ``evaluate``.
-        """
+        """Return the results of the episodes' tasks as a run; its checkpoint is to reproduce sampled actions."""
         found = self.episodes.run(played, hooks)
         curve = self._file.with_name("learning_curve.csv")
         text = curve.read_bytes() if curve.exists() else None

@@ -125,12 +125,7 @@ def run_of(
     sampled: tuple[np.ndarray, np.ndarray],
     probable: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Run:
-    """Return episodes as a run, played by the simulator.
-
-    Args:
-        sampled: steps and actions of the episodes, those of a level one after another.
-        probable: the same of one episode a level.
-    """
+    """Return steps and actions of sampled episodes, and of a most probable one a level, as a run, played again."""
 
     def play(steps: np.ndarray, actions: np.ndarray, attempts: int) -> Attempts:
         which = np.arange(len(track.levels)).repeat(attempts)

@@ -161,13 +161,9 @@ def parse_track(name: str, data: bytes) -> Track:
 
 
 def track_levels(track: Track, packs: Mapping[str, Path] | None = None) -> tuple[Level, ...]:
-    """Return the levels of a track.
+    """Return the levels of a track; one of the game needs the file of each of its packs by name.
 
     Generated levels are part of the package, so that a track outlives changes of the generator.
-
-    Args:
-        track: the track.
-        packs: for a track of the game, the file of each of its packs by name.
     """
     if track.source == "builtin":
         return _checked(track, load_levels(level.reference for level in track.levels))

@@ -110,8 +110,8 @@ def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dic
 
     with prepared_run(levels, num_threads=1, **fields) as run:
         update(run)
-        descents = run.learner._compiled
-        descents.run = timed("learn: gradient steps", descents.run)
+        learner = run.learner
+        learner._learn_compiled = timed("learn: gradient steps", learner._learn_compiled)
         ppo.shuffle = timed("learn: shuffle", ppo.shuffle)
         for collector in run.collectors:
             collector.play = timed("collect", collector.play)

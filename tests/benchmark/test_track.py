@@ -12,8 +12,6 @@ from nclone_env.benchmark import track as track_module
 from nclone_env.benchmark.track import DIGESTS, FOLDER, TRACK_NAMES, track_levels
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError
-from nclone_env.level.formats.pack_text import write_pack
-from nclone_env.level.load import load_levels
 
 
 @pytest.mark.parametrize("name", TRACK_NAMES)
@@ -78,19 +76,3 @@ def test_another_level_is_refused():
     other = replace(track, levels=(track.levels[0]._replace(digest="0" * 16), *track.levels[1:]))
     with pytest.raises(ConfigError, match=r"levels: expected \w+/\d+ with digest 0{16}, got \w{16}"):
         track_levels(other)
-
-
-def test_packs_are_pinned(tmp_path):
-    levels = load_levels("jumps")
-    data = write_pack([level.raw for level in levels])
-    (tmp_path / "A.txt").write_bytes(data)
-    (tmp_path / "B.txt").write_bytes(data + b"\n")
-    track = load_track("Builtin-v1")
-    rows = tuple(track.levels[6 + n]._replace(reference=f"A#{n}") for n in (0, 3))
-    track = replace(track, source="packs", packs={"A": hashlib.sha256(data).hexdigest()}, levels=rows)
-    found = track_levels(track, {"A": tmp_path / "A.txt"})
-    assert [level.raw.digest for level in found] == [levels[n].raw.digest for n in (0, 3)]
-    with pytest.raises(ConfigError, match=r"packs: expected A with SHA-256 \w{64}, got \w{64} of "):
-        track_levels(track, {"A": tmp_path / "B.txt"})
-    with pytest.raises(ConfigError, match=r"packs: expected --packs A=FILE, a pack with SHA-256 .* got none"):
-        track_levels(track)

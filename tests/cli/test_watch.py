@@ -16,7 +16,6 @@ from nclone_env.game import CELEBRATING
 from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.level import Level
-from nclone_env.options import flat
 from nclone_env.render.window import Window
 from nclone_env.replay import play, watch
 from nclone_env.replay.recording import Recording, load_recording
@@ -24,13 +23,13 @@ from nclone_env.sim.trajectory import simulate
 from nclone_env.train import load_policy
 from nclone_env.train.collect.evaluate import episode_inputs, evaluate, evaluated_run, policy_runs
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.policies.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from nclone_env.train.policies.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.policies.network import ActorCritic
 
 from ..level.level_bases import make_attract
 from ..replay.bases import DEADLY, RIGHT, WINNABLE
 from ..replay.test_verification import DEATH
-from ..train.runs import curve_of
+from ..train.runs import checkpoint_of
 
 MINED = Level(build_room("mine 60 58", "exit 100 58", "exit_switch 110 58").raw, "mined")
 OPEN = Level(WINNABLE.raw, "open")
@@ -50,23 +49,7 @@ def runner(towards=ALWAYS_RIGHT):
 
 def write_checkpoint(path, levels=("first-steps/01-walk", "first-steps/02-step")):
     config = TrainConfig.of(hidden_size=8, levels=levels, max_frames=60)
-    save_checkpoint(
-        path,
-        Checkpoint(
-            train_config=flat(config),
-            observation_shapes={"game_state": [30]},
-            policy=runner().state_dict(),
-            optimiser={},
-            counters={},
-            episodes={},
-            observations={},
-            environments={},
-            curve=curve_of([]),
-            held_out={},
-            selection={},
-            reference={},
-        ),
-    )
+    save_checkpoint(path, checkpoint_of(config, runner()))
 
 
 @pytest.fixture

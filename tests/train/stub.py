@@ -10,7 +10,6 @@ from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.memory.tree import MemoryNode
 
 STRIDE = 0.125
-SHAPES = {"game_state": (30,), "player_frame": (128, 128, 1), "global_view": (128, 256, 1)}
 WALKER = np.dtype([("seed", "u8"), ("episode", "i8"), ("position", "f8"), ("total", "f8"), ("length", "i8"),
                    ("level", "i4"), ("only", "i4"), ("own", "i4")])  # fmt: skip
 
@@ -27,14 +26,8 @@ class LineWorld:
     def __init__(self, config: EnvironmentConfig, num_envs: int):
         self.config, self.num_envs = config, num_envs
         self.limit = -(-config.max_frames // config.frame_skip)
-        self.single_observation_space = spaces.Dict(
-            {
-                name: spaces.Box(-1, 1, (30,), np.float32)
-                if name == "game_state"
-                else spaces.Box(0, 255, SHAPES[name], np.uint8)
-                for name in config.observations
-            }
-        )
+        assert config.observations == ("game_state",)
+        self.single_observation_space = spaces.Dict({"game_state": spaces.Box(-1, 1, (30,), np.float32)})
         self.walkers = np.zeros(num_envs, WALKER)
         self.walkers["own"] = -1
         self.weights = np.ones(2)
@@ -116,19 +109,10 @@ class LineWorld:
         return np.where(self.walkers["level"] == 0, 0.75, -0.75)
 
     def _observe(self, out):
-        names = self.single_observation_space.spaces
-        if out is None:
-            out = {n: np.zeros((self.num_envs, *box.shape), box.dtype) for n, box in names.items()}
-        assert sorted(out) == sorted(names)
-        position = self.walkers["position"]
-        for name in names:
-            target = out[name]
-            assert target.flags.c_contiguous
-            assert target.flags.writeable
-            if name == "game_state":
-                target[:] = 0
-                target[:, 0], target[:, 1] = position, self._goal()
-                target[:, 2] = self._goal() - position
-            else:
-                target[:] = ((position + 1) * 100).astype(np.uint8)[:, None, None, None]
-        return {name: out[name] for name in names}
+        out = {"game_state": np.zeros((self.num_envs, 30), np.float32)} if out is None else out
+        (target,) = out.values()
+        assert target.flags.c_contiguous
+        assert target.flags.writeable
+        position, target[:] = self.walkers["position"], 0
+        target[:, 0], target[:, 1], target[:, 2] = position, self._goal(), self._goal() - position
+        return {"game_state": target}

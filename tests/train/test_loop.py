@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from nclone_env.env.compiled.records import DIED, PLAYING, WON
-from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
-from nclone_env.train.collect.episodes import FINISHED, EpisodeLog, EpisodeStatistics
 from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
@@ -17,13 +14,11 @@ from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config
 from nclone_env.train.runs.estimate import estimate_bytes
 from nclone_env.train.runs.steps import annealed, compute_returns
 
-from .runs import config, contents, untimed
+from .runs import config, untimed
 from .stub import LineWorld
 
-
-def rate_of(settings, update):
-    """Return the learning rate of an update."""
-    return annealed(settings, settings.ppo.learning_rate, update)
+RATES = [0.004, 0.003, 0.002, 0.001]
+"""Of four updates, annealed."""
 
 
 def test_learns_and_stops_when_every_level_is_solved(tmp_path):
@@ -121,7 +116,7 @@ def test_run_folder_and_callback(tmp_path):
         worlds.append(LineWorld(*arguments))
         return worlds[-1]
 
-    settings = config(tmp_path, name="run")
+    settings = config(tmp_path, name="run", learning_rate=RATES[0])
     folders = []
     result = train(settings, Hooks(on_update=rows.append, on_start=folders.append), make_envs=make)
     assert folders == [tmp_path / "run"]
@@ -137,129 +132,11 @@ def test_run_folder_and_callback(tmp_path):
     assert float(table[-1]["update_p95_seconds"]) == max(updates)
     assert 0 < float(table[-1]["step_p95_seconds"]) < rows[-1]["collect_seconds"]
     assert [float(row["entropy"]) for row in table] == [row["entropy"] for row in rows]
-    assert [row["learning_rate"] for row in rows] == [rate_of(settings, update) for update in (1, 2, 3, 4)]
+    assert [row["learning_rate"] for row in rows] == RATES == [annealed(settings, RATES[0], n) for n in (1, 2, 3, 4)]
+    assert annealed(settings.replace(anneal=False), RATES[0], 4) == RATES[0]
     assert list((tmp_path / "run" / "tensorboard").glob("events*"))
     assert result.checkpoint == tmp_path / "run" / "checkpoint.pt"
     assert not list((tmp_path / "run").glob(".*.*"))
-
-
-def test_resume_continues(tmp_path):
-    half = train(config(tmp_path, total_timesteps=1024, name="half"), make_envs=LineWorld)
-    saved = load_checkpoint(half.checkpoint)
-    one, two = (
-        train(config(tmp_path, total_timesteps=2048, name=name), resume=half.checkpoint, make_envs=LineWorld)
-        for name in ("one", "two")
-    )
-    assert one.counters.timesteps == 2048
-    assert one.counters.updates == 4
-    assert one.counters.episodes > half.counters.episodes
-    assert [row["timesteps"] for row in one.curve] == [512, 1024, 1536, 2048]
-    assert untimed(one.curve)[:2] == untimed(half.curve)
-    assert untimed(one.curve) == untimed(two.curve)
-    assert any(not torch.equal(one.policy.state_dict()[k], v) for k, v in saved.policy.items())
-
-
-def test_resume_restores_everything_saved(tmp_path):
-    half = train(config(tmp_path, total_timesteps=1024, name="half"), make_envs=LineWorld)
-    again = train(config(tmp_path, total_timesteps=1024, name="again"), resume=half.checkpoint, make_envs=LineWorld)
-    saved = load_checkpoint(half.checkpoint)
-    assert saved.counters == {"timesteps": 1024, "updates": 2, "episodes": half.counters.episodes}
-    assert saved.optimiser["count"] == 2 * 3 * 4, "updates, epochs, minibatches"
-    assert saved.episodes["vector_steps"] == 2 * 16
-    assert contents(again.checkpoint) == contents(half.checkpoint)
-
-
-def test_resume_refuses_other_observations(tmp_path):
-    half = train(config(tmp_path, total_timesteps=512), make_envs=LineWorld)
-    other = config(tmp_path, frame_stack=2)
-    with pytest.raises(CheckpointError, match="frame_stack: expected 1, as in the run to resume, got 2"):
-        train(other, resume=half.checkpoint, make_envs=LineWorld)
-
-
-def test_resume_refuses_another_network(tmp_path):
-    half = train(config(tmp_path, total_timesteps=512), make_envs=LineWorld)
-    with pytest.raises(CheckpointError, match="hidden_size: expected 32, as in the run to resume, got 16"):
-        train(config(tmp_path, hidden_size=16), resume=half.checkpoint, make_envs=LineWorld)
-
-
-def test_resume_refuses_another_number_of_environments(tmp_path):
-    half = train(config(tmp_path, total_timesteps=512), make_envs=LineWorld)
-    with pytest.raises(CheckpointError, match=r"checkpoint.pt: num_envs: expected 32, as in the run to resume, got 16"):
-        train(config(tmp_path, num_envs=16), resume=half.checkpoint, make_envs=LineWorld)
-
-
-def test_trains_on_pictures(tmp_path):
-    settings = config(
-        tmp_path, observations=("game_state", "player_frame"), num_envs=4, num_steps=4, total_timesteps=32
-    )
-    result = train(settings, make_envs=LineWorld)
-    assert result.counters.updates == 2
-
-
-def test_learning_rate_is_annealed_linearly(tmp_path):
-    settings = config(tmp_path, learning_rate=0.004)
-    assert [rate_of(settings, update) for update in (1, 2, 3, 4)] == [
-        0.004,
-        0.003,
-        0.002,
-        0.001,
-    ]
-    assert rate_of(settings.replace(anneal=False), 4) == 0.004
-
-
-def finished(*rows):
-    """Return records of episodes given their level and success."""
-    return np.array([(0.0, 8, level, -1, success) for level, success in rows], FINISHED)
-
-
-def test_entropy_bonus_is_annealed_linearly(tmp_path):
-    settings = config(tmp_path, entropy_coef=0.02)
-    assert [annealed(settings, 0.02, update) for update in (1, 2, 3, 4)] == [
-        0.02,
-        0.015,
-        0.01,
-        0.005,
-    ]
-    assert annealed(settings.replace(anneal=False), 0.02, 4) == 0.02
-
-
-def test_statistics_are_nan_before_a_long_episode_could_have_ended():
-    statistics = EpisodeStatistics(("a",), window=1, longest=3)
-    for known in (False, False, True, True):
-        statistics.vector_steps += 1
-        assert statistics.add(finished((0, True))) == 1
-        assert np.isfinite(statistics.summary()["success_rate"]) == known
-        assert statistics.solved(1.0) == known
-
-
-def test_statistics_keep_the_last_episodes_of_each_level():
-    statistics = EpisodeStatistics(("a", "b"), window=2)
-    assert not statistics.solved(0.5)
-    for first, second in ((False, True), (True, True), (True, False)):
-        assert statistics.add(finished((0, first), (1, second))) == 2
-    assert statistics.add(finished()) == 0
-    assert statistics.means("success").tolist() == [1.0, 0.5]
-    assert statistics.summary()["min_success_rate"] == 0.5
-    assert statistics.solved(0.5)
-    assert not statistics.solved(0.6)
-
-
-def test_the_log_keeps_the_episodes_that_ended_in_order():
-    log = EpisodeLog(4)
-    columns = {
-        "level": np.array([1, 0, 1]),
-        "start": np.array([-1, -1, 4]),
-        "outcome": np.array([WON, PLAYING, DIED]),
-        "episode_return": np.array([1.5, 9.0, -1.0]),
-        "episode_frames": np.array([8, 4, 12]),
-    }
-    for step, ended in ((3, [True, False, True]), (5, [False, False, True])):
-        log.add(np.array(ended), columns, step)
-    first, last = (1.5, 8, 1, -1, True), (-1.0, 12, 1, 4, False)
-    assert log.episodes.tolist() == [first, last, last]
-    assert log.places.tolist() == [[3, 0], [3, 2], [5, 2]]
-    log.clear()
-    assert len(log.episodes) == 0
 
 
 SEEN = {

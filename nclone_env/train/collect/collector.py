@@ -16,7 +16,7 @@ from nclone_env.jit import called_kernel, kernel, specialised_at_first
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.collect.environments import VectorEnvironment
 from nclone_env.train.collect.episodes import EpisodeLog, log_episodes
-from nclone_env.train.collect.rollout import RolloutColumns, RolloutStorage, StepFields
+from nclone_env.train.collect.rollout import RolloutColumns, StepFields
 from nclone_env.train.policies.arrays import PassArrays, Seen
 from nclone_env.train.policies.device import host_zeros
 from nclone_env.train.policies.mlp import MLP, Network
@@ -26,20 +26,14 @@ from nclone_env.train.policies.sampling import sample_actions
 
 
 class Collector:
-    """Plays a group of n environments.
+    """Plays a group of n environments, with same-step autoreset.
 
     Attributes:
-        envs: the environments.
         columns: their part of the rollout.
-        first: number of the first of them, counted over all ranks.
+        first: number of the first of them, counted over all ranks; ``offset`` are those of the ranks before this one.
         episodes: the episodes that ended in it.
         levels: (n,) int32, index of the level that each environment played in its last step.
         step_seconds: (T,) float64, times of the steps of the last rollout, in any order.
-
-    Args:
-        envs: n environments with same-step autoreset.
-        seed: seed of the sampled actions.
-        offset: environments of the ranks before this one.
     """
 
     def __init__(self, envs: VectorEnvironment, columns: RolloutColumns, network: Network, seed: int, offset: int = 0):
@@ -64,11 +58,8 @@ class Collector:
             indices=np.zeros(count, np.int64),
             probabilities=np.zeros((count, NO_MASKS.shape[1]), np.float32),
         )
-        self._compiled: CompiledSteps | None = None
-        # Not for subclasses of the environment, which may make steps of their own.
-        if type(envs) is NPlusPlusVectorEnv and isinstance(network, MLP) and network.pass_arrays(0) is not None:
-            numbers = GroupNumbers(columns.first, self.first, seed)
-            self._compiled = CompiledSteps(envs, network, storage, self._finals, self._arrays, numbers)
+        self._numbers = GroupNumbers(columns.first, self.first, seed)
+        self._kernel = specialised_at_first(play_steps)
 
     def reset(self, seed: int) -> None:
         """Begin new episodes; environment i of the run gets seed ``seed + i``."""
@@ -104,10 +95,23 @@ class Collector:
         return MemoryNode("group", children=(self.envs.memory(), self.columns.memory(), self.episodes.memory(), own))
 
     def _play_compiled(self, seat: int, step: int) -> bool:
-        """Play all steps in compiled code; return False, and play none, if environments or network need Python."""
-        count = None if self._compiled is None else self._compiled.play(seat, step, self.step_seconds)
-        if count is None:
+        """Play all steps in compiled code; return False, and play none, if environments or network need Python.
+
+        The time of a step is the mean of those that one call plays.
+        """
+        envs, network, seconds, count = self.envs, self._network, self.step_seconds, 0
+        # Not for subclasses of the environment, which may make steps of their own.
+        if type(envs) is not NPlusPlusVectorEnv or not isinstance(network, MLP):
             return False
+        arrays = network.pass_arrays(seat)
+        steps = None if arrays is None else envs.kernel_steps(self.columns.storage.flat_observations, self._finals)
+        if steps is None:
+            return False
+        finals = network.seen(self._finals)
+        for begin in range(0, len(seconds), _STEPS_OF_CALL):
+            end, began = min(begin + _STEPS_OF_CALL, len(seconds)), time.perf_counter()
+            count = self._kernel(steps, arrays, finals, self._arrays, self._numbers, step, begin, end, count)
+            seconds[begin:end] = (time.perf_counter() - began) / (end - begin)
         self.episodes.count = count
         return True
 
@@ -147,12 +151,9 @@ class Collector:
     def _evaluate_truncations(
         self, seat: int, truncated: np.ndarray, ended: np.ndarray, finals: Mapping[str, np.ndarray]
     ) -> None:
-        """Record the values of the final observations of episodes that the step at the cursor truncated.
+        """Record the values of the last observations of the episodes that the step at the cursor truncated, (n,) bool.
 
-        Args:
-            truncated: (n,) bool.
-            ended: (n,) bool, the environments whose episode ended.
-            finals: the last observation of each of them, (k, ...) by name.
+        ``finals`` are those of all that ``ended``, (k, ...) by name.
         """
         indices, places = self._arrays.indices, self._arrays.rows
         count = list_truncated(truncated, ended, indices, places)
@@ -328,46 +329,3 @@ def padded(count, most):
     while rows < count:
         rows *= 2
     return min(rows, most)
-
-
-class CompiledSteps:
-    """Plays the rollouts of a group in a few calls of compiled code.
-
-    Args:
-        network: has ``pass_arrays``.
-        storage: that of the rollouts.
-        finals: room for the last observations of episodes, (n, ...) by name.
-        group: arrays of the group.
-    """
-
-    def __init__(
-        self,
-        envs: NPlusPlusVectorEnv,
-        network: MLP,
-        storage: RolloutStorage,
-        finals: Buffers,
-        group: GroupArrays,
-        numbers: GroupNumbers,
-    ):
-        self._envs, self._network, self._group, self._numbers = envs, network, group, numbers
-        self._observations, self._finals = storage.flat_observations, finals
-        self._kernel = specialised_at_first(play_steps)
-
-    def play(self, seat: int, step: int, seconds: np.ndarray) -> int | None:
-        """Play a rollout whose first step is number ``step`` of the run.
-
-        Args:
-            seconds: (T,) float64, written: the time of each step, in the mean of those that one call plays.
-
-        Returns:
-            The number of episodes that ended; None, and nothing is played, if the environments need Python.
-        """
-        envs, network = self._envs.kernel_steps(self._observations, self._finals), self._network.pass_arrays(seat)
-        if envs is None:
-            return None
-        finals, count = self._network.seen(self._finals), 0
-        for begin in range(0, len(seconds), _STEPS_OF_CALL):
-            end, began = min(begin + _STEPS_OF_CALL, len(seconds)), time.perf_counter()
-            count = self._kernel(envs, network, finals, self._group, self._numbers, step, begin, end, count)
-            seconds[begin:end] = (time.perf_counter() - began) / (end - begin)
-        return count

@@ -78,10 +78,8 @@ class EpisodeStatistics:
         vector_steps: steps of every environment so far.
 
     Args:
-        level_names: names of the L levels.
         longest: steps of the longest possible episode. Before that many steps only short episodes can have ended,
             most of them wins, so the means are biased and reported as nan.
-        window: w, number of recent episodes kept per level.
     """
 
     def __init__(self, level_names: Sequence[str], longest: int = 0, window: int = 100):

@@ -35,7 +35,7 @@ from nclone_env.train.collect.environments import (
     play_episodes,
 )
 from nclone_env.train.hooks import SILENT, OnLevel
-from nclone_env.train.policies.acting import chosen_actions, one_thread_per_call, policy_logits, policy_outputs
+from nclone_env.train.policies.acting import chosen_actions, one_thread_per_call, policy_outputs
 from nclone_env.train.policies.network import ActorCritic
 
 Mode = Literal["sampled", "argmax", "random"]
@@ -180,10 +180,10 @@ def chooser(
         with closing(CandidateSearch(policy, environment, envs, candidates, seed, first)) as search:
             yield search
     else:
-        shapes, logits, argmax = policy.observation_shapes, partial(policy_logits, policy), mode == "argmax"
+        shapes, outputs, argmax = policy.observation_shapes, partial(policy_outputs, policy), mode == "argmax"
 
         def choose(seen: Mapping[str, np.ndarray], waiting: np.ndarray, step: int) -> np.ndarray:
-            return chosen_actions(logits, {name: seen[name] for name in shapes}, argmax, (seed, first, step), waiting)
+            return chosen_actions(outputs, {name: seen[name] for name in shapes}, argmax, (seed, first, step), waiting)
 
         yield choose
 
@@ -285,17 +285,10 @@ def check_candidates(candidates: int) -> None:
 
 
 class CandidateSearch:
-    """Chooses the actions of environments, as ``environments.Choose``; every call must be the next step of theirs.
+    """Chooses the actions of n environments without autoreset, as ``Choose``; each call must be their next step.
 
-    The random numbers of a decision are a function of the seed, the number of the episode and the step.
-
-    Args:
-        policy: proposes the actions and values the ends of candidates.
-        config: configuration of the environments.
-        envs: n environments without autoreset.
-        candidates: k, candidates of each decision.
-        seed: of the random numbers.
-        first: number of the episode that the first environment plays.
+    The policy proposes the actions, and values the ends of the k candidates. The random numbers of a decision are a
+    function of the seed, the number of the episode (``first`` is that of the first environment) and the step.
     """
 
     def __init__(

@@ -6,6 +6,7 @@ training reads is changed, so a run has the same parameters with and without it.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,9 @@ class HeldOutLevels:
 
     Args:
         envs: n environments with same-step autoreset for each thread, at most as many as a call of the network takes.
-        digests: digest of tiles and entities of each level, in the order of the environments' ``level_names``.
-        attempts: k, episodes of each level.
 
     Attributes:
-        digests: as given.
+        digests: digest of tiles and entities of each level, in the order of the environments' ``level_names``.
         results: (L,) ``LEVEL_ATTEMPTS``; no attempts before the first :meth:`play`.
     """
 
@@ -62,11 +61,10 @@ class HeldOutLevels:
         return self._envs[0].level_names
 
     def play(self, workers: Workers, updates: int) -> dict[str, float]:
-        """Play every level, by at most as many threads as there are ``envs``; keep the results.
+        """Play every level; keep the results, and return two columns of the learning curve.
 
-        Returns:
-            ``held_out_success``, the mean success of all attempts, and ``held_out_any``, the share of levels of which
-            at least one attempt succeeded: columns of the learning curve.
+        ``held_out_success`` is the mean success of all attempts, ``held_out_any`` the share of levels of which at least
+        one succeeded.
         """
         size = self._envs[0].num_envs
 
@@ -119,7 +117,7 @@ class HeldOutLevels:
 
         def choose(seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
             draw = self._seed, first, first_step + step
-            return chosen_actions(lambda rows: self._network.outputs(seat, rows)[0], seen, False, draw, waiting)
+            return chosen_actions(partial(self._network.outputs, seat), seen, False, draw, waiting)
 
         played = play_episodes(envs, choose, observations, waiting, self._most_steps, observations)
         self._played[first : first + len(played)] = played[: count - first]

@@ -43,11 +43,8 @@ class StepFields(NamedTuple):
 def stacked_rows(episode_starts: Tensor, steps: Tensor, depth: int) -> Tensor:
     """Return the rows of the stored observations that form the stacks of b steps, (b, k) int64, oldest first.
 
-    Args:
-        episode_starts: (T + k, N) bool, whether an observation is the first of its episode; the observation of
-            step t is in row t + k - 1.
-        steps: (b,) int64, numbered t * N + n like the result.
-        depth: k.
+    ``episode_starts``, (T + k, N) bool, tells the first observation of each episode; that of step t is in row
+    t + k - 1. Steps, (b,), are numbered t * N + n like the result.
     """
     offsets = torch.arange(depth, device=steps.device)
     window = steps[:, None] + episode_starts.shape[1] * offsets
@@ -72,12 +69,9 @@ class RolloutStorage:
         pinned: whether all that a policy on a device reads is page-locked.
 
     Args:
-        num_steps: T.
-        num_envs: N.
         observation_space: the ``Dict`` space of one environment.
         frame_stack: k; 1 disables stacking.
         reference_actions: a, choices of a reference policy whose probabilities are stored; 0: none.
-        pinned: page-lock the memory, for asynchronous copies to a GPU.
     """
 
     def __init__(

@@ -27,11 +27,7 @@ class Adam:
         self.count = 0
 
     def step(self, parameters: np.ndarray, gradient: np.ndarray, learning_rate: float, max_norm: float) -> float:
-        """Update ``parameters``, (p,) float32, in place by a gradient that is scaled down to ``max_norm`` if larger.
-
-        Returns:
-            The norm of the gradient before scaling.
-        """
+        """Update ``parameters``, (p,), in place; return the norm of the gradient before scaling to ``max_norm``."""
         self.count += 1
         rate, correction = map(np.float32, self.rates(learning_rate, self.count))
         norm: float = clipped_step(parameters, gradient, self.mean, self.square, max_norm, rate, correction)
@@ -74,17 +70,9 @@ def descend(
     correction: Tensor,
     max_norm: float,
 ) -> Tensor:
-    """Take a step of :class:`Adam` on a device, without waiting for it.
+    """Take a step of :class:`Adam` on a device, without waiting for it; return the norm before scaling, () float64.
 
-    Args:
-        parameters: (p,) float32, updated in place.
-        gradient: (p,) float32, not changed.
-        mean: (p,) float32, updated in place, as is ``square``.
-        rate: () float32, the first of ``Adam.rates``; the second is ``correction``.
-        max_norm: larger gradients are scaled down to this norm.
-
-    Returns:
-        The norm of the gradient before scaling, () float64.
+    Parameters and moments, (p,) float32, are updated in place; ``rate`` and ``correction`` are its ``rates``.
     """
     norm = torch.linalg.vector_norm(gradient, dtype=torch.float64)
     clipped = gradient * (max_norm / (norm + 1e-6)).clamp(max=1).float()

@@ -174,17 +174,11 @@ def _allowed_winner(env: NPlusPlusVectorEnv, mask: np.ndarray, action: int) -> i
 
 
 def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: int = BEAM) -> np.ndarray | None:
-    """Return actions, each held for ``frame_skip`` frames, that follow a winning recording and win.
+    """Return actions, (k,) int64, each held for ``frame_skip`` frames, that follow a recording and win with the last.
 
-    Of actions with exactly the same effect the lowest is chosen, so equal situations have equal labels, and an
-    ``action_mask`` allows all of them.
-
-    Args:
-        inputs: (T,) uint8, input bytes of the recording up to the frame in which it wins.
-        beam: worlds that the search keeps.
-
-    Returns:
-        (k,) int64 actions, the last of which wins; None if the search finds none.
+    The recording, (T,) uint8, ends with the frame in which it wins. Of actions with exactly the same effect the lowest
+    is chosen, so equal situations have equal labels, and an ``action_mask`` allows all of them. None if a search that
+    keeps ``beam`` worlds finds none.
     """
     codes = np.resize(np.array(INPUT_OF_ACTION, np.uint8), beam * NUM_ACTIONS)
     session = Session(level, beam * NUM_ACTIONS, max_frames=len(inputs) + _LATER * frame_skip)

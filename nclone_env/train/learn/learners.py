@@ -46,11 +46,7 @@ LEARNERS: dict[str, Callable[[LearnerParts], Learner]] = {
 
 
 class DevicePPO:
-    """The algorithm of ``train.learn.ppo.PPO`` on a device, for a single process.
-
-    Attributes:
-        optimiser: the state of Adam in host memory.
-    """
+    """The algorithm of ``train.learn.ppo.PPO`` on a device, for a single process."""
 
     def __init__(self, parts: LearnerParts):
         config, _, parameters, storage, network, *_ = parts

@@ -24,6 +24,45 @@ _SHUFFLE_STREAM = np.uint64(0x73687566666C6531)
 """Keeps the numbers of the shuffle apart from those of the sampled actions, which have the same seed."""
 
 
+class Progress(NamedTuple):
+    """Counters that the threads share, of m minibatches of k parts."""
+
+    claimed: np.ndarray
+    """(m,) int64, parts that a thread has begun; may exceed k."""
+    computed: np.ndarray
+    """(m,) int64, parts whose gradient is computed."""
+    steps: np.ndarray
+    """(1,) int64, steps taken, which is the number of the minibatch to work on."""
+
+    def begin(self, number: int) -> None:
+        """Go back to a minibatch; no thread works on one."""
+        self.claimed.fill(0)
+        self.computed.fill(0)
+        self.steps.fill(number)
+
+
+class EpochArrays(NamedTuple):
+    """What the threads read and write besides the network."""
+
+    order: np.ndarray
+    """(m, b) int64, the steps of each minibatch."""
+    moments: np.ndarray
+    """(m, 2) float32: mean of the advantages of each minibatch, and the reciprocal of their deviation."""
+    rates: np.ndarray
+    """(m, 2) float32: ``Adam.rates`` of each step."""
+    mean: np.ndarray
+    """(p,) float32: ``Adam.mean``."""
+    square: np.ndarray
+    """(p,) float32: ``Adam.square``."""
+    gradients: np.ndarray
+    """(k, p) float32, the gradient of each part."""
+    sums: np.ndarray
+    """(k, 6) float64, sums of each part for the statistics."""
+    totals: np.ndarray
+    """(7,) float64: those over all parts of the update so far, and the sum of the norms of the gradients."""
+    progress: Progress
+
+
 class PPO:
     """The algorithm: updates the parameters on a rollout; independent of the environments.
 
@@ -34,10 +73,6 @@ class PPO:
     Every rank computes the same order of the steps of all ranks, differentiates those of its own environments in each
     minibatch, and adds up the gradients with the others. So K ranks take the same minibatches as one: only sums of
     floats are in another order.
-
-    Attributes:
-        optimiser: the state of Adam.
-
     """
 
     def __init__(self, parts: LearnerParts):
@@ -55,10 +90,10 @@ class PPO:
         self._sums = np.zeros((most_parts, 6))
         self._totals = np.zeros(7)
         self._rows, self._scaling = self._order[:0], LossScaling(*np.zeros(7, np.float32))
-        self._compiled: CompiledEpoch | None = None
+        self._epoch: EpochArrays | None = None
         if ranks.count == 1 and network.pass_arrays(0) is not None:
-            arrays = self._order.reshape(config.ppo.num_minibatches, -1), self._gradients, self._sums, self._totals
-            self._compiled = CompiledEpoch(parts, self.optimiser, *arrays)
+            self._epoch = self._make_epoch()
+            self._kernel = specialised_at_first(learn_epoch)
 
     def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
         """Update the parameters, as ``train.learn.learner.Learner`` describes."""
@@ -71,8 +106,8 @@ class PPO:
             shuffle(self._order, config.seed, number, epoch)
             minibatches = own_steps(self._order.reshape(ppo.num_minibatches, -1), config.num_envs, self._envs)
             advantages = self._advantage_moments(minibatches)
-            if self._compiled is not None:
-                self._compiled.run(advantages, learning_rate, self._scaling)
+            if self._epoch is not None:
+                self._learn_compiled(self._epoch, advantages, learning_rate)
             else:
                 for rows, (mean, deviation) in zip(minibatches, advantages, strict=True):
                     self._descend(rows, mean, deviation, learning_rate)
@@ -85,8 +120,8 @@ class PPO:
         shuffle(self._order, self._config.seed, 0, 0)
         self._rows = np.arange(self._most_steps)
         moments(self._advantages, self._rows)
-        if self._compiled is not None:
-            self._compiled.warm_up()
+        if self._epoch is not None:
+            self._warm_up_compiled(self._epoch)
             return
         for seat in range(self._workers.count):
             self._differentiate(seat, 0, len(self._gradients) if seat == 0 else 1)
@@ -98,8 +133,10 @@ class PPO:
         gradient = array_group("first part", {"gradient": self._gradients[:1]}, shared=True)
         arrays: dict[str, np.ndarray] = {"gradients": self._gradients[1:], "order": self._order, "sums": self._sums}
         parts = array_group("parts of a minibatch", arrays, shared=False)  # as many as the steps need
-        compiled = (self._compiled.memory(),) if self._compiled is not None else ()
-        return MemoryNode("update", children=(self.optimiser.memory(), gradient, parts, *compiled))
+        epoch = self._epoch
+        compiled = () if epoch is None else (epoch.moments, epoch.rates, *epoch.progress)
+        numbers = (arrays_node("epoch", compiled, shared=False),) if compiled else ()
+        return MemoryNode("update", children=(self.optimiser.memory(), gradient, parts, *numbers))
 
     def _advantage_moments(self, minibatches: Sequence[np.ndarray]) -> list[list[float]]:
         """Return mean and standard deviation of the advantages of each minibatch over all ranks."""
@@ -134,6 +171,41 @@ class PPO:
         for part in range(first, last):
             rows = self._rows[size * part // count : size * (part + 1) // count]
             self._network.gradient(seat, rows, self._scaling, self._gradients[part], self._sums[part])
+
+    def _make_epoch(self) -> EpochArrays:
+        """Return what the threads share in an epoch of compiled code."""
+        order, optimiser = self._order.reshape(self._config.ppo.num_minibatches, -1), self.optimiser
+        count = len(order)
+        counters = Progress(*(np.zeros(size, np.int64) for size in (count, count, 1)))
+        moments, rates = np.zeros((2, count, 2), np.float32)
+        shared = self._gradients, self._sums, self._totals
+        return EpochArrays(order, moments, rates, optimiser.mean, optimiser.square, *shared, counters)
+
+    def _learn_compiled(self, epoch: EpochArrays, advantages: Sequence[Sequence[float]], learning_rate: float) -> None:
+        """Take a step on each minibatch, given moments of the advantages."""
+        for number, (mean, deviation) in enumerate(advantages):
+            self.optimiser.count += 1
+            epoch.moments[number] = mean, 1 / (deviation + 1e-8)
+            epoch.rates[number] = self.optimiser.rates(learning_rate, self.optimiser.count)
+        epoch.progress.begin(0)
+        self._workers.run(self._work, 0, self._workers.count)
+
+    def _warm_up_compiled(self, epoch: EpochArrays) -> None:
+        """Compile the kernel and use the scratch of every thread, and leave parameters and optimiser as at first."""
+        before = self._parameters.vector.copy()
+        for seat in range(self._workers.count):
+            epoch.progress.begin(len(epoch.order) - 1)
+            self._work(seat, 0, 1)
+        self._parameters.vector[:] = before
+        for changed in (epoch.mean, epoch.square, epoch.totals):
+            changed.fill(0)
+
+    def _work(self, seat: int, first: int, last: int) -> None:
+        """Work on the epoch until nothing is left to do; a thread that comes late finds nothing."""
+        arrays, most = self._network.pass_arrays(seat), self._config.ppo.max_grad_norm
+        while (computed := self._kernel(arrays, self._epoch, self._scaling, most)) != _FINISHED:
+            if not computed:
+                sleep(_MOMENT)
 
 
 def count_parts(steps: int, part_size: int) -> int:
@@ -172,10 +244,8 @@ def shuffle(order, seed, update, epoch):
 def own_steps(minibatches: np.ndarray, num_envs: int, envs: range) -> Sequence[np.ndarray]:
     """Return the steps of the environments of a rank in each minibatch, in their order.
 
-    Args:
-        minibatches: (m, b) int64, numbers t * N + i of the steps of all N environments.
-        num_envs: N.
-        envs: those of the rank. Their steps are numbered t * n + i - first, with n of them from ``first`` on.
+    Minibatches, (m, b) int64, have numbers t * N + i of the steps of all N environments. The n ones of the rank, from
+    ``first`` on, number theirs t * n + i - first.
     """
     if len(envs) == num_envs:
         return [*minibatches]
@@ -202,39 +272,6 @@ _MOST_PARTS = 64  # of a call: tens of milliseconds, so that Ctrl-C is noticed
 _SPINS = 400_000  # looks at a counter before a thread sleeps: 60 microseconds, twice the time to wake up
 _MOMENT = 0.0001  # seconds
 _FINISHED = -1
-
-
-class Progress(NamedTuple):
-    """Counters that the threads share, of m minibatches of k parts."""
-
-    claimed: np.ndarray
-    """(m,) int64, parts that a thread has begun; may exceed k."""
-    computed: np.ndarray
-    """(m,) int64, parts whose gradient is computed."""
-    steps: np.ndarray
-    """(1,) int64, steps taken, which is the number of the minibatch to work on."""
-
-
-class EpochArrays(NamedTuple):
-    """What the threads read and write besides the network."""
-
-    order: np.ndarray
-    """(m, b) int64, the steps of each minibatch."""
-    moments: np.ndarray
-    """(m, 2) float32: mean of the advantages of each minibatch, and the reciprocal of their deviation."""
-    rates: np.ndarray
-    """(m, 2) float32: ``Adam.rates`` of each step."""
-    mean: np.ndarray
-    """(p,) float32: ``Adam.mean``."""
-    square: np.ndarray
-    """(p,) float32: ``Adam.square``."""
-    gradients: np.ndarray
-    """(k, p) float32, the gradient of each part."""
-    sums: np.ndarray
-    """(k, 6) float64, sums of each part for the statistics."""
-    totals: np.ndarray
-    """(7,) float64: those over all parts of the update so far, and the sum of the norms of the gradients."""
-    progress: Progress
 
 
 @numeric_kernel
@@ -302,73 +339,3 @@ def _step(network: PassArrays, epoch: EpochArrays, max_norm, number):
             total += sums[part, j]
         totals[j] += total
     totals[sums.shape[1]] += norm
-
-
-class CompiledEpoch:
-    """Takes the gradient steps of an epoch, for networks with ``pass_arrays``; arrays as of :class:`EpochArrays`."""
-
-    def __init__(
-        self,
-        parts: LearnerParts,
-        optimiser: Adam,
-        order: np.ndarray,
-        gradients: np.ndarray,
-        sums: np.ndarray,
-        totals: np.ndarray,
-    ):
-        self._network, self._parameters = parts.network, parts.parameters.vector
-        self._workers = parts.workers
-        self._optimiser, self._max_norm = optimiser, parts.config.ppo.max_grad_norm
-        count = len(order)
-        counters = Progress(*(np.zeros(size, np.int64) for size in (count, count, 1)))
-        moments, rates = np.zeros((2, count, 2), np.float32)
-        self._epoch = EpochArrays(
-            order, moments, rates, optimiser.mean, optimiser.square, gradients, sums, totals, counters
-        )
-        self._scaling = LossScaling(*np.zeros(7, np.float32))
-        self._kernel = specialised_at_first(learn_epoch)
-
-    def run(self, moments: Sequence[Sequence[float]], learning_rate: float, scaling: LossScaling) -> None:
-        """Take a step on each minibatch.
-
-        Args:
-            moments: mean and standard deviation of the advantages of each.
-            scaling: the other numbers of the loss.
-        """
-        optimiser, epoch = self._optimiser, self._epoch
-        for number, (mean, deviation) in enumerate(moments):
-            optimiser.count += 1
-            epoch.moments[number] = mean, 1 / (deviation + 1e-8)
-            epoch.rates[number] = optimiser.rates(learning_rate, optimiser.count)
-        self._scaling = scaling
-        self._begin(0)
-        self._workers.run(self._work, 0, self._workers.count)
-
-    def warm_up(self) -> None:
-        """Compile the kernel and use the scratch of every thread, and leave parameters and optimiser as at first."""
-        before = self._parameters.copy()
-        for seat in range(self._workers.count):
-            self._begin(len(self._epoch.order) - 1)
-            self._work(seat, 0, 1)
-        self._parameters[:] = before
-        for changed in (self._optimiser.mean, self._optimiser.square, self._epoch.totals):
-            changed.fill(0)
-
-    def memory(self) -> MemoryNode:
-        """Return the bytes of the counters and of the numbers of each step."""
-        epoch = self._epoch
-        return arrays_node("epoch", (epoch.moments, epoch.rates, *epoch.progress), shared=False)
-
-    def _begin(self, number: int) -> None:
-        """Go back to a minibatch; no thread works on one."""
-        progress = self._epoch.progress
-        progress.claimed.fill(0)
-        progress.computed.fill(0)
-        progress.steps.fill(number)
-
-    def _work(self, seat: int, first: int, last: int) -> None:
-        """Work until nothing is left to do; a thread that comes late finds nothing."""
-        arrays = self._network.pass_arrays(seat)
-        while (computed := self._kernel(arrays, self._epoch, self._scaling, self._max_norm)) != _FINISHED:
-            if not computed:
-                sleep(_MOMENT)

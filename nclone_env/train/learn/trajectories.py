@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +20,11 @@ from nclone_env.train.learn.gae import estimate_episode_advantages
 from nclone_env.train.policies.arrays import LearningFields, stacked_shape
 
 MASK = "action_mask"
-OPTIONAL = ("rewards", "values", "log_probs")
+OPTIONAL = {"rewards": np.float32(0), "values": np.float32(0), "log_probs": np.float32(np.nan)}
+"""Fields that may be missing, and what is stored then."""
 _WINDOW = 4096
 """Steps that are written together: on another device those of one transfer, gathered on the host."""
 _FIELDS = {"actions": np.int64, **dict.fromkeys((*OPTIONAL, "advantages", "returns"), np.float32)}
-_MISSING = {"log_probs": np.nan}
-"""What is stored where an optional field is missing; 0 in the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +209,7 @@ class TrajectoryBuffer:
         """Write the steps of a block: each field of all its episodes in one call."""
         on_host, steps = self.device.type == "cpu", slice(block.begin, block.end)
         for name, column in columns.fields.items():
-            _write_field(block, column, columns.lengths, _MISSING.get(name, 0), self._host[name][steps])
+            np.concatenate(block.rows(column), out=self._host[name][steps])
         # Small rows first: the checks have just read them, and large ones drive them out of the cache.
         for name, window in sorted(self._windows.items(), key=lambda item: item[1].nbytes):
             target = window[steps] if on_host else window[: block.end - block.begin]
@@ -238,34 +236,12 @@ class TrajectoryBuffer:
                 self._steps[name][: self.num_steps] = torch.from_numpy(array)
 
 
-def _write_field(block: _Block, column: list[Any], lengths: list[int], blank: float, out: np.ndarray) -> None:
-    """Write a field of a block of steps.
-
-    Args:
-        column: (T,) of each episode, None where it is missing; replaced where only some are missing.
-        lengths: T of each.
-        blank: what stands for a missing entry.
-        out: (b,), written.
-    """
-    own = slice(block.first, block.last)
-    types = {*map(type, column[own])}
-    if types == {NoneType}:
-        out[:] = blank
-        return
-    if NoneType in types:
-        column[own] = [
-            np.broadcast_to(out.dtype.type(blank), (count,)) if array is None else array
-            for array, count in zip(column[own], lengths[own], strict=True)
-        ]
-    np.concatenate(block.rows(column), out=out)
-
-
 class _Columns:
     """The arrays of several episodes by field: lists with an entry for each episode, which refer to the arrays.
 
     Attributes:
         observations: by name, (T, *shape).
-        fields: ``actions`` and those of ``OPTIONAL``; (T,), or None where an episode has no such field.
+        fields: ``actions`` and those of ``OPTIONAL``, (T,).
         terminated: whether each ended in a terminal state.
         bootstrap_values: the values of what follows.
         lengths: T of each.
@@ -285,7 +261,11 @@ class _Columns:
             column.append(array.copy() if copied else array)
         for name, column in self.fields.items():
             array = getattr(episode, name)
-            column.append(array.copy() if copied and array is not None else array)
+            if array is None:
+                array = np.broadcast_to(OPTIONAL[name], (length,))
+            elif copied:
+                array = array.copy()
+            column.append(array)
         self.terminated.append(episode.terminated)
         self.bootstrap_values.append(episode.bootstrap_value)
         self.lengths.append(length)

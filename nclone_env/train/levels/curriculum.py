@@ -174,15 +174,9 @@ class BackwardStarts(Measured):
         self._earliest, self._own = (SuccessAverages(num_levels, _NEW_EPISODE) for _ in range(2))
 
     def update(self, starts: np.ndarray, levels: np.ndarray, success: np.ndarray) -> bool:
-        """Take in the outcomes of k episodes that ended together; a level moves by at most one state.
+        """Take in the outcomes of k episodes that ended together; return whether :meth:`shares` has changed.
 
-        Args:
-            starts: (k,) integers, the number of the start state of each episode, -1 for any other start.
-            levels: (k,) integers, the level of each.
-            success: (k,) bool.
-
-        Returns:
-            Whether :meth:`shares` has changed.
+        A level moves by at most one state. ``starts`` are the numbers of their start states, -1 for any other start.
         """
         earliest = self._first + self._ahead - 1
         for averages, chosen in ((self._earliest, starts == earliest[levels]), (self._own, starts == -1)):

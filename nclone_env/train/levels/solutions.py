@@ -106,12 +106,11 @@ def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Pla
 
     Recordings and known solutions of a level also serve its mirror image, where they win with left and right exchanged.
 
+    Solutions of other levels are left out, and those that are longer than ``max_frames``.
+
     Args:
-        levels: the levels to solve; solutions of others are left out.
         sources: recordings (``.replay`` or attract files), ``known`` for the known solutions of built-in levels, and
             ``planned`` for solutions that the planner finds now.
-        max_frames: longest solution; longer ones are left out.
-        planner: finds those that are planned.
     """
     recordings = [load_any_recording(Path(source)) for source in sources if source not in (KNOWN, PLANNED)]
     recorded = recorded_solutions(levels.levels, recordings)
@@ -143,10 +142,8 @@ def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Pla
 def recorded_solutions(levels: Sequence[Level], recordings: Iterable[Recording]) -> dict[str, np.ndarray]:
     """Return the shortest way to the exit of each level that is recorded, inputs (T,) uint8 by level name.
 
-    Args:
-        levels: levels of an environment; those without such a recording are left out.
-        recordings: of any levels; each is simulated, and levels are compared by tiles and entities. Frames after the
-            one in which the ninja reaches the exit do not count.
+    Each recording is simulated, and levels are compared by tiles and entities. Frames after the one in which the ninja
+    reaches the exit do not count.
     """
     digests = {level.raw.digest for level in levels}
     found: dict[str, np.ndarray] = {}
@@ -250,10 +247,8 @@ def start_states(
             raise UnknownLevelError(f"solutions: expected a name of a level of the environment, got {got}")
     for done, name in enumerate(sorted(solutions, key=numbers.__getitem__), start=1):
         inputs = _playable(solutions[name], name)[: config.max_frames]
-        along, wins = _states_along(session, numbers[name], inputs, count)
-        if not wins:
-            inputs = _until_the_exit(session, numbers[name], inputs, config.max_frames)
-            along, _ = _states_along(session, numbers[name], inputs, count)
+        inputs = _until_the_exit(session, numbers[name], inputs, config.max_frames)
+        along = _states_along(session, numbers[name], inputs, count)
         states += along.values()
         places += [numbers[name]] * len(along)
         frames += along
@@ -261,20 +256,15 @@ def start_states(
     return StartStates(pack_starts(levels, states), np.array(places, np.int64), np.array(frames, np.int64))
 
 
-def _states_along(session: Session, number: int, inputs: np.ndarray, count: int) -> tuple[dict[int, StartState], bool]:
-    """Return states that divide the inputs on a level evenly, by the number of inputs before each.
-
-    The second result tells whether the ninja reaches the exit in the last frame, and not before.
-    """
+def _states_along(session: Session, number: int, inputs: np.ndarray, count: int) -> dict[int, StartState]:
+    """Return states that divide the inputs on a level evenly, by the number of inputs before each."""
     session.start(number)
     states: dict[int, StartState] = {}
     before = 0
     for frame in sorted({round(part * len(inputs) / (count + 1)) for part in range(1, count + 1)} - {0, len(inputs)}):
         session.play(inputs[before:frame])
         before, states[frame] = frame, start_state(session.levels, session.worlds._asdict(), 0)
-    is_over = session.over[0]
-    won = session.record(inputs[before:], entities=False).ninjas["state"] == CELEBRATING
-    return states, not is_over and won.sum() == 1 and bool(won[-1])
+    return states
 
 
 def _until_the_exit(session: Session, number: int, inputs: np.ndarray, max_frames: int) -> np.ndarray:

@@ -60,14 +60,8 @@ def split_levels(levels: Sequence[str], held_out: float, seed: int) -> tuple[tup
     A level whose tiles and entities equal those of an earlier one is removed, whatever its name: in both parts it would
     make the held-out success meaningless, and twice in one part it would count twice.
 
-    Args:
-        levels: sets, levels, files, folders, packs and ranges of packs, as ``EnvironmentConfig.levels`` takes them.
-        held_out: share of the levels to hold out, between 0 and 1; rounded to whole levels.
-        seed: seed of the choice, at least 0; the same levels and seed give the same parts.
-
-    Returns:
-        References of the training levels and of the held-out levels, one for each level, each part in the order of
-        ``levels``; ``EnvironmentConfig.levels`` takes them.
+    Both parts are references, one for each level, in the order of ``levels``. The same levels and seed give the same
+    parts; the share is rounded to whole levels.
     """
     refs = _distinct_levels(levels)
     size, count = len(refs), round(held_out * len(refs))

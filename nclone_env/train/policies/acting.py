@@ -13,7 +13,7 @@ from nclone_env.train.policies.torch_network import most_probable
 
 
 def chosen_actions(
-    logits_of: Callable[[Mapping[str, np.ndarray]], np.ndarray],
+    outputs_of: Callable[[Mapping[str, np.ndarray]], tuple[np.ndarray, np.ndarray]],
     observations: Mapping[str, np.ndarray],
     argmax: bool,
     draw: tuple[int, int, int],
@@ -22,7 +22,7 @@ def chosen_actions(
     """Return the most probable actions, or sampled ones, (n,) int64.
 
     Args:
-        logits_of: returns logits (k, 6) for k observations; it is called with few different k.
+        outputs_of: returns logits (k, 6) and values for k observations; it is called with few different k.
         observations: name to array, (n, *shape).
         draw: seed, number of the first row, and step: the random number of a row is a function of these three.
         waiting: (n,) bool, the rows that are asked for, others are arbitrary; None: all.
@@ -33,9 +33,9 @@ def chosen_actions(
     size = 1 << (len(rows) - 1).bit_length()
     if size < count:
         padded = np.resize(rows, size)
-        logits[rows] = logits_of({name: array[padded] for name, array in observations.items()})[: len(rows)]
+        logits[rows] = outputs_of({name: array[padded] for name, array in observations.items()})[0][: len(rows)]
     else:
-        logits[:] = logits_of(observations)
+        logits[:] = outputs_of(observations)[0]
     if argmax:
         return most_probable(torch.from_numpy(logits), None if masks is None else torch.from_numpy(masks)).numpy()
     actions, log_probs = np.zeros(count, np.int64), np.zeros(count, np.float32)
@@ -48,11 +48,6 @@ def policy_outputs(policy: ActorCritic, observations: Mapping[str, np.ndarray]) 
     with torch.inference_mode():
         logits, values = policy({name: torch.from_numpy(array) for name, array in observations.items()})
     return logits.numpy(), values.numpy()
-
-
-def policy_logits(policy: ActorCritic, observations: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Return the logits (n, 6) of a policy for n observations."""
-    return policy_outputs(policy, observations)[0]
 
 
 @contextmanager

@@ -219,17 +219,7 @@ class PictureEncoder(Encoder):
 
     Squares are merged at least once, and until no more than 32 places are left if possible. No pixel belongs to two
     patches, so every layer is one matrix product. Pixels at the edges that fill no patch are left out, as many on both
-    sides. The frames of a stack are channels.
-
-    Args:
-        shape: (height, width, 1), or (k, height, width, 1) for a stack; uint8.
-
-    Attributes:
-        frames: k, or 1.
-        line: pixels of a line.
-        patches: layer over the pixels of a patch.
-        squares: layers over squares.
-        last: layer over all places.
+    sides. The ``frames`` of a stack are channels; ``line`` is the number of pixels of a line.
     """
 
     width = PICTURE_FEATURES
@@ -330,11 +320,9 @@ class EntityEncoder(Encoder):
         self.kinds = nn.Embedding(len(KINDS), self.units)
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        """Return features (n, 129) float32, k times as many for a stack of k.
+        """Return features (n, 129) float32, k times as many for a stack of k, whose inputs have a second axis k.
 
-        Args:
-            inputs: states (n, m, 12) float32 or float16, kinds (n, m) uint8 with 0 for rows that are not used, and
-                counts (n, 1) uint8; those of a stack have a second axis k.
+        These are states (n, m, 12), kinds (n, m) uint8 with 0 for rows that are not used, and counts (n, 1) uint8.
         """
         states, kinds, counts = inputs
         used = kinds.bool().unsqueeze(-1)

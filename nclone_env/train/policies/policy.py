@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, check_integer, did_you_mean, shortened
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.policies.acting import chosen_actions, policy_logits
+from nclone_env.train.policies.acting import chosen_actions, policy_outputs
 from nclone_env.train.policies.checkpoint import (
     Checkpoint,
     check_results,
@@ -74,7 +74,7 @@ class Policy:
         if seed is not None:
             check_integer("seed", seed, low=0, high=2**63 - 1)
             self._seed, self._step = int(seed), 0
-        actions = chosen_actions(partial(policy_logits, self.network), batch, argmax, (self._seed, 0, self._step))
+        actions = chosen_actions(partial(policy_outputs, self.network), batch, argmax, (self._seed, 0, self._step))
         self._step += not argmax
         return int(actions[0]) if is_one else actions
 

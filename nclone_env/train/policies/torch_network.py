@@ -49,17 +49,12 @@ class StoredSteps(Protocol):
 
 
 class TorchNetwork:
-    """A policy of torch modules, for use by several threads.
-
-    Args:
-        policy: the network; its parameters are those of ``parameters``.
-        parameters: the vector of its parameters in host memory.
-        device: where to compute; None: in host memory.
+    """A policy of torch modules, for use by several threads; its parameters are those of ``parameters``.
 
     Attributes:
         vector: (p,) float32, the parameters that the network computes with.
         module: the policy on them.
-        device: as given.
+        device: where to compute; None: in host memory.
     """
 
     def __init__(
@@ -113,14 +108,10 @@ class TorchNetwork:
         return results[: logits.numel()].reshape(-1, NUM_ACTIONS), results[logits.numel() :]
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
-        """Compute the gradient of the loss over a part of a minibatch; in host memory.
+        """Write the gradient of the loss over a part of a minibatch to ``out``, (p,) float32; in host memory.
 
-        Args:
-            seat: seat of the calling thread.
-            rows: (n,) int64, numbers t * N + i of the steps of the part in the rollout.
-            scaling: numbers of the loss.
-            out: (p,) float32, written: the gradient in all parameters.
-            sums: (6,) float64, written: sums over the n steps of the terms of ``UpdateStatistics``.
+        ``rows``, (n,) int64, are the numbers t * N + i of its steps in the rollout. The sums over them of the terms of
+        ``UpdateStatistics`` are written to ``sums``, (6,) float64.
         """
         steps = torch.from_numpy(rows)
         observations = {name: buffer[: len(rows)] for name, buffer in self._buffers[seat].items()}
@@ -159,14 +150,9 @@ def module_loss(
     scaling: LossScaling,
     reference: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss of b steps, differentiable in the parameters, and the sums for the statistics.
+    """Return the loss of b steps, differentiable in the parameters, and (6,) float64 sums for ``UpdateStatistics``.
 
-    Args:
-        observations: (b, ...) by name.
-        reference: (b, a) float32, probabilities of a reference policy; None does without it.
-
-    Returns:
-        The loss and (6,) float64 sums in the order of ``UpdateStatistics``, on the device of the arguments.
+    ``reference``, (b, a) float32, are the probabilities of a reference policy; None does without it.
     """
     logits, values = module(observations)
     masks = observations.get("action_mask")
@@ -198,15 +184,9 @@ def _on_vector(policy: ActorCritic, vector: Tensor) -> ActorCritic:
 def ppo_loss(
     log_probs: Tensor, entropies: Tensor, values: Tensor, steps: LearningFields[Tensor], scaling: LossScaling
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss of b steps (Schulman et al., 2017) and the sums for the statistics.
+    """Return the loss of b steps (Schulman et al., 2017) and the sums for the statistics, of which the last is left 0.
 
-    Args:
-        log_probs: (b,) log probabilities of the stored actions under the current policy.
-        entropies: (b,) entropies of the current policy.
-        values: (b,) current value estimates.
-
-    Returns:
-        The loss, with gradient, and (6,) float64 sums in the order of ``UpdateStatistics``; the last one is left 0.
+    Log probabilities of the stored actions, entropies and values, (b,) each, are those of the current policy.
     """
     # Numbers that are on a device stay there: float() would wait for them.
     numbers: Iterator[Any] = (number if isinstance(number, Tensor) else float(number) for number in scaling)
@@ -229,12 +209,7 @@ def log_probs_and_entropies(logits: Tensor, actions: Tensor, mask: Tensor | None
     """Return the log probabilities of actions and the entropies, (n,) float32, both differentiable in the logits.
 
     A masked action has log probability -inf, and the gradient of its logit is exactly 0. The entropy is finite, and 0
-    where one action is left.
-
-    Args:
-        logits: (n, a) float32.
-        actions: (n,) int64.
-        mask: (n, a); None masks nothing.
+    where one action is left. Without a mask nothing is masked.
     """
     log_probs = torch.log_softmax(_masked(logits, mask), dim=1)
     finite = _finite(log_probs)
@@ -242,13 +217,7 @@ def log_probs_and_entropies(logits: Tensor, actions: Tensor, mask: Tensor | None
 
 
 def divergences(reference: Tensor, logits: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Return KL(reference || policy) of each row, (n,), differentiable in the logits.
-
-    Args:
-        reference: (n, a) probabilities, 0 where masked.
-        logits: (n, a) float32.
-        mask: (n, a); None masks nothing.
-    """
+    """Return KL(reference || policy), (n,), differentiable in the logits; the reference, (n, a), is 0 where masked."""
     log_probs = torch.log_softmax(_masked(logits, mask), dim=1)
     return (torch.xlogy(reference, reference) - reference * _finite(log_probs)).sum(dim=1)
 

@@ -39,15 +39,9 @@ def success_table(
 ) -> str:
     """Format success rates as a text table: one row per level and their mean, one column per mode.
 
-    Further columns are the probability that any of several attempts in the first mode succeeds, the share of its
-    episodes that end in a death, their mean frames, and the frames of the fastest win and the shortest known solution.
-
-    Args:
-        results: mode to the results of all levels, in the same order for every mode.
-        known_frames: frames of the shortest known solution by level name.
-        attempts: number of attempts of which any has to succeed, at most the episodes of a level; 1: no such column.
-        held_out: for each level whether it was held out in training. These levels are marked and have means of their
-            own.
+    Further columns are the probability that any of several attempts in the first mode succeeds (of 1: no such column),
+    the share of its episodes that end in a death, their mean frames, and the frames of the fastest win and the shortest
+    known solution. Levels that were held out in training are marked and have means of their own.
     """
     first, *_ = results.values()
     marks = np.zeros(len(first), np.bool_) if not any(held_out) else np.array(held_out, np.bool_)

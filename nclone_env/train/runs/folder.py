@@ -32,11 +32,7 @@ _JOB = ".job"
 class RunFolder:
     """A folder that this process alone trains in, until :meth:`close` or the end of the process.
 
-    Args:
-        lock: False in ranks other than 0, whose folder rank 0 has locked.
-
-    Attributes:
-        path: the folder.
+    Ranks other than 0 do not lock it: rank 0 has.
     """
 
     def __init__(self, path: Path, lock: bool = True):

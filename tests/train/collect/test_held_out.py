@@ -10,7 +10,7 @@ import torch
 from nclone_env.cli.progress import TrainingProgress
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.threads import Workers
-from nclone_env.errors import CheckpointError, ConfigError
+from nclone_env.errors import ConfigError
 from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.load import load_levels
 from nclone_env.train.collect.environments import make_environments
@@ -174,29 +174,9 @@ def test_the_progress_line_keeps_the_latest_evaluation():
 
 
 @pytest.mark.usefixtures("at_once")
-def test_resume_refuses_another_split(tmp_path):
+def test_a_resumed_run_may_be_evaluated_otherwise(tmp_path):
     half = train(config(tmp_path, total_timesteps=512, **HELD_OUT), make_envs=LineWorld)
-    for name, change in (("split_seed", {"split_seed": 2}), ("held_out", {"held_out": 0.0})):
-        settings = config(tmp_path, **{**HELD_OUT, **change})
-        with pytest.raises(CheckpointError, match=f"{name}: expected .*, as in the run to resume, got"):
-            train(settings, resume=half.checkpoint, make_envs=LineWorld)
-    # how often and how long to evaluate may change
     train(config(tmp_path, **{**HELD_OUT, "evaluation_attempts": 3}), resume=half.checkpoint, make_envs=LineWorld)
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"held_out": 1.0}, "held_out: expected a number from 0 to 0.99, got 1.0"),
-        ({"evaluation_interval": -1}, "evaluation_interval: expected a whole number from 0"),
-        ({"evaluation_attempts": 0}, "evaluation_attempts: expected a whole number from 1"),
-        ({"curriculum": "hard"}, "curriculum: expected one of 'even', 'progress', got 'hard'"),
-        ({"starts": (1,)}, "starts: expected text, got 1"),
-    ],
-)
-def test_refuses(tmp_path, fields, message):
-    with pytest.raises(ConfigError, match=message):
-        config(tmp_path, **fields)
 
 
 def test_a_share_that_leaves_no_level_is_refused(tmp_path):

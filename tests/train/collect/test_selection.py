@@ -5,8 +5,9 @@ import csv
 import numpy as np
 import pytest
 
+from nclone_env.env.compiled.records import DIED, PLAYING, WON
 from nclone_env.train.collect.environments import make_environments
-from nclone_env.train.collect.episodes import FINISHED, EpisodeStatistics
+from nclone_env.train.collect.episodes import FINISHED, EpisodeLog, EpisodeStatistics
 from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.levels.curriculum import LevelCurriculum
 from nclone_env.train.levels.solutions import Planner, run_starts
@@ -85,6 +86,45 @@ def test_the_curriculum_changes_what_is_drawn(tmp_path):
     assert sum(map(float, weights)) == pytest.approx(1.0)
     assert float(weights[0]) > 2 * float(weights[1])
     assert counts[0] / counts[1] > 1.5 * even[0] / even[1]
+
+
+def test_statistics_are_nan_before_a_long_episode_could_have_ended():
+    statistics = EpisodeStatistics(("a",), window=1, longest=3)
+    for known in (False, False, True, True):
+        statistics.vector_steps += 1
+        assert statistics.add(ended((0, -1, True))) == 1
+        assert np.isfinite(statistics.summary()["success_rate"]) == known
+        assert statistics.solved(1.0) == known
+
+
+def test_statistics_keep_the_last_episodes_of_each_level():
+    statistics = EpisodeStatistics(("a", "b"), window=2)
+    assert not statistics.solved(0.5)
+    for first, second in ((False, True), (True, True), (True, False)):
+        assert statistics.add(ended((0, -1, first), (1, -1, second))) == 2
+    assert statistics.add(ended()) == 0
+    assert statistics.means("success").tolist() == [1.0, 0.5]
+    assert statistics.summary()["min_success_rate"] == 0.5
+    assert statistics.solved(0.5)
+    assert not statistics.solved(0.6)
+
+
+def test_the_log_keeps_the_episodes_that_ended_in_order():
+    log = EpisodeLog(4)
+    columns = {
+        "level": np.array([1, 0, 1]),
+        "start": np.array([-1, -1, 4]),
+        "outcome": np.array([WON, PLAYING, DIED]),
+        "episode_return": np.array([1.5, 9.0, -1.0]),
+        "episode_frames": np.array([8, 4, 12]),
+    }
+    for step, ended in ((3, [True, False, True]), (5, [False, False, True])):
+        log.add(np.array(ended), columns, step)
+    first, last = (1.5, 8, 1, -1, True), (-1.0, 12, 1, 4, False)
+    assert log.episodes.tolist() == [first, last, last]
+    assert log.places.tolist() == [[3, 0], [3, 2], [5, 2]]
+    log.clear()
+    assert len(log.episodes) == 0
 
 
 def test_statistics_count_episodes_from_the_start_of_a_level_only():

@@ -13,12 +13,11 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from gymnasium import spaces
 
 from nclone_env.env.threads import Workers
 from nclone_env.errors import NonFiniteError
 from nclone_env.train.collect.environments import make_environments
-from nclone_env.train.collect.rollout import RolloutStorage, stacked_rows
+from nclone_env.train.collect.rollout import stacked_rows
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn import learners as device_update
 from nclone_env.train.learn.learner import LearnerParts
@@ -27,7 +26,6 @@ from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.loop import train
 from nclone_env.train.policies import torch_network
 from nclone_env.train.policies.checkpoint import load_checkpoint
-from nclone_env.train.policies.network import ActorCritic, FlatParameters
 from nclone_env.train.policies.torch_network import TorchNetwork
 from nclone_env.train.ranks import ALONE
 from nclone_env.train.runs import estimate
@@ -35,7 +33,8 @@ from nclone_env.train.runs import run as run_module
 from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
-from ..runs import config, contents, until
+from ..policies.test_mlp import ENTITIES, STEPS, random_policy, random_rollout
+from ..runs import config, contents, until, vector
 from ..stub import LineWorld
 
 CPU = torch.device("cpu")
@@ -44,55 +43,22 @@ HAS_GPU = torch.cuda.is_available()
 DEVICES = pytest.mark.parametrize(
     "device", ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not HAS_GPU, reason="needs a GPU"))]
 )
-STEPS, ENVS = 8, 16
+ENVS = 16
 UPDATE = TrainConfig.of(num_steps=STEPS, num_envs=ENVS, num_minibatches=2, update_epochs=2, device="auto")
-VECTOR = {"game_state": spaces.Box(-1, 1, (30,), np.float32)}
 CASES = {
-    "vector": (VECTOR, 1),
-    "masks": ({**VECTOR, "action_mask": spaces.Box(0, 1, (6,), np.int8)}, 1),
-    "stacks with masks": ({"action_mask": spaces.Box(0, 1, (6,), np.int8), **VECTOR}, 3),
-    "encoders": (
-        {
-            "locals": spaces.Box(0, 255, (9, 9), np.uint8),
-            "player_frame": spaces.Box(0, 255, (64, 64, 1), np.uint8),
-            "entity_states": spaces.Box(-1, 1, (4, 12), np.float32),
-            "entity_kinds": spaces.Box(0, 9, (4,), np.uint8),
-            "entity_count": spaces.Box(0, 4, (1,), np.uint8),
-        },
-        2,
-    ),
+    "vector": (("game_state",), False, 1),
+    "masks": (("game_state",), True, 1),
+    "stacks with masks": (("game_state",), True, 3),
+    "encoders": (("locals", "player_frame", *ENTITIES), False, 2),
 }
+"""Observations, whether there are masks, depth of the stacks."""
 EACH = pytest.mark.parametrize("case", CASES)
 
 
-def prepared(case, seed=3):
+def prepared(case):
     """Return a policy with its parameters, and a rollout of random steps."""
-    boxes, depth = CASES[case]
-    random, shape = np.random.default_rng(seed), (STEPS, ENVS)
-    storage = RolloutStorage(STEPS, ENVS, spaces.Dict(boxes), depth, 6, HAS_GPU)
-    for rows in storage.observation_arrays.values():
-        is_float = rows.dtype == np.float32
-        rows[:] = random.standard_normal(rows.shape) if is_float else random.integers(0, 5, rows.shape)
-    arrays = storage.arrays
-    arrays.actions[:] = random.integers(0, 6, shape)
-    if "action_mask" in boxes:
-        masks = storage.observation_arrays["action_mask"]
-        masks[:] = random.random(masks.shape) < 0.6
-        np.put_along_axis(masks[depth - 1 : depth - 1 + STEPS], arrays.actions[..., None], 1, axis=2)
-        masks[-1, :, 0] = 1
-    storage.episode_starts[:] = random.random(storage.episode_starts.shape) < 0.2
-    arrays.log_probs[:] = np.log(random.uniform(0.05, 0.9, shape))
-    arrays.advantages[:], arrays.returns[:] = random.standard_normal((2, *shape))
-    storage.reference[:] = random.dirichlet(np.full(6, 0.5), STEPS * ENVS)
-    if "action_mask" in boxes:
-        storage.reference[:] *= storage.flat_observations["action_mask"][(depth - 1) * ENVS :][: STEPS * ENVS]
-        storage.reference[:] /= storage.reference.sum(axis=1, keepdims=True)
-    stack = (depth,) if depth > 1 else ()
-    shapes = {name: (*(() if name == "action_mask" else stack), *box.shape) for name, box in boxes.items()}
-    policy = ActorCritic(shapes, hidden_size=16, generator=torch.Generator().manual_seed(seed))
-    parameters = FlatParameters(policy)
-    parameters.vector += 0.1 * np.random.default_rng(seed).standard_normal(len(parameters.vector), np.float32)
-    return policy, parameters, storage
+    storage = random_rollout(*CASES[case], reference=True, envs=ENVS, pinned=HAS_GPU)
+    return *random_policy(storage, hidden_size=16), storage
 
 
 def on_device(policy, parameters, storage, settings=UPDATE, device="cpu"):
@@ -236,10 +202,6 @@ def running(tmp_path, monkeypatch, device=CPU, make_envs=LineWorld, **fields):
 def trained(monkeypatch, device, settings, *arguments, **named):
     monkeypatch.setattr(run_module, "learning_device", lambda *all_of_them: device)
     return train(settings, *arguments, **named)
-
-
-def vector(result):
-    return np.concatenate([parameter.detach().numpy().ravel() for parameter in result.policy.parameters()])
 
 
 RUNS = {

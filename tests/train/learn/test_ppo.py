@@ -207,7 +207,7 @@ def test_a_thread_alone_finishes_what_others_do_not_begin():
             task(number, number, number + 1)
             seats.append(number)
 
-    ppo._compiled._workers = SimpleNamespace(run=run, count=3)
+    ppo._workers = SimpleNamespace(run=run, count=3)
     statistics = ppo.update(1, 1e-3, 0.01, 0.0)
     assert seats == [2, 0, 1]
     assert statistics == alone.update(1, 1e-3, 0.01, 0.0)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from nclone_env.errors import TrajectoryError
 from nclone_env.train.learn import trajectories as module
-from nclone_env.train.learn.gae import estimate_advantages
 from nclone_env.train.learn.trajectories import EpisodeData, Intake, TrajectoryBuffer
+
+from .test_gae import run as estimated
 
 FEATURES, ACTIONS = 988, 124
 GAMMA, LAMBDA = 0.97, 0.9
@@ -136,8 +137,7 @@ def test_advantages_are_those_of_a_rollout():
     rewards, final = (random.normal(size=(steps, count)).astype(np.float32) for _ in range(2))
     values = random.normal(size=(steps + 1, count)).astype(np.float32)
     terminated, truncated = random.random((2, steps, count)) < 0.1
-    advantages, returns = np.zeros((2, steps, count), np.float32)
-    estimate_advantages(rewards, values, terminated, truncated, final, GAMMA, LAMBDA, advantages, returns)
+    advantages, returns = estimated(rewards, values, terminated, truncated, final, GAMMA, LAMBDA)
     episodes, places = [], []
     for i in range(count):
         ends = np.flatnonzero(terminated[:, i] | truncated[:, i]) + 1
@@ -218,7 +218,6 @@ def spoiled(**changes):
     return EpisodeData(rows, **fields)
 
 
-MASKED = episode(5, 1)
 ONLY_FIRST = np.tile(np.array([1, 0, 0], np.int8), (5, 1))
 FAULTS = {
     r"observations\['vector'\]: expected float32 of shape \(5, 4\) or, with the final observation, \(6, 4\), got "
@@ -262,34 +261,14 @@ def test_names_of_observations():
             buffer().fill([one, faulty], GAMMA, LAMBDA)
 
 
-def with_action(one, step, action):
-    """Return a trajectory whose action at a step is another, which its mask excludes if it is in range."""
-    actions, masks = one.actions.copy(), one.observations["action_mask"].copy()
-    actions[step] = action
-    masks[step, np.clip(action, 0, 2)] = 0
-    return EpisodeData({**one.observations, "action_mask": masks}, actions)
-
-
-@pytest.mark.parametrize("lazily", [False, True])
-@pytest.mark.parametrize(("action", "got"), [(3, "got 3 at step {}"), (1, "got action 1 at step {}, which")])
-def test_faulty_actions_are_named(lazily, action, got):
-    episodes = [episode(length, length, final=length == 9) for length in (3, 0, 9, 5)]
-    for number, step in ((0, 0), (0, 2), (2, 0), (2, 4), (2, 8), (3, 0), (3, 4)):
-        faulty = list(episodes)
-        faulty[number] = with_action(episodes[number], step, action)
-        with pytest.raises(TrajectoryError, match=f"^trajectory {number}: actions: .*{got.format(step)}"):
-            buffer().fill(iter(faulty) if lazily else faulty, GAMMA, LAMBDA)
-    assert buffer().fill(episodes, GAMMA, LAMBDA).steps == 17, "control: without fault it is taken in"
-
-
 @pytest.mark.parametrize("lazily", [False, True])
 def test_the_first_faulty_trajectory_is_named(lazily):
-    shapes = spoiled(vector=np.zeros((5, 4)))
-    masked = with_action(episode(4), 2, 0)
+    shapes, masked = (spoiled(**FAULTS[next(each for each in FAULTS if text in each)]) for text in ("float64", "mask"))
+    both = spoiled(actions=np.array([0, 2, 0, 7, 0]), action_mask=ONLY_FIRST)
     for faulty, message in (
         ([episode(3), masked, shapes], "^trajectory 1: actions: expected actions that the mask allows"),
         ([episode(3), shapes, masked], r"^trajectory 1: observations\['vector'\]"),
-        ([with_action(with_action(episode(4), 0, 1), 3, 7)], "^trajectory 0: actions: expected numbers .* 7 at step 3"),
+        ([both], "^trajectory 0: actions: expected numbers .* 7 at step 3"),
     ):
         with pytest.raises(TrajectoryError, match=message) as error:
             buffer().fill(iter(faulty) if lazily else faulty, GAMMA, LAMBDA)

@@ -8,7 +8,7 @@ import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import EnvironmentConfig, ObservationConfig
-from nclone_env.env.compiled.records import PLAYING, WON
+from nclone_env.env.compiled.records import WON
 from nclone_env.env.compiled.step_arrays import playable_levels
 from nclone_env.errors import ConfigError, InputsError, SnapshotError, UnknownLevelError
 from nclone_env.game import CELEBRATING, INPUT_RIGHT
@@ -162,12 +162,6 @@ def test_a_longer_search_ends_with_its_first_solution(monkeypatch):
     assert np.array_equal(again, inputs), "the same each time"
 
 
-def test_levels_that_the_planner_does_not_solve_begin_at_their_start():
-    walled = build_level("exit 120 62", "exit_switch 110 62", tiles=hall_tiles((2, 20), (14, 15)), title="walled")
-    levels = pack([*load_levels(LEVELS[:1]), walled])
-    assert list(find(levels, ["planned"], 400, Planner())) == [LEVELS[0]]
-
-
 def test_recordings_that_reach_the_exit_are_solutions():
     levels = load_levels(LEVELS)
     hop, minefield = (Recording.of(level, SOLUTIONS[level.name]) for level in levels)
@@ -297,40 +291,6 @@ def test_snapshots_do_not_depend_on_the_solutions_that_are_played_together():
     assert len(set(snapshots(config, together))) == len(together.states) == 15
 
 
-def test_episodes_of_a_vector_environment_end_as_the_solution_does():
-    """Start states of two levels, with the frame skip of the configuration; the solutions hold inputs four frames."""
-    starts = start_states(CONFIG, SOLUTIONS, 4)
-    assert starts.levels.tolist() == [0] * 4 + [1] * 4
-    assert (np.diff(starts.frames.reshape(2, 4)) > 0).all()
-    envs = NPlusPlusVectorEnv(CONFIG, 8, autoreset_mode="SameStep")
-    envs.assign_levels(starts.levels)
-    shares = np.zeros(8)
-    finished = np.full(8, PLAYING)
-    control, states = single(), snapshots(CONFIG, starts)
-    for number in range(8):
-        shares[:] = np.arange(8) == number
-        envs.set_starts(starts.states, shares)
-        own = starts.levels[number]
-        _, info = envs.reset(seed=0)
-        assert set(info["start"][starts.levels == own].tolist()) == {number}
-        env = NPlusPlusEnv(CONFIG)
-        env.reset(options={"state": states[number]})
-        inputs = SOLUTIONS[LEVELS[own]][starts.frames[number] :]
-        assert outcome_of(control, states[number], inputs)[0] == "won"
-        over = False
-        for code in inputs[::4]:
-            step = env.step(ACTION_OF_INPUT[code])
-            _, rewards, ends, stops, info = envs.step(np.full(8, ACTION_OF_INPUT[code]))
-            over = step[2] or step[3]
-            assert rewards[number] == step[1]
-            assert (ends[number], stops[number]) == step[2:4]
-            if over:
-                finished[number] = info["final_info"]["outcome"][number]
-                assert info["final_info"]["episode_return"][number] == step[4]["episode_return"]
-                break
-    assert (finished == WON).any()
-
-
 def test_start_states_are_deterministic():
     orders = SOLUTIONS, dict(reversed(SOLUTIONS.items()))
     one, two = (snapshots(CONFIG, start_states(CONFIG, solutions, 3)) for solutions in orders)
@@ -397,11 +357,6 @@ def test_other_settings_of_the_environment_do_not_matter():
 def test_inputs_that_are_no_solution_are_refused(level, inputs, count, error, message):
     with pytest.raises(error, match=message):
         along(level, inputs, count, max_frames=300)
-
-
-def test_unknown_levels_of_solutions_are_refused():
-    with pytest.raises(UnknownLevelError, match="got 'slalom'"):
-        start_states(CONFIG, {"slalom": b""}, 3)
 
 
 def test_backward_starts_drive_an_environment_back_to_the_start():

@@ -5,12 +5,8 @@ import torch
 
 from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.loop import train
 from nclone_env.train.policies.device import is_pinned, learning_device
 from nclone_env.train.ranks import ALONE, Ranks
-
-from ..runs import config
-from ..stub import LineWorld
 
 CPU = torch.device("cpu")
 HAS_GPU = torch.cuda.is_available()
@@ -38,9 +34,3 @@ def test_the_device_of_a_run(monkeypatch):
     ):
         learning_device(TrainConfig.of(device="cuda"), several)
     assert [is_pinned(device) for device in (None, CPU, gpu)] == [False, False, True]
-
-
-@pytest.mark.skipif(HAS_GPU, reason="needs a machine without a GPU")
-def test_a_run_without_a_gpu_names_the_fix(tmp_path):
-    with pytest.raises(ConfigError, match=r"device: expected a GPU for cuda, .*use --device cpu"):
-        train(config(tmp_path, device="cuda"), make_envs=LineWorld)

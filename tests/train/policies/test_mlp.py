@@ -26,26 +26,26 @@ BOXES = {
 ENTITIES = ("entity_states", "entity_kinds", "entity_count")
 
 
-def random_rollout(names, masked, frame_stack=1, reference=False):
-    """Return a storage with random observations, actions, advantages and returns."""
-    random = np.random.default_rng(5)
+def random_rollout(names, masked, frame_stack=1, reference=False, envs=ENVS, pinned=False):
+    """Return a storage with random observations, actions, advantages and returns; a fifth of them begins an episode."""
+    random, shape = np.random.default_rng(5), (STEPS, envs)
     boxes = {name: BOXES[name] for name in names}
     if masked:
         boxes["action_mask"] = spaces.Box(0, 1, (6,), np.int8)
-    storage = RolloutStorage(STEPS, ENVS, spaces.Dict(boxes), frame_stack, 6 if reference else 0)
+    storage = RolloutStorage(STEPS, envs, spaces.Dict(boxes), frame_stack, 6 if reference else 0, pinned)
     for name in names:
         fill(storage.observation_arrays, name, random)
-    shape = (STEPS, ENVS)
+    storage.episode_starts[:] = random.random(storage.episode_starts.shape) < 0.2
     storage.arrays.actions[:] = random.integers(0, 6, shape)
     if masked:
-        allowed = random.random((STEPS + frame_stack, ENVS, 6)) < 0.6
+        allowed = random.random((STEPS + frame_stack, envs, 6)) < 0.6
         np.put_along_axis(allowed[frame_stack - 1 : -1], storage.arrays.actions[..., None], True, axis=2)
         allowed[-1, :, 0] = True
         storage.observation_arrays["action_mask"][:] = allowed
     if reference:
-        storage.reference[:] = random.dirichlet(np.full(6, 0.5), STEPS * ENVS)
+        storage.reference[:] = random.dirichlet(np.full(6, 0.5), STEPS * envs)
         if masked:
-            storage.reference[:] *= storage.flat_observations["action_mask"][(frame_stack - 1) * ENVS :][: STEPS * ENVS]
+            storage.reference[:] *= storage.flat_observations["action_mask"][(frame_stack - 1) * envs : -envs]
             storage.reference[:] /= storage.reference.sum(axis=1, keepdims=True)
     storage.arrays.log_probs[:] = np.log(random.uniform(0.05, 0.9, shape))
     storage.arrays.advantages[:] = random.standard_normal(shape)
@@ -69,12 +69,18 @@ def fill(arrays, name, random):
 def both(names, masked=False, seed=3, reference=False, frame_stack=1, **network):
     """Return a storage, the parameters and the two networks on them."""
     storage = random_rollout(names, masked, frame_stack, reference)
+    policy, parameters = random_policy(storage, seed, **network)
+    made = [kind(policy, parameters, storage, seats=2, most_rows=300) for kind in (MLP, TorchNetwork)]
+    return storage, parameters, *made
+
+
+def random_policy(storage, seed=3, **network):
+    """Return a policy on such observations, and its parameters, which are not only initial ones."""
     shapes = {name: tuple(stack.shape[1:]) for name, stack in storage.observation_buffers(0).items()}
     policy = ActorCritic(shapes, generator=torch.Generator().manual_seed(seed), **network)
     parameters = FlatParameters(policy)
     parameters.vector += 0.1 * np.random.default_rng(seed).standard_normal(len(parameters.vector), np.float32)
-    made = [kind(policy, parameters, storage, seats=2, most_rows=300) for kind in (MLP, TorchNetwork)]
-    return storage, parameters, *made
+    return policy, parameters
 
 
 REFERENCES = pytest.mark.parametrize("coefficient", [0.0, 0.7])

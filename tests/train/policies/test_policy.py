@@ -6,12 +6,11 @@ import torch
 
 import nclone_env
 from nclone_env.errors import CheckpointError, ConfigError
-from nclone_env.options import flat
 from nclone_env.train import TrainConfig, evaluate, load_policy, make_environments
-from nclone_env.train.policies.checkpoint import Checkpoint, save_checkpoint
+from nclone_env.train.policies.checkpoint import save_checkpoint
 from nclone_env.train.policies.network import make_policy
 
-from ..runs import curve_of
+from ..runs import checkpoint_of
 
 LEVEL = "first-steps/01-walk"
 SHAPES = {"game_state": (30,)}
@@ -25,20 +24,8 @@ def write_run(folder, shapes=None, **options):
     with torch.no_grad():
         for parameter in network.actor.parameters():
             parameter *= 30  # so that observations matter
-    checkpoint = Checkpoint(
-        train_config=flat(config),
-        observation_shapes={name: list(shape) for name, shape in shapes.items()},
-        policy=network.state_dict(),
-        optimiser={},
-        counters={"timesteps": 5, "updates": 1, "episodes": 2},
-        episodes={},
-        observations={},
-        environments={},
-        curve=curve_of([{"timesteps": 5, "success_rate": float("nan")}]),
-        held_out={},
-        selection={},
-        reference={},
-    )
+    counters = {"timesteps": 5, "updates": 1, "episodes": 2}
+    checkpoint = checkpoint_of(config, network, [{"timesteps": 5, "success_rate": float("nan")}], counters=counters)
     save_checkpoint(folder / "checkpoint.pt", checkpoint)
     return folder
 

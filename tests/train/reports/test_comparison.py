@@ -75,11 +75,9 @@ def test_values_are_shown_in_full_so_that_every_row_names_its_group():
     groups, _ = group_runs([record(0, **each) for each in options])
     for text in (comparison_table(groups), statistics_table(groups, 0.9)):
         labels = [row.split("  ")[0] for row in text.splitlines()[1:]]
-        found = [
-            re.fullmatch(r"learning_rate (\S+), total_timesteps (\d+), observations (.+)", each) for each in labels
-        ]
-        assert [(float(one[1]), int(one[2]), one[3].split(", ")) for one in found if one] == [
-            (each["learning_rate"], each["total_timesteps"], each["observations"])
+        assert labels == [
+            f"learning_rate {each['learning_rate']}, total_timesteps {each['total_timesteps']}, "
+            f"observations {', '.join(each['observations'])}"
             for each in sorted(options, key=lambda each: each["learning_rate"])
         ]
     assert all(each.label in level_table(groups).splitlines()[0] for each in groups)

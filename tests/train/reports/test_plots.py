@@ -12,7 +12,7 @@ from nclone_env.train.reports import plots
 from nclone_env.train.reports.comparison import by_levels
 from nclone_env.train.reports.plots import write_comparison, write_learning_curve
 
-from .test_comparison import group, record
+from .test_comparison import group, record, sweep
 
 ROWS = [
     {"timesteps": s, "success_rate": rate, "min_success_rate": rate, "mean_return": rate}
@@ -56,14 +56,6 @@ def figure(monkeypatch):
 
     monkeypatch.setattr(plots, "_save", keep)
     return lambda: saved[-1]
-
-
-def sweep(count=20):
-    """Return runs of a sweep on two sets of levels."""
-    return [
-        record(0, rate=number / count, learning_rate=0.0015169965836584155 * number, levels=[f"set-{number % 2}"])
-        for number in range(1, count + 1)
-    ]
 
 
 def test_no_legend_and_no_label_of_a_sweep_covers_a_curve(figure, tmp_path):

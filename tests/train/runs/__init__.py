@@ -3,12 +3,14 @@
 import dataclasses
 import hashlib
 
+import numpy as np
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from nclone_env.options import flat
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
-from nclone_env.train.policies.checkpoint import load_checkpoint
+from nclone_env.train.policies.checkpoint import Checkpoint, load_checkpoint
 from nclone_env.train.runs.curve import Rows
 
 TIMES = {
@@ -51,6 +53,21 @@ def curve_of(rows):
     for row in rows:
         kept.append(row)
     return kept.state()
+
+
+KEPT = ("optimiser", "counters", "episodes", "observations", "environments", "held_out", "selection", "reference")
+
+
+def checkpoint_of(settings, policy, rows=(), **parts):
+    """Return a checkpoint of a policy and of some rows of a curve; other parts than those given are empty."""
+    shapes = {name: list(shape) for name, shape in policy.observation_shapes.items()}
+    kept = {name: parts.pop(name, {}) for name in KEPT}
+    return Checkpoint(flat(settings), shapes, policy.state_dict(), curve=curve_of(rows), **kept, **parts)
+
+
+def vector(result):
+    """Return all parameters of the policy of a run."""
+    return np.concatenate([parameter.detach().numpy().ravel() for parameter in result.policy.parameters()])
 
 
 def untimed(rows):

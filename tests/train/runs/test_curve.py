@@ -42,11 +42,6 @@ def test_nan_is_a_value_of_means_and_not_a_missing_one():
     assert math.isnan(row["success_rate"])
 
 
-def test_more_rows_than_announced_are_kept():
-    made = filled(ROWS * 5, expected=1)
-    assert made[:] == ROWS * 5
-
-
 @pytest.mark.parametrize("expected", [1, 8])
 def test_rows_are_restored(expected):
     made = Rows.of(filled(ROWS).state(), expected)

@@ -134,6 +134,7 @@ def test_written_files_reach_the_disk_before_their_name(tmp_path, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         fill_file(tmp_path / "a", lambda path: 1 / 0)
     assert (tmp_path / "a").read_bytes() == b"x"
+    assert os.listdir(tmp_path) == ["a"]
 
 
 def test_a_checkpoint_is_named_by_file_or_folder(tmp_path):
@@ -142,13 +143,6 @@ def test_a_checkpoint_is_named_by_file_or_folder(tmp_path):
     for wrong in (tmp_path, tmp_path / "mine" / "best.pt"):
         with pytest.raises(CheckpointError, match=r"\.pt: expected a checkpoint file, but the file does not exist"):
             checkpoint_file(wrong)
-
-
-def test_a_new_run_leaves_other_files_alone(tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "evaluation.txt").write_text("of another policy")
-    train(config(tmp_path, name="run"), make_envs=LineWorld)
-    assert (tmp_path / "run" / "evaluation.txt").read_text() == "of another policy"
 
 
 def test_a_refused_run_changes_nothing(tmp_path):

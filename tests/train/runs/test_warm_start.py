@@ -5,24 +5,24 @@ import functools
 import numpy as np
 import pytest
 import torch
-from gymnasium import spaces
 
 from nclone_env.env.threads import Workers
-from nclone_env.errors import CheckpointError, ConfigError
+from nclone_env.errors import ConfigError
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
-from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.learn.cloning import CloningSettings, clone
 from nclone_env.train.learn.reference import Reference
 from nclone_env.train.loop import train
 from nclone_env.train.policies.checkpoint import load_checkpoint
-from nclone_env.train.policies.network import ActorCritic
 from nclone_env.train.runs import warm_start
 from nclone_env.train.runs.warm_start import reference_coefficient
+
+from ..policies.test_mlp import random_policy, random_rollout
+from . import vector
 
 LEVEL = "first-steps/02-step"
 UPDATES, STEPS = 4, 16 * 32
@@ -40,10 +40,6 @@ def rough_clones(monkeypatch):
     """Learn from a tenth of the minibatches, where it does not matter how good a clone is."""
     settings = CloningSettings(least_updates=500, max_epochs=30)
     monkeypatch.setattr(warm_start, "clone", functools.partial(clone, settings=settings))
-
-
-def vector(result):
-    return np.concatenate([parameter.detach().numpy().ravel() for parameter in result.policy.parameters()])
 
 
 def test_a_run_begins_from_the_clone(tmp_path):
@@ -107,12 +103,6 @@ def test_a_resume_reads_no_recordings(tmp_path):
     assert resumed.counters.updates == UPDATES
 
 
-def test_a_checkpoint_without_a_clone_does_not_fit(tmp_path):
-    without = train(config(tmp_path, warm_start=(), total_timesteps=STEPS))
-    with pytest.raises(CheckpointError, match="warm_start: expected none, as in the run to resume, got"):
-        train(config(tmp_path, name="with"), resume=without.checkpoint)
-
-
 @pytest.mark.usefixtures("rough_clones")
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_do_not_change_the_result(tmp_path, threads):
@@ -133,29 +123,21 @@ def test_other_networks(tmp_path, fields):
 @pytest.mark.parametrize("frame_stack", [1, 3])
 def test_probabilities_of_the_reference(frame_stack):
     """Against torch, over more steps than a part, with masks; stacks take theirs from the newest observation."""
-    random = np.random.default_rng(0)
-    steps, count = 50, 21
-    boxes = {"game_state": spaces.Box(-1, 1, (30,), np.float32), "action_mask": spaces.Box(0, 1, (6,), np.int8)}
-    storage = RolloutStorage(steps, count, spaces.Dict(boxes), frame_stack, reference_actions=6)
-    rows = storage.observation_arrays
-    rows["game_state"][:] = random.standard_normal(rows["game_state"].shape)
-    rows["action_mask"][:] = random.random(rows["action_mask"].shape) < 0.5
-    rows["action_mask"][..., 0] = 1
-    depth = (frame_stack,) if frame_stack > 1 else ()
-    shapes = {"game_state": (*depth, 30), "action_mask": (6,)}
-    policy = ActorCritic(shapes, generator=torch.Generator().manual_seed(0))
+    storage = random_rollout(("game_state",), True, frame_stack, reference=True)
+    policy, _ = random_policy(storage)
     with torch.no_grad():
-        policy.actor.weight.mul_(100)  # far from uniform
-    reference = Reference(policy, storage, 3, 512)
+        policy.actor.weight.mul_(3)  # far from uniform
+    reference = Reference(policy, storage, 3, 50)
     with torch.no_grad():
         policy.actor.weight.zero_()  # what is trained afterwards does not matter
-    workers = Workers(count, 2, min_chunk=1)
+    workers = Workers(len(storage.reference), 2, min_chunk=1)
     reference.evaluate(workers)
     workers.close()
-    seen = storage.observation_buffers(steps * count)
-    storage.gather(torch.arange(steps * count), seen)
+    seen = storage.observation_buffers(len(storage.reference))
+    storage.gather(torch.arange(len(storage.reference)), seen)
     logits = reference.policy(seen)[0].detach()
-    newest = torch.from_numpy(rows["action_mask"][frame_stack - 1 : frame_stack - 1 + steps].reshape(-1, 6))
+    masks = storage.observation_arrays["action_mask"][frame_stack - 1 : -1]
+    newest = torch.from_numpy(masks.reshape(-1, 6))
     expected = torch.softmax(logits.masked_fill(newest == 0, -torch.inf), 1).numpy()
     np.testing.assert_allclose(storage.reference, expected, rtol=1e-4, atol=1e-6)
     assert (storage.reference.max(axis=1) > 0.5).mean() > 0.3
