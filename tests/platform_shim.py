@@ -15,7 +15,6 @@ import ctypes
 import importlib.abc
 import io
 import os
-import pathlib
 import shutil
 import signal
 import sys
@@ -142,7 +141,6 @@ def hide() -> None:
         setattr(os, name, _if_closed(getattr(os, name), os.listdir, os.readlink))
     builtins.open = io.open = _without_hidden(io.open)
     os.stat, os.open, os.listdir, os.readlink = map(_without_hidden, (os.stat, os.open, os.listdir, os.readlink))
-    pathlib.io.open = io.open
     ctypes.CDLL = _Library  # type: ignore[misc]
     import nclone_env._files as files
 

@@ -76,6 +76,8 @@ def test_an_environment_imports_the_compiler_but_no_optional_part_of_the_package
         (["--version"], {*HEAVY, *COMPILER}),
         (["--help"], {*HEAVY, *COMPILER} - {"tyro"}),
         (["train", "--help"], {"torch", "cv2", "nclone_env.gallery", "nclone_env.cli.profile"}),
+        (["benchmark", "show", "Builtin-v1"], {"torch"}),
+        (["--tyro-print-completion", "bash"], {"torch"}),
     ],
 )
 def test_the_program_imports_what_the_command_needs(arguments, missing):

@@ -59,12 +59,8 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.policies.checkpoint import resumed_config
     from nclone_env.train.policies.files import bundled_names, is_named, policy_card, policy_file, push_policy
     from nclone_env.train.reports.plots import compare_runs, report_run
-    from nclone_env.train.reports.report import (
-        evaluate_and_report,
-        interquartile_mean,
-        interval,
-        training_seconds,
-    )
+    from nclone_env.train.reports.report import evaluate_and_report
+    from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
     from nclone_env.train.runs.begin import begun_run, compile_learner
     from nclone_env.train.runs.estimate import check_memory
 

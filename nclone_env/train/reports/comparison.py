@@ -15,7 +15,8 @@ from nclone_env.errors import CheckpointError, ConfigError, did_you_mean, plain
 from nclone_env.options import flat
 from nclone_env.train.policies.checkpoint import check_results, load_checkpoint, restore_config, translated
 from nclone_env.train.policies.files import checkpoint_file
-from nclone_env.train.reports.report import RESULT_COLUMNS, interquartile_mean, interval, training_seconds
+from nclone_env.train.reports.report import RESULT_COLUMNS
+from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
 from nclone_env.train.runs.curve import Rows
 
 _OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval")

@@ -19,7 +19,7 @@ from nclone_env.train.reports.comparison import (
     statistics_table,
     write_csv,
 )
-from nclone_env.train.reports.report import interval
+from nclone_env.train.reports.statistics import interval
 
 CONFIG = {"levels": ["jumps"], "learning_rate": 0.001, "reward": {"death": -1.0, "gamma": 0.99}, "name": ""}
 
