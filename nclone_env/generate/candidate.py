@@ -27,7 +27,7 @@ import numpy as np
 from nclone_env import game
 from nclone_env.generate.difficulty import EASIEST, Difficulty
 from nclone_env.generate.draws import Draws
-from nclone_env.generate.families.table import BY_KIND, FAMILIES, MOST_FRAMES, NEEDED
+from nclone_env.generate.families import BY_KIND, FAMILIES, MOST_FRAMES, NEEDED
 from nclone_env.generate.route import Unusable
 from nclone_env.generate.runs import is_safe, least_clearance, play_out, random_wins, same_course
 from nclone_env.generate.sketch import Proposal, Sketch

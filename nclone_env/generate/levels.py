@@ -30,8 +30,7 @@ from nclone_env.game import CELEBRATING, kind_name
 from nclone_env.generate.candidate import SPLITS, TRAIN_SPLIT, RecordGroup, try_sketch
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, Difficulty, check_range
 from nclone_env.generate.draws import seed_of
-from nclone_env.generate.families import DEFAULT_FAMILIES
-from nclone_env.generate.families.table import FAMILIES
+from nclone_env.generate.families import DEFAULT_FAMILIES, FAMILIES
 from nclone_env.generate.route import Unusable
 from nclone_env.level import Level, write_index, write_pack
 from nclone_env.replay import RECORDING_SUFFIX, Recording, recording_name, write_recording
@@ -103,7 +102,7 @@ def generate_level(
     contains matters, random play seldom completes it and its difficulty is as asked.
 
     Args:
-        family: a name in ``families.table.FAMILIES``.
+        family: a name in ``families.FAMILIES``.
         seed: seed of the collection, 0 or more.
         number: number of the level in it, 0 or more.
         split: ``train`` or ``held-out``; no level can be in both, whatever the seeds.
@@ -142,7 +141,7 @@ def generated_levels(
     """Yield levels 0, 1, 2, ... of a collection without end; the families take turns.
 
     Args:
-        families: names in ``families.table.FAMILIES``.
+        families: names in ``families.FAMILIES``.
         seed: as for :func:`generate_level`.
         split: as for :func:`generate_level`.
         difficulty: as for :func:`generate_level`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from nclone_env.generate.families.table import FAMILIES
+from nclone_env.generate.families import FAMILIES
 from nclone_env.generate.levels import GeneratedLevel, generate_level
 
 CASES = [(family, number) for family in FAMILIES for number in range(2)]

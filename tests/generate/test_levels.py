@@ -13,8 +13,7 @@ from nclone_env.game import CELEBRATING, DEAD, EXIT, EXIT_SWITCH, GOLD, kind_nam
 from nclone_env.generate import levels
 from nclone_env.generate.candidate import groups_of, shows, split_of
 from nclone_env.generate.difficulty import EASIEST
-from nclone_env.generate.families import DEFAULT_FAMILIES
-from nclone_env.generate.families.table import BY_KIND, FAMILIES, NEEDED
+from nclone_env.generate.families import BY_KIND, DEFAULT_FAMILIES, FAMILIES, NEEDED
 from nclone_env.generate.levels import CollectionFiles, PackEntry, generate_level, generated_levels, write_collection
 from nclone_env.generate.runs import least_clearance, random_wins
 from nclone_env.level.build import build_room
