@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nclone_env.train import EpisodeData, TrajectoryBuffer
 from nclone_env.train.collect.rollout import RolloutColumns, RolloutStorage
-from nclone_env.train.learn.gae import estimate_advantages, estimate_episode_advantages
+from nclone_env.train.learn.gae import estimate_episode_advantages, write_returns
 
 Rows = dict[str, Any]
 """Arrays or tensors by the name of the field."""
@@ -192,7 +192,7 @@ class InPlace:
         """Play all collectors; return views (N, T, ...) of the storage."""
         for part, columns in zip(self._parts, self._columns, strict=True):
             self._play(part, columns)
-        estimate_advantages(self._storage.arrays, GAMMA, GAE_LAMBDA)
+        write_returns(self._storage.arrays, GAMMA, GAE_LAMBDA)
         fields = {name: getattr(self._storage.arrays, name) for name in (*SCALARS, "advantages", "returns")}
         rows = {**self._storage.observation_arrays, **fields}
         return {name: array[: self._storage.num_steps].swapaxes(0, 1) for name, array in rows.items()}

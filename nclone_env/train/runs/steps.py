@@ -14,7 +14,7 @@ import numpy as np
 
 from nclone_env.errors import NonFiniteError
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.learn.gae import estimate_advantages
+from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.learn.learner import UpdateStatistics
 from nclone_env.train.runs.curve import Row
 from nclone_env.train.runs.run import TrainingRun
@@ -65,7 +65,7 @@ def _ended_episodes(run: TrainingRun) -> Iterator[np.ndarray]:
 
 def compute_returns(run: TrainingRun) -> None:
     """Compute the advantages and returns of the stored rollout."""
-    estimate_advantages(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
+    write_returns(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
 
 
 def update_policy(run: TrainingRun) -> UpdateStatistics:

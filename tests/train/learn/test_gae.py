@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 
-from nclone_env.train.collect.rollout import StepFields
 from nclone_env.train.learn.gae import estimate_advantages
 
 
 def run(rewards, values, terminated, truncated, final_values, gamma, gae_lambda):
-    """Return the advantages and returns of a rollout."""
-    floats = [np.asarray(array, np.float32) for array in (rewards, values, final_values)]
-    ends = [np.asarray(array, bool) for array in (terminated, truncated)]
-    unknown = np.full((3, *floats[0].shape), np.nan, np.float32)
-    steps = StepFields(np.zeros_like(ends[0], int), unknown[0], floats[1], floats[0], *ends, floats[2], *unknown[1:])
-    estimate_advantages(steps, gamma, gae_lambda)
-    return steps.advantages, steps.returns
+    arrays = [np.asarray(a, np.float32) for a in (rewards, values)]
+    ends = [np.asarray(a, bool) for a in (terminated, truncated)]
+    advantages = np.full(arrays[0].shape, np.nan, np.float32)
+    returns = advantages.copy()
+    final = np.asarray(final_values, np.float32)
+    estimate_advantages(*arrays, *ends, final, gamma, gae_lambda, advantages, returns)
+    return advantages, returns
 
 
 def test_by_hand():
