@@ -19,7 +19,7 @@ from nclone_env.jit.folder import CODE_SUFFIX, PART_SUFFIX
 from nclone_env.jit.notice import say_once
 from nclone_env.jit.target import target
 
-from ..processes import REPOSITORY, run_module
+from ..processes import run_copy
 
 KERNELS = """
 import sys
@@ -48,12 +48,8 @@ def run(folder, kernels: str, helper: str, **variables: str) -> list[str]:
     """Return what the kernels print, their result and the number of cache hits, in a process of their own."""
     (folder / "user_kernels.py").write_text(kernels)
     (folder / "user_helper.py").write_text(helper)
-    own = {
-        "NCLONE_ENV_CACHE_DIR": os.fspath(folder / "cache"),
-        "PYTHONPATH": f"{REPOSITORY}:{folder}",
-        "PYTHONDONTWRITEBYTECODE": "1",  # an edit within a second and of equal length is not noticed by .pyc files
-    }
-    return run_module("user_kernels", **own, **variables)
+    own = {"NCLONE_ENV_CACHE_DIR": os.fspath(folder / "cache")}
+    return run_copy(folder / "user_kernels.py", **own, **variables)[0].split()
 
 
 @compiled_only
@@ -382,12 +378,12 @@ def test_a_process_runs_shipped_code_or_compiles_what_is_right(tmp_path):
     code, cached = tmp_path / "_code", tmp_path / "cache"
     code.mkdir()
     (tmp_path / "main.py").write_text(MAIN)
-    paths = {"PYTHONPATH": f"{REPOSITORY}{os.pathsep}{tmp_path}", "PYTHONDONTWRITEBYTECODE": "1"}
-    paths |= {"NUMBA_CPU_NAME": target().processor, "NUMBA_CPU_FEATURES": ""}
+    processor = {"NUMBA_CPU_NAME": target().processor, "NUMBA_CPU_FEATURES": ""}
 
     def run(*arguments, factor=1, folder="none"):
         (tmp_path / "shipped_kernels.py").write_text(SHIPPED.format(factor=factor))
-        return run_module("main", str(code), *arguments, NCLONE_ENV_CACHE_DIR=str(tmp_path / folder), **paths)
+        own = {"NCLONE_ENV_CACHE_DIR": str(tmp_path / folder), **processor}
+        return run_copy(tmp_path / "main.py", code, *arguments, **own)[0].split()
 
     assert run(folder="cache") == ["45", "0"]
     for path in cached.rglob("*.nbc"):
