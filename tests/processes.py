@@ -14,8 +14,10 @@ import runpy
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, partial
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
@@ -28,6 +30,22 @@ def run_module(module: str, *arguments: str, **environment: str) -> list[str]:
     done = subprocess.run(command, cwd=REPOSITORY, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
+
+
+class Numbers:
+    """Makes numbers in worker processes, fast; each is noted as a file in a folder."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def __call__(self, number: int) -> int:
+        (self.folder / f"{number}-{os.getpid()}").touch()
+        time.sleep(0.02)
+        return number
+
+    def tasks(self) -> Iterator[partial[int]]:
+        """Yield the work for each number."""
+        return (partial(self, number) for number in range(1000))
 
 
 class Origin:

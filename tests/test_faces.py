@@ -23,12 +23,8 @@ print(nclone_env.Action.JUMP, nclone_env.NPlusPlusEnv.__name__, wrap(4.0), sum(w
 """
 
 
-LEFT_OUT = (
-    "__pycache__",
-    "policies",
-    "_levels",
-    *"gallery generate train cli replay plan profiler benchmark jobs".split(),
-)
+ROOMS = ("gallery", "generate", "train", "cli", "replay", "plan", "profiler", "benchmark", "jobs")
+LEFT_OUT = ("__pycache__", "policies", "_levels", *ROOMS)
 
 
 def remove_sources(folder: Path) -> None:

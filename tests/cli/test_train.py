@@ -45,6 +45,7 @@ def empty_pictures(monkeypatch):
     monkeypatch.setattr(plots, "_save", lambda figure, path: path.touch())
 
 
+@pytest.mark.usefixtures("empty_pictures")
 def test_a_run_shorter_than_an_update_says_how_long_it_is(toy, tmp_path, capsys):
     for steps, is_said in ((100, True), (512, False)):
         options = {"num_envs": 32, "num_steps": 16, "max_frames": 80, "num_threads": 1, "output": tmp_path}
