@@ -194,10 +194,6 @@ def test_other_texts_are_refused(text):
         (["--interval", "0"], "interval: expected a whole number of at least 1, got 0"),
         (["--estimate", "--num-envs", "0"], "num_envs: expected a whole number of at least 1, got 0"),
         (["--memory-limit", "8GB"], "memory_limit: expected with --estimate, got it without; add --estimate"),
-        (
-            ["script", "none.py"],
-            "path: expected a script, a module or MODULE:FUNCTION, got 'none.py', which is no file",
-        ),
         (["script", "nomodule:f"], "got 'nomodule:f': No module named 'nomodule'"),
         (["script", "json:nofunc"], "got 'json:nofunc': module 'json' has no attribute 'nofunc'"),
         (["script", "json:decoder"], "path: expected a function, got 'json:decoder', which is"),

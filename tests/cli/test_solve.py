@@ -141,7 +141,6 @@ def test_a_stop_leaves_the_other_levels_out(folder, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "levels: expected at least one level, got none"),
         (("first-steps", "--threads", 0), "threads: expected a whole number of at least 1, got 0"),
         (("first-steps", "--ladder", "1s,10"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
         (("first-steps", "--ladder", "10s,1s"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),

@@ -209,7 +209,6 @@ def test_a_video_of_a_recording(folder, capsys, name, rate, count):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["none.pt"], "sources: expected a checkpoint, the folder of a run, a recording or a policy (builtin"),
         (["none.pt"], "got 'none.pt': No such file"),
         (["."], "checkpoint.pt: expected a checkpoint file, but the file does not exist"),
         (["a.replay", "--levels", "jumps"], "levels: expected none for recordings, which have a level of their own"),
@@ -218,7 +217,6 @@ def test_a_video_of_a_recording(folder, capsys, name, rate, count):
         (["run", "--candidates", "0"], "candidates: expected a whole number from 1 to 4096, got 0"),
         (["run", "--candidates", "4", "--argmax"], "candidates: expected 1 with --argmax, which samples none, got 4"),
         (["run", "--levels", "nosuch"], "level: expected a built-in set or level"),
-        ([], "sources: expected at least one checkpoint, folder of a run, policy or recording, got none"),
     ],
 )
 def test_watch_refuses(folder, capsys, words, message):

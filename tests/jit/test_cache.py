@@ -142,18 +142,6 @@ def test_code_is_found_by_its_key_alone(tmp_path):
     assert files.load(key(2)) is None, "the text of the keys is the same, and with it the name of the file"
 
 
-@pytest.mark.parametrize("size", [0, 3, 4, 5, -1])
-def test_damaged_code_is_none(tmp_path, size):
-    files = CodeFiles("kernel", lambda: tmp_path)
-    files.save(("one",), "code")
-    (path,) = tmp_path.iterdir()
-    whole = path.read_bytes()
-    path.write_bytes(whole[:size])
-    assert files.load(("one",)) is None
-    path.write_bytes(whole)
-    assert files.load(("one",)) == "code"
-
-
 NAME, KEY, CODE = f"step.step_range-0123456789abcdef.{cache.python_tag()}", ("key",), "the code" * 30
 MUTANTS = 60
 
@@ -201,15 +189,9 @@ def file_of(folder, key=KEY):
 def test_it_is_loaded_without_a_cache_and_without_a_word(folder, capsys):
     assert load() == CODE
     assert load(key=("other",)) == "other code"
-    assert capsys.readouterr().err == ""
-
-
-def test_there_is_nothing_else(folder):
-    assert sorted(path.suffix for path in folder.iterdir()) == [".json", CODE_SUFFIX, CODE_SUFFIX]
-
-
-def test_it_needs_no_folder(folder):
     assert CodeFiles(NAME, lambda: pytest.fail("the cache was opened")).load(KEY) == CODE
+    assert sorted(path.suffix for path in folder.iterdir()) == [".json", CODE_SUFFIX, CODE_SUFFIX]
+    assert capsys.readouterr().err == ""
 
 
 def test_without_valid_code_the_cache_is_used_without_a_word(folder, tmp_path, capsys):
@@ -280,6 +262,7 @@ def packed(content) -> bytes:
 def mutants(whole: bytes, other: bytes):
     """Yield damaged, foreign and old contents of a file of code, without end."""
     yield from (b"", b"\0" * 4, other, whole + b"\0", whole[4:], checked(b""), checked(b"no pickle"))
+    yield from (whole[:size] for size in (3, 4, 5, -1))
     yield from (packed((KEY, Executed())), packed((KEY, "forged code")), packed(("old", CODE)), packed(KEY))
     yield checked(pickle.dumps((KEY, CODE)))  # of an older format
     yield checked(zlib.compress(b"no pickle"))
@@ -317,6 +300,8 @@ def test_damaged_and_foreign_files_of_the_cache_are_compiled_again(tmp_path):
             assert files.load(KEY) in (None, CODE)
             tried += 1
     assert tried == MUTANTS - 2
+    path.write_bytes(whole)
+    assert files.load(KEY) == CODE
 
 
 @pytest.mark.parametrize(
