@@ -62,11 +62,14 @@ class Origin:
             text=True,
         )
         atexit.register(self._process.communicate)  # it ends with its input
+        self._folder = tempfile.TemporaryDirectory()
+        self._files = [Path(self._folder.name, name) for name in ("output", "errors")]
 
     def begin(self, path: Path, *arguments: object, terminal: str = "", **environment: str) -> None:
         """Start a copy that runs a file, from whose folder it imports, too; the terminal shows what it says."""
-        self._files = [tempfile.mkstemp()[1] for _ in range(2)]
-        output, errors = self._files
+        for file in self._files:
+            file.write_text("")
+        output, errors = map(str, self._files)
         request = [os.fspath(path), [*map(str, arguments)], {**os.environ, **environment}, output, terminal or errors]
         self._process.stdin.write(f"{json.dumps(request)}\n")
         self._process.stdin.flush()
@@ -74,9 +77,7 @@ class Origin:
     def end(self) -> tuple[str, str]:
         """Return what it has printed and said on stderr, once it has ended."""
         status = self._process.stdout.readline()
-        printed, said = (Path(file).read_text() for file in self._files)
-        for file in self._files:
-            Path(file).unlink()
+        printed, said = (file.read_text() for file in self._files)
         assert status == "0\n", said
         return printed, said
 
@@ -94,36 +95,54 @@ def run_copy(path: Path, *arguments: object, terminal: str = "", **environment: 
     return origin.end()
 
 
-def copy_for_each_request() -> None:
-    """Run each program in a copy of this process, one after the other, and print its status."""
-    import gymnasium  # noqa: F401
+def in_copy(path: str, arguments: list[str], variables: dict[str, str], output: str, errors: str) -> int:
+    """Run a program in a copy of this process; return its status."""
     import numba
 
-    numba.njit(lambda value: value + 1)(1)  # loads what Numba knows, which takes as long as to import it
-    sys.path.remove(os.fspath(REPOSITORY))
+    copy = os.fork()
+    if copy:
+        return os.waitpid(copy, 0)[1]
+    for number, file in ((1, output), (2, errors)):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_NOCTTY), number)
+    os.environ.clear()
+    os.environ.update(variables)
+    numba.core.config.reload_config()
+    sys.argv = [path, *arguments]
+    sys.path[:0] = [os.path.dirname(path), os.fspath(REPOSITORY)]
+    status = 1
+    try:
+        runpy.run_path(path, run_name="__main__")
+        status = 0
+    except BaseException:  # noqa: BLE001 - as an interpreter that ends
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
+
+
+def in_fresh_process(path: str, arguments: list[str], variables: dict[str, str], output: str, errors: str) -> int:
+    """Run a program where a process with the libraries of the system cannot be copied; return its status."""
+    own = {name: os.environ[name] for name in ("PYTHONHASHSEED", "PYTHONDONTWRITEBYTECODE")}
+    environment = {**variables, **own, "PYTHONPATH": os.fspath(REPOSITORY)}
+    with open(output, "w") as printed, open(errors, "w") as said:
+        command = [sys.executable, path, *arguments]
+        return subprocess.run(command, env=environment, stdout=printed, stderr=said, check=False).returncode
+
+
+def answer() -> None:
+    """Run the programs that are asked for, one after the other, and print their statuses."""
+    copies = sys.platform == "linux"
+    if copies:
+        import gymnasium  # noqa: F401
+        import numba
+
+        numba.njit(lambda value: value + 1)(1)  # loads what Numba knows, which takes as long as to import it
+        sys.path.remove(os.fspath(REPOSITORY))
     for line in sys.stdin:
-        path, arguments, variables, output, errors = json.loads(line)
-        copy = os.fork()
-        if copy == 0:
-            for number, file in ((1, output), (2, errors)):
-                os.dup2(os.open(file, os.O_WRONLY | os.O_NOCTTY), number)
-            os.environ.clear()
-            os.environ.update(variables)
-            numba.core.config.reload_config()
-            sys.argv = [path, *arguments]
-            sys.path[:0] = [os.path.dirname(path), os.fspath(REPOSITORY)]
-            status = 1
-            try:
-                runpy.run_path(path, run_name="__main__")
-                status = 0
-            except BaseException:  # noqa: BLE001 - as an interpreter that ends
-                traceback.print_exc()
-            finally:
-                sys.stdout.flush()
-                os._exit(status)
-        sys.stdout.write(f"{os.waitpid(copy, 0)[1]}\n")
+        status = (in_copy if copies else in_fresh_process)(*json.loads(line))
+        sys.stdout.write(f"{status}\n")
         sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    copy_for_each_request()
+    answer()
