@@ -8,7 +8,7 @@ import pytest
 from nclone_env.cli.app import main
 from nclone_env.cli.policies import evaluate
 from nclone_env.cli.train import train
-from nclone_env.errors import CheckpointError, MissingExtraError
+from nclone_env.errors import MissingExtraError
 from nclone_env.replay.recording import WatchedRun
 from nclone_env.train import require_training_extra
 from nclone_env.train.collect import environments
@@ -171,11 +171,14 @@ def test_runs_never_mix(toy, tmp_path, monkeypatch, capsys):
     assert load_checkpoint("runs/first-steps-seed0/checkpoint.pt").train_config["seed"] == 1
 
 
-def test_evaluate_names_a_bad_file(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text("hello")
-    with pytest.raises(CheckpointError, match=r"notes\.txt: expected a checkpoint"):
-        evaluate(path)
+def test_resume_names_what_is_missing(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "--resume", "runs/none"]) == 2
+    assert "runs/none: expected a checkpoint file, but the file does not exist; pass the folder" in (
+        capsys.readouterr().err
+    )
+    assert main(["train", "--resume", "builtin"]) == 2
+    assert "to begin a new run with this policy pass --init builtin" in capsys.readouterr().err
 
 
 def test_missing_torch_is_named(monkeypatch):
