@@ -37,7 +37,7 @@ def modules_after(*codes: str) -> list[set[str]]:
     script = "import sys, json\n" + "".join(code + shown for code in codes)
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return [set(json.loads(line)) for line in done.stderr.splitlines()]
+    return [set(json.loads(line)) for line in done.stderr.splitlines() if line.startswith('["')]
 
 
 @pytest.fixture(scope="module")
