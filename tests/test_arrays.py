@@ -224,9 +224,9 @@ def test_removed_files_stay_whole_for_those_who_map_them(folder):
     assert contents(arrays) == contents(some_arrays(size=100_000))
 
 
-def write_at_once(folder, everybody, answers):
-    """Ask for the arrays in a process that makes them while all others do too."""
-    _arrays.folder = lambda: Path(folder)
+def write_at_once(folder, rows, number, everybody, answers):
+    """Ask for the arrays in a process that makes them while all others do too, and write rows as they do."""
+    _arrays.folder = lambda: folder
 
     def make(size):
         everybody.wait(60)
@@ -237,12 +237,16 @@ def write_at_once(folder, everybody, answers):
     maps = Path("/proc/self/maps").read_text().splitlines()
     files = {line.split()[4] for line in maps if line.endswith("fields.npy")}
     answers.put((contents(arrays) == contents(some_arrays(size=50_000)), sorted(files), _arrays.counts))
+    _arrays.folder = lambda: rows
+    everybody.wait(60)
+    write_rows({f"{number}-{row}": SMALL["c"] for row in range(200)})
 
 
-def test_of_several_writers_at_once_all_map_the_same_file(folder):
+def test_of_several_writers_at_once_all_map_the_same_file_and_no_row_is_lost(folder, tmp_path, monkeypatch):
     context = multiprocessing.get_context("spawn")
     everybody, answers = context.Barrier(2), context.Queue()
-    writers = [context.Process(target=write_at_once, args=(str(folder), everybody, answers)) for _ in range(2)]
+    shared = folder, tmp_path / "rows"
+    writers = [context.Process(target=write_at_once, args=(*shared, number, everybody, answers)) for number in range(2)]
     for writer in writers:
         writer.start()
     rows = [answers.get(timeout=60) for _ in writers]
@@ -252,6 +256,8 @@ def test_of_several_writers_at_once_all_map_the_same_file(folder):
     assert [counts for _, _, counts in rows] == [_arrays.CacheCounts(misses=1)] * 2
     assert {tuple(files) for _, files, _ in rows} == {(str((only_file(folder) / "fields.npy").stat().st_ino),)}
     ask(size=50_000, make=never)
+    monkeypatch.setattr(_arrays, "folder", lambda: tmp_path / "rows")
+    assert len(store().read(f"{number}-{row}" for number in range(2) for row in range(200))) == 400
 
 
 MAKER = "nclone_env.level.compile"
@@ -308,21 +314,6 @@ def test_several_threads_write_at_once(folder):
     with ThreadPoolExecutor(8) as executor:
         list(executor.map(lambda number: write_rows({f"{number}": SMALL["c"]}), range(40)))
     assert len(store().read(map(str, range(50)))) == 40
-
-
-def write_elsewhere(folder, number):
-    _arrays.folder = lambda: Path(folder)
-    write_rows({f"{number}-{row}": SMALL["c"] for row in range(200)})
-
-
-def test_several_processes_write_at_once(folder):
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=write_elsewhere, args=(str(folder), number)) for number in range(2)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert len(store().read(f"{number}-{row}" for number in range(2) for row in range(200))) == 400
 
 
 @pytest.mark.parametrize("reason", ["limit", "foreign", "no folder", "read-only"])

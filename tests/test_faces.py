@@ -1,10 +1,7 @@
 """A package without sources, as frozen applications have it, shows the same names and never runs stale code."""
 
 import compileall
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,14 +9,22 @@ from numba import config
 
 import nclone_env
 
+from .processes import run_copy
+
 PACKAGE = Path(nclone_env.__file__).parent
 PROGRAM = """
+from pathlib import Path
 import nclone_env
 from nclone_env.sim.trigonometry import wrap
 
+assert not list(Path(nclone_env.__file__).parent.rglob("*.py"))
 assert {"NPlusPlusEnv", "simulate"} <= set(nclone_env.__all__)
 print(nclone_env.Action.JUMP, nclone_env.NPlusPlusEnv.__name__, wrap(4.0), sum(wrap.stats.cache_hits.values()))
 """
+
+
+ROOMS = ("gallery", "generate", "train", "cli", "replay", "plan", "profiler", "benchmark", "jobs")
+LEFT_OUT = ("__pycache__", "policies", "_levels", *ROOMS)
 
 
 def remove_sources(folder: Path) -> None:
@@ -30,16 +35,13 @@ def remove_sources(folder: Path) -> None:
 
 
 def run(folder: Path) -> list[str]:
-    environment = {**os.environ, "PYTHONPATH": str(folder), "NCLONE_ENV_CACHE_DIR": str(folder / "cache")}
-    command = [sys.executable, "-P", "-c", PROGRAM]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    (folder / "program").write_text(PROGRAM)
+    return run_copy(folder / "program", NCLONE_ENV_CACHE_DIR=str(folder / "cache"))[0].split()
 
 
 @pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
 def test_a_package_without_sources(tmp_path):
-    left_out = shutil.ignore_patterns("__pycache__", "policies", "_levels", "gallery", "generate", "train")
+    left_out = shutil.ignore_patterns(*LEFT_OUT)
     shutil.copytree(PACKAGE, tmp_path / "nclone_env", ignore=left_out)
     remove_sources(tmp_path)
     first, second = run(tmp_path), run(tmp_path)

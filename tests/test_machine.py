@@ -39,8 +39,14 @@ def test_a_limit_of_addresses_counts_as_memory(tmp_path, monkeypatch):
     check_address_space("solve", 10**9)
 
 
-@pytest.mark.parametrize("kilobytes", [500_000, 800_000, 950_000])
-@pytest.mark.parametrize("command", ["train --levels first-steps", "levels show jumps/01-stairs", "gallery jumps"])
+LIMITS = [
+    pytest.param(limit, command, marks=() if number == other else pytest.mark.slow)
+    for number, limit in enumerate((500_000, 800_000, 950_000))
+    for other, command in enumerate(("train --levels first-steps", "levels show jumps/01-stairs", "gallery jumps"))
+]
+
+
+@pytest.mark.parametrize(("kilobytes", "command"), LIMITS)
 def test_commands_do_not_abort_under_a_limit_of_addresses(kilobytes, command, tmp_path):
     shell = f"ulimit -v {kilobytes} && exec {sys.executable} -m nclone_env {command}"
     done = subprocess.run(["sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True)

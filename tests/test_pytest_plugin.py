@@ -45,6 +45,11 @@ def test_wrong():
     assert 1 == 2
 
 
+@pytest.mark.flat_memory
+async def test_later():
+    pass
+
+
 class TestCase(unittest.TestCase):
     @pytest.mark.flat_memory(60, trace=False)
     def test_method(self):
@@ -101,8 +106,5 @@ def test_nothing_is_imported_until_a_test_asks(tmp_path):
     assert "imported: []" in outcome(tmp_path)
 
 
-def test_coroutines_are_refused(tmp_path):
-    (tmp_path / "test_mine.py").write_text(
-        "import pytest\n@pytest.mark.flat_memory\nasync def test_later():\n    pass\n"
-    )
-    assert "flat_memory: expected a plain function, got a coroutine function" in outcome(tmp_path)
+def test_coroutines_are_refused(printed):
+    assert "flat_memory: expected a plain function, got a coroutine function" in printed

@@ -16,21 +16,6 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"nclone-env {__version__}\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["trian"], "got 'trian'; did you mean 'train'?"),
-        (["levels", "shw", "jumps"], "expected one of list, show, validate, convert, cache, generate, got 'shw'"),
-        (["zzz"], "got 'zzz'\n"),
-    ],
-)
-def test_unknown_commands(arguments, said, capsys):
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("nclone-env: command: expected one of ")
-    assert said in error
-
-
 def test_help_describes_every_command_in_one_line(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
@@ -69,12 +54,6 @@ def test_every_command_has_its_function(place):
     assert load(place).__doc__
 
 
-def test_a_command_shows_its_options(capsys):
-    with pytest.raises(SystemExit):
-        main(["replay", "record", "--help"])
-    assert "--inputs" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("option", ["--tyro-print-completion", "--tyro-write-completion"])
 @pytest.mark.parametrize(("words", "got"), [(["tcsh"], "'tcsh'"), (["bashh", "x"], "'bashh'"), ([], "none")])
 def test_shells_without_completion(option, words, got, tmp_path, monkeypatch, capsys):
@@ -96,13 +75,6 @@ def test_a_file_with_a_name_that_is_too_long(capsys):
     assert capsys.readouterr().err == f"nclone-env: {'x' * 300}...: File name too long\n"
 
 
-@pytest.mark.parametrize("command", [["train"], ["evaluate", "nowhere"]])
-def test_a_number_of_episodes_is_checked_first(command, capsys):
-    assert main([*command, "--episodes", "0"]) == 2
-    expected = "nclone-env: episodes: expected a whole number from 1 to 16777216, got 0\n"
-    assert capsys.readouterr().err == expected
-
-
 @pytest.mark.parametrize(("word", "value"), [("12", 12), ("1e6", 1_000_000), ("2_000_000", 2_000_000), ("-5", -5)])
 def test_whole_numbers(word, value):
     assert read_whole_number(word) == value
@@ -113,10 +85,3 @@ def test_words_that_are_no_whole_numbers(word):
     with pytest.raises(ValueError, match="expected a whole number, such as 1000000 or 1e6, got ") as raised:
         read_whole_number(word)
     assert len(str(raised.value)) < 150
-
-
-def test_numbers_in_a_command(capsys):
-    assert main(["train", "--total-timesteps", "1e6", "--levels", "nosuch"]) == 2
-    assert "got 'nosuch'" in capsys.readouterr().err
-    assert main(["train", "--total-timesteps", "1.5"]) == 2
-    assert "expected a whole number" in capsys.readouterr().err

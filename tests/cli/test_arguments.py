@@ -5,7 +5,7 @@ import pytest
 from nclone_env.cli.app import main
 
 MISTAKES = [
-    ("trian", "command: expected one of train, evaluate, "),
+    ("zzz", "command: expected one of train, evaluate, "),
     ("trian", "got 'trian'; did you mean 'train'?"),
     ("levels", "command: expected one of list, show, validate, convert, cache, generate, got none; nclone-env levels"),
     ("levels shw jumps", "got 'shw'; did you mean 'show'?"),
@@ -31,7 +31,9 @@ MISTAKES = [
     ("train --reward.swich 1", "did you mean '--reward.switch'? nclone-env train --help"),
     ("train --seed -1", "seed: expected a whole number from 0 to 2147483647, got -1"),
     ("train --device gpu", "--device: expected one of auto, cpu, cuda, got 'gpu'"),
-    ("evaluate builtin --episodes 0", "episodes: expected a whole number from 1"),
+    ("train --episodes 0", "episodes: expected a whole number from 1 to 16777216, got 0"),
+    ("evaluate nowhere --episodes 0", "episodes: expected a whole number from 1 to 16777216, got 0"),
+    ("train --total-timesteps 1e6 --levels nosuch", "got 'nosuch'"),
     ("solve jumps --frames 1e99", "--frames: expected a whole number"),
     ("solve jumps --output mine.toml", "output: expected a folder, got mine.toml, which is a file; name another"),
     ("benchmark show Builtin", "track: expected one of Builtin-v1, "),
@@ -46,14 +48,14 @@ MISTAKES = [
     ("train jumps", "arguments: expected no more, got 'jumps'; nclone-env train --help explains the arguments"),
     ("train --levels jumps/01-stair", "got 'jumps/01-stair'; did you mean 'jumps/01-stairs'?"),
     ("train --levels nosuch.toml", "level: expected a level file, got 'nosuch.toml', which does not exist"),
-    ("train --resume nowhere", "nowhere: expected a checkpoint file, but the file does not exist"),
+    ("train --resume nowhere", "nowhere: expected a checkpoint file, but the file does not exist; pass the folder"),
     ("train --dtype float8", "--dtype: expected one of float32, float16, got 'float8'; did you mean 'float32'?"),
     ("evaluate", "checkpoint: expected a value, got none; nclone-env evaluate --help explains the arguments"),
     ("evaluate nowhere", "nowhere: expected"),
     ("evaluate bultin", "or name a bundled policy: builtin"),
     ("watch bultin", "did you mean 'builtin'?"),
     ("train --init bultin", "did you mean 'builtin'?"),
-    ("train --resume builtin", "builtin: expected a checkpoint file, but the file does not exist"),
+    ("train --resume builtin", "to begin a new run with this policy pass --init builtin"),
     ("policies show bultin", "policy: expected one of builtin"),
     ("compare", "runs: expected folders of runs, got none; pass for example runs/*"),
     ("play --scale big", "--scale: expected a number, got 'big'; nclone-env play --help explains the arguments"),
@@ -108,8 +110,8 @@ def test_a_mistake_is_answered_in_one_line(words, answer, tmp_path, monkeypatch,
 
 def test_help_is_no_mistake(capsys):
     with pytest.raises(SystemExit) as ended:
-        main(["play", "--help"])
+        main(["replay", "record", "--help"])
     assert ended.value.code == 0
     said = capsys.readouterr()
-    assert "--theme" in said.out
+    assert "--inputs" in said.out
     assert said.err == ""

@@ -18,6 +18,7 @@ from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.jobs import Evaluating
 from nclone_env.jobs import run as run_job
 from nclone_env.render.window import Window
+from nclone_env.replay.play import Play
 from nclone_env.train import TrainConfig, train
 
 from ..docs.pages import ROOT
@@ -140,6 +141,7 @@ def keys_pressed(inputs, monkeypatch):
         patch.setenv("SDL_VIDEODRIVER", "dummy")
         patch.setattr(Window, "show", shown)
         patch.setattr(Window, "_wait", lambda window: None)
+        patch.setattr(Play, "picture", lambda play: np.zeros((*play._window.size[::-1], 3), np.uint8))  # nobody looks
         yield
 
 

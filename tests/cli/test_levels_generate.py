@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,8 @@ from nclone_env.generate import levels
 from nclone_env.generate.levels import CollectionFiles, write_collection
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.replay.recording import load_recording
+
+from ..processes import Numbers
 
 PYTHONPATH = str(Path(__file__).parents[2])
 FAST = ("--family", "slopes", "caves")
@@ -117,21 +118,6 @@ def test_shards_are_merged_to_the_files_of_one_process(folder, capsys):
     assert "output: expected a folder, got one/pack.txt, which is a file" in capsys.readouterr().err
 
 
-class Numbers:
-    """Makes numbers in place of levels, fast; each is noted as a file in a folder."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __call__(self, number):
-        (self.folder / f"{number}-{os.getpid()}").touch()
-        time.sleep(0.02)
-        return number
-
-    def tasks(self):
-        return (partial(self, number) for number in range(1000))
-
-
 def test_levels_that_are_complete_when_a_stop_is_requested_are_not_lost(folder):
     seen = []
     with processes(2) as executor:
@@ -149,7 +135,7 @@ import sys, time
 from pathlib import Path
 from nclone_env._processes import processes
 from nclone_env._processes import in_order
-from tests.cli.test_levels_generate import Numbers
+from tests.processes import Numbers
 
 if __name__ == "__main__":
     with processes(2) as executor:

@@ -99,7 +99,8 @@ def test_a_page_without_its_library_is_refused_before_the_measurements(monkeypat
 
 @profiles
 def test_workers_of_asynchronous_environments_are_counted(tmp_path):
-    assert main(["profile", "async", *SHORT, *STATE, "--output-dir", str(tmp_path), "--json"]) == 0
+    words = ["--steps", "12", "--num-envs", "1", "--levels", "first-steps", *STATE]
+    assert main(["profile", "async", *words, "--output-dir", str(tmp_path), "--json"]) == 0
     content = json.loads((tmp_path / "memory_profiling_report.json").read_text())
     assert min(item["worker_bytes"] for item in content["snapshots"]) > 2_000_000
     assert "workers" in [item["quantity"] for item in content["growths"]]
@@ -119,19 +120,16 @@ def test_without_a_target_the_vector_environment_is_profiled():
     assert with_default_target(["run", "--headless"]) == ["run", "--headless"]
 
 
-LEAKING = """
-import sys
-kept = []
-sys.stdout.write(" ".join(sys.argv[1:]))
-"""
-
-
 @profiles
-def test_a_script_is_profiled(tmp_path, capsys):
-    (tmp_path / "script.py").write_text(LEAKING)
+def test_a_script_is_profiled_outside_the_parser(tmp_path, capsys):
+    """tracemalloc reads the line tables of the calls around it at every allocation."""
+    program = "import sys, traceback\nprint(sys.argv[1:], [each.filename for each in traceback.extract_stack()])"
+    (tmp_path / "script.py").write_text(program)
     assert main(["profile", "script", str(tmp_path / "script.py"), "one", "two", "--output-dir", str(tmp_path)]) == 0
     text = capsys.readouterr().out
-    assert "one two" in text
+    assert "['one', 'two']" in text
+    assert "app.py" in text
+    assert "tyro" not in text
     assert (tmp_path / "memory_profiling_report.txt").exists()
 
 
@@ -193,10 +191,6 @@ def test_other_texts_are_refused(text):
         (["--interval", "0"], "interval: expected a whole number of at least 1, got 0"),
         (["--estimate", "--num-envs", "0"], "num_envs: expected a whole number of at least 1, got 0"),
         (["--memory-limit", "8GB"], "memory_limit: expected with --estimate, got it without; add --estimate"),
-        (
-            ["script", "none.py"],
-            "path: expected a script, a module or MODULE:FUNCTION, got 'none.py', which is no file",
-        ),
         (["script", "nomodule:f"], "got 'nomodule:f': No module named 'nomodule'"),
         (["script", "json:nofunc"], "got 'json:nofunc': module 'json' has no attribute 'nofunc'"),
         (["script", "json:decoder"], "path: expected a function, got 'json:decoder', which is"),
@@ -212,19 +206,7 @@ def test_what_cannot_be_profiled_is_named_and_leaves_no_report(words, message, t
     assert list(tmp_path.iterdir()) == []
 
 
-@profiles
-def test_a_script_runs_outside_the_parser(tmp_path, capfd):
-    """tracemalloc reads the line tables of the calls around it at every allocation."""
-    (tmp_path / "script.py").write_text(
-        "import traceback\nprint([each.filename for each in traceback.extract_stack()])"
-    )
-    assert main(["profile", "script", str(tmp_path / "script.py"), "--output-dir", str(tmp_path)]) == 0
-    printed = capfd.readouterr().out
-    assert "app.py" in printed
-    assert "tyro" not in printed
-
-
-@pytest.mark.parametrize(("code", "status"), [("3", 3), ("'failed'", 1), ("0", 0), ("", 0)])
+@pytest.mark.parametrize(("code", "status"), [("3", 3), ("'failed'", 1), ("", 0)])
 def test_the_exit_status_is_that_of_the_script(code, status, tmp_path):
     (tmp_path / "script.py").write_text(f"import sys; sys.exit({code})")
     assert main(["profile", "script", str(tmp_path / "script.py"), "--output-dir", str(tmp_path)]) == status
@@ -243,7 +225,10 @@ WATCHED: list[Watch] = []
 
 
 def is_judged() -> bool:
-    """Return whether there is enough of the program that runs now to tell whether it grows, however slow it is."""
+    """Return whether there is enough of the program that runs now to tell whether it grows, however slow it is.
+
+    Its clock runs four times as fast as ours.
+    """
     watch = WATCHED[-1]
     return bool(watch._settled) and watch._milliseconds() > watch._settled + 4000 and len(watch._log) > 20
 
@@ -251,6 +236,8 @@ def is_judged() -> bool:
 @profiles
 def test_a_leaking_script_is_told_with_its_line_and_keeper(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Watch, "__enter__", lambda watch, enter=Watch.__enter__: WATCHED.append(watch) or enter(watch))
+    clock = Watch._milliseconds
+    monkeypatch.setattr(Watch, "_milliseconds", lambda watch: 4 * clock(watch))
     (tmp_path / "leak.py").write_text(GROWING_SCRIPT)
     words = ["profile", "script", str(tmp_path / "leak.py"), "--output-dir", str(tmp_path), "--fail-on-growth"]
     assert main(words) == 1
@@ -272,7 +259,7 @@ def test_headless_prints_the_speed(capsys):
 def test_a_profile_writes_its_reports_and_prints_the_verdict(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("nclone_env.memory.passes.measure_sizes", lambda *arguments: ())
     words = "--headless --profile-memory --profile-frames 100 --memory-snapshot-interval 10 --num-envs 3 --json"
-    assert main(["run", *words.split(), "--output-dir", str(tmp_path / "out")]) == 0
+    assert main(["run", *words.split(), *STATE, "--output-dir", str(tmp_path / "out")]) == 0
     names = {path.name for path in (tmp_path / "out").iterdir()}
     texts = {"memory_profiling_report.txt", "profiling_stats.txt"}
     assert names == texts | {"memory_profiling_report.json", "profiling_stats.prof"}

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from itertools import islice
 
 import pytest
 
@@ -12,6 +13,7 @@ from nclone_env.jobs import solving
 from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.replay.recording import load_recording
+from nclone_env.replay.watch import recording_pictures
 
 
 @pytest.fixture
@@ -91,8 +93,10 @@ def test_a_ladder_gives_more_only_to_what_is_not_completed(folder):
     assert rows_in(folder / "timed")[0]["completed"]
 
 
-def test_a_video_of_the_solution_is_written_on_request(folder):
+def test_a_video_of_the_solution_is_written_on_request(folder, monkeypatch):
     pytest.importorskip("imageio_ffmpeg")
+    few = lambda recording: islice(recording_pictures(recording), 8)  # noqa: E731
+    monkeypatch.setattr("nclone_env.replay.recording_pictures", few)
     assert run("first-steps/06-hop", "--frames", 20_000, "--output", ".", "--video") == 0
     (row,) = rows_in(folder)
     assert row["video"] == "000-first-steps-06-hop.mp4"
@@ -137,7 +141,6 @@ def test_a_stop_leaves_the_other_levels_out(folder, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "levels: expected at least one level, got none"),
         (("first-steps", "--threads", 0), "threads: expected a whole number of at least 1, got 0"),
         (("first-steps", "--ladder", "1s,10"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
         (("first-steps", "--ladder", "10s,1s"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),

@@ -1,4 +1,4 @@
-"""Print how kernels were compiled and a hash of what some return (``python -m tests.jit.both_ways``)."""
+"""Print how kernels were compiled and a hash of what some return."""
 
 import hashlib
 import math

@@ -19,7 +19,7 @@ from nclone_env.jit.folder import CODE_SUFFIX, PART_SUFFIX
 from nclone_env.jit.notice import say_once
 from nclone_env.jit.target import target
 
-from ..processes import REPOSITORY, run_module
+from ..processes import run_copy
 
 KERNELS = """
 import sys
@@ -48,12 +48,8 @@ def run(folder, kernels: str, helper: str, **variables: str) -> list[str]:
     """Return what the kernels print, their result and the number of cache hits, in a process of their own."""
     (folder / "user_kernels.py").write_text(kernels)
     (folder / "user_helper.py").write_text(helper)
-    own = {
-        "NCLONE_ENV_CACHE_DIR": os.fspath(folder / "cache"),
-        "PYTHONPATH": f"{REPOSITORY}:{folder}",
-        "PYTHONDONTWRITEBYTECODE": "1",  # an edit within a second and of equal length is not noticed by .pyc files
-    }
-    return run_module("user_kernels", **own, **variables)
+    own = {"NCLONE_ENV_CACHE_DIR": os.fspath(folder / "cache")}
+    return run_copy(folder / "user_kernels.py", **own, **variables)[0].split()
 
 
 @compiled_only
@@ -146,18 +142,6 @@ def test_code_is_found_by_its_key_alone(tmp_path):
     assert files.load(key(2)) is None, "the text of the keys is the same, and with it the name of the file"
 
 
-@pytest.mark.parametrize("size", [0, 3, 4, 5, -1])
-def test_damaged_code_is_none(tmp_path, size):
-    files = CodeFiles("kernel", lambda: tmp_path)
-    files.save(("one",), "code")
-    (path,) = tmp_path.iterdir()
-    whole = path.read_bytes()
-    path.write_bytes(whole[:size])
-    assert files.load(("one",)) is None
-    path.write_bytes(whole)
-    assert files.load(("one",)) == "code"
-
-
 NAME, KEY, CODE = f"step.step_range-0123456789abcdef.{cache.python_tag()}", ("key",), "the code" * 30
 MUTANTS = 60
 
@@ -205,15 +189,9 @@ def file_of(folder, key=KEY):
 def test_it_is_loaded_without_a_cache_and_without_a_word(folder, capsys):
     assert load() == CODE
     assert load(key=("other",)) == "other code"
-    assert capsys.readouterr().err == ""
-
-
-def test_there_is_nothing_else(folder):
-    assert sorted(path.suffix for path in folder.iterdir()) == [".json", CODE_SUFFIX, CODE_SUFFIX]
-
-
-def test_it_needs_no_folder(folder):
     assert CodeFiles(NAME, lambda: pytest.fail("the cache was opened")).load(KEY) == CODE
+    assert sorted(path.suffix for path in folder.iterdir()) == [".json", CODE_SUFFIX, CODE_SUFFIX]
+    assert capsys.readouterr().err == ""
 
 
 def test_without_valid_code_the_cache_is_used_without_a_word(folder, tmp_path, capsys):
@@ -284,6 +262,7 @@ def packed(content) -> bytes:
 def mutants(whole: bytes, other: bytes):
     """Yield damaged, foreign and old contents of a file of code, without end."""
     yield from (b"", b"\0" * 4, other, whole + b"\0", whole[4:], checked(b""), checked(b"no pickle"))
+    yield from (whole[:size] for size in (3, 4, 5, -1))
     yield from (packed((KEY, Executed())), packed((KEY, "forged code")), packed(("old", CODE)), packed(KEY))
     yield checked(pickle.dumps((KEY, CODE)))  # of an older format
     yield checked(zlib.compress(b"no pickle"))
@@ -321,6 +300,8 @@ def test_damaged_and_foreign_files_of_the_cache_are_compiled_again(tmp_path):
             assert files.load(KEY) in (None, CODE)
             tried += 1
     assert tried == MUTANTS - 2
+    path.write_bytes(whole)
+    assert files.load(KEY) == CODE
 
 
 @pytest.mark.parametrize(
@@ -382,12 +363,12 @@ def test_a_process_runs_shipped_code_or_compiles_what_is_right(tmp_path):
     code, cached = tmp_path / "_code", tmp_path / "cache"
     code.mkdir()
     (tmp_path / "main.py").write_text(MAIN)
-    paths = {"PYTHONPATH": f"{REPOSITORY}{os.pathsep}{tmp_path}", "PYTHONDONTWRITEBYTECODE": "1"}
-    paths |= {"NUMBA_CPU_NAME": target().processor, "NUMBA_CPU_FEATURES": ""}
+    processor = {"NUMBA_CPU_NAME": target().processor, "NUMBA_CPU_FEATURES": ""}
 
     def run(*arguments, factor=1, folder="none"):
         (tmp_path / "shipped_kernels.py").write_text(SHIPPED.format(factor=factor))
-        return run_module("main", str(code), *arguments, NCLONE_ENV_CACHE_DIR=str(tmp_path / folder), **paths)
+        own = {"NCLONE_ENV_CACHE_DIR": str(tmp_path / folder), **processor}
+        return run_copy(tmp_path / "main.py", code, *arguments, **own)[0].split()
 
     assert run(folder="cache") == ["45", "0"]
     for path in cached.rglob("*.nbc"):

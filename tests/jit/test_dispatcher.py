@@ -14,16 +14,16 @@ from numba.core.registry import CPUDispatcher
 from nclone_env.jit import dispatcher
 from nclone_env.jit.dispatcher import choose_dispatcher, plain_dispatcher
 
-from ..processes import run_module
-from .both_ways import results_hash
+from ..processes import run_copy
+from . import both_ways
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
 
 
 def test_both_ways_give_the_same_bytes():
-    way, plain = run_module("tests.jit.both_ways", NCLONE_ENV_PLAIN_JIT="1")
+    way, plain = run_copy(Path(both_ways.__file__), NCLONE_ENV_PLAIN_JIT="1")[0].split()
     assert way == "plain"
-    assert plain == results_hash()
+    assert plain == both_ways.results_hash()
 
 
 @pytest.fixture

@@ -10,14 +10,13 @@ from nclone_env.jit import cache_folder, cache_root, compiler_digest, distrust
 from nclone_env.jit.cache import CodeFiles
 from nclone_env.jit.folder import remove_unused_code
 
-from ..processes import REPOSITORY, run_module
+from ..processes import run_copy
 
 
 def test_bounds_checks_have_a_folder_of_their_own(tmp_path):
     where = "import sys; from nclone_env.jit import cache_folder; sys.stdout.write(str(cache_folder()))"
     (tmp_path / "where.py").write_text(where)
-    path = {"NCLONE_ENV_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": f"{REPOSITORY}:{tmp_path}"}
-    (folder,) = run_module("where", NUMBA_BOUNDSCHECK="1", **path)
+    folder, _ = run_copy(tmp_path / "where.py", NUMBA_BOUNDSCHECK="1", NCLONE_ENV_CACHE_DIR=str(tmp_path / "cache"))
     assert Path(folder).is_dir()
     assert Path(folder).parent == tmp_path / "cache"
     assert Path(folder).name != compiler_digest()

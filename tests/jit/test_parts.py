@@ -5,8 +5,6 @@ Machines of one architecture share a cache: keys contain no path, no modificatio
 
 import os
 import shutil
-import subprocess
-import sys
 
 import pytest
 from llvmlite.binding import get_host_cpu_name
@@ -17,7 +15,7 @@ from nclone_env.jit.dispatcher import IS_PLAIN
 from nclone_env.jit.folder import PART_SUFFIX
 from nclone_env.jit.target import X86_BASELINES, target
 
-from ..processes import REPOSITORY
+from ..processes import origins
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT) or IS_PLAIN, reason="Numba's own way has no parts")
 KERNELS = """
@@ -67,17 +65,14 @@ def start(folder, cache, *arguments, kernels=KERNELS, **variables):
     """Start a process with these kernels."""
     (folder / "summed.py").write_text(kernels)
     (folder / "main.py").write_text(MAIN)
-    paths = {"PYTHONPATH": f"{REPOSITORY}{os.pathsep}{folder}", "NCLONE_ENV_CACHE_DIR": str(cache)}
-    command = [sys.executable, "-B", str(folder / "main.py"), *map(str, arguments)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, env={**os.environ, **paths, **variables}, text=True, **pipes)
+    process = next(origins())
+    process.begin(folder / "main.py", *arguments, NCLONE_ENV_CACHE_DIR=str(cache), **variables)
+    return process
 
 
 def ended(process):
     """Return the total, the number of cache hits, and which of the three kernels inside were compiled."""
-    printed, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
-    total, hits, *misses = printed.split()
+    total, hits, *misses = process.end()[0].split()
     return float(total), int(hits), [int(miss) for miss in misses]
 
 

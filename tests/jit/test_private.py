@@ -1,13 +1,9 @@
 """A Numba that has renamed a private part: the same results, with a line on stderr about what is slower now."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 from numba import config
 
-from ..processes import REPOSITORY
+from ..processes import run_copy
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
 
@@ -15,10 +11,12 @@ HIDE = '''
 import builtins
 import inspect
 import sys
+import warnings
 import numba
 import numba.core.caching, numba.core.codegen, numba.core.compiler, numba.core.cpu, numba.core.registry
 
 numba.__version__ = "0.999"  # not tested, so tried
+warnings.simplefilter("ignore")
 
 
 def is_ours(depth):
@@ -130,12 +128,9 @@ MISSING = {
 def run(folder, hide: str, **variables: str) -> tuple[str, list[str]]:
     """Return what the kernels compute and what is said on stderr, without some part of Numba."""
     (folder / "use.py").write_text(HIDE + hide + USE)
-    environment = {**os.environ, "NCLONE_ENV_CACHE_DIR": str(folder), "NCLONE_ENV_QUIET": "0", **variables}
-    command = [sys.executable, "-W", "ignore", str(folder / "use.py")]
-    environment["PYTHONPATH"] = str(REPOSITORY)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout, done.stderr.splitlines()
+    own = {"NCLONE_ENV_CACHE_DIR": str(folder), "NCLONE_ENV_QUIET": "0", **variables}
+    printed, said = run_copy(folder / "use.py", **own)
+    return printed, said.splitlines()
 
 
 RESULTS = "90.0 180.0 4.0 4.0 4.0 4.0\n"

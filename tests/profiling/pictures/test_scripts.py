@@ -23,7 +23,10 @@ def test_the_loop_shows_a_run_with_its_path_and_views(tmp_path):
     assert drawn[0] < drawn[20] < drawn[39]
 
 
-def test_a_clip_is_filmed(tmp_path):
+def test_a_clip_is_filmed(tmp_path, monkeypatch):
     pytest.importorskip("imageio_ffmpeg", reason="needs the extra video")
+    short = entity_clips.clips()["thwump"]._replace(inputs=bytes(12), frames=(1, 3, 5, 7, 9, 11))
+    monkeypatch.setattr(entity_clips, "clips", lambda: {"thwump": short})
+    monkeypatch.setattr(entity_clips, "FRAMES_PER_SECOND", 4)
     entity_clips.main(tmp_path, ("thwump",))
     assert {path.name for path in tmp_path.iterdir()} == {"thwump.mp4", "thwump.png"}
