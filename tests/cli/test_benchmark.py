@@ -141,7 +141,7 @@ def keys_pressed(inputs, monkeypatch):
         patch.setenv("SDL_VIDEODRIVER", "dummy")
         patch.setattr(Window, "show", shown)
         patch.setattr(Window, "_wait", lambda window: None)
-        patch.setattr(Play, "picture", lambda play: np.zeros((*play._window.size[::-1], 3), np.uint8))  # nobody looks
+        patch.setattr(Play, "picture", lambda play: np.zeros((*play._window.size[::-1], 3), np.uint8))  # not looked at
         yield
 
 
