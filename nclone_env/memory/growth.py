@@ -218,7 +218,7 @@ def _end(points: Points, floor: int) -> float:
     first, most = points[0][1], max(size for _, size in points)
     freed = takewhile(lambda point: most - point[1] > max(floor, point[1] - first), reversed(points[-_ENDING:]))
     count = sum(1 for _ in freed)
-    return points[-count - 2 if count else -1][0]  # the one before may be of the same moment
+    return points[max(-count - 2, -len(points)) if count else -1][0]  # the one before may be of the same moment
 
 
 def growing_alone(growths: Sequence[Growth]) -> dict[str, Growth]:

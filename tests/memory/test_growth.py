@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nclone_env.memory.growth import Growth, combined_verdict, growth, least_squares
+from nclone_env.memory.growth import Growth, _end, combined_verdict, growth, least_squares
 from nclone_env.memory.measurements import FLOORS
 
 STEPS = list(range(0, 1001, 50))
@@ -145,3 +145,11 @@ def test_a_leak_in_bursts_is_growing(bursts):
 @pytest.mark.parametrize("rate", [1e3, 1e5, 1e7])
 def test_a_leak_is_growing_whatever_else_is_taken(rate):
     assert judge(rate * RUN + rise(0.3, 0.8, seconds=1)) == "growing"
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_few_snapshots_of_which_the_last_frees_nearly_all(count):
+    """A busy machine takes two in the time of many; the second may be that of the end of the program."""
+    points = [(float(step), 10**9) for step in range(count)]
+    assert _end(points, 4096) == count - 1
+    assert _end([*points, (float(count), 0)], 4096) == max(count - 2, 0)

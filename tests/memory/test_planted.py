@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from nclone_env.memory import Watch, profile
-from profiling.memory.planted_leaks import answer
+from profiling.memory.planted_leaks import Answer, answer
 
 from .planted import PROGRAMS
 
@@ -25,21 +25,29 @@ def counted(name: str, leaks: bool, count: int) -> Watch:
     return watch
 
 
+def found(form: str, *words: str) -> Answer:
+    """Return the first answer that names the line: on a busy machine it takes a longer run to see as much."""
+    for seconds in (8, 24):
+        given = answer("global_list", form, seconds, *words)
+        if given.named:
+            break
+    return given
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["global_list"])
-def test_a_leak_is_found_in_a_script(name):
-    found = answer(name, "script", 6)
-    assert found.verdict == "GROWING"
-    assert found.named
+def test_a_leak_is_found_in_a_script():
+    given = found("script")
+    assert given.verdict == "GROWING"
+    assert given.named
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["script", "steps"])
 def test_a_leak_is_found_beside_millions_of_older_objects(form):
-    found = answer("global_list", form, 8, "heap")
-    assert found.verdict == "GROWING"
-    assert found.named
-    assert found.keeper.startswith("KEPT") or ".KEPT" in found.keeper, found.text
+    given = found(form, "heap")
+    assert given.verdict == "GROWING"
+    assert given.named
+    assert given.keeper.startswith("KEPT") or ".KEPT" in given.keeper, given.text
 
 
 @pytest.mark.slow
