@@ -188,25 +188,24 @@ class _Walk:
     def holder(self, things: Sequence[Any]) -> tuple[str, str] | None:
         """Return the variable from which one of some objects can be reached, however long the chain between them is.
 
-        Each object is looked at once. A variable that leads to many waits after ``_REACH`` of them for the others.
+        Each object is looked at once, a few thousand between two looks at the clock: of a large heap there may be no
+        time for more. A variable that leads to many waits after ``_REACH`` of them for the others.
         """
         wanted, seen = set(map(id, things)), {*self._ours, *self._modules}
         may_lead = gc.is_tracked if all(map(gc.is_tracked, things)) else _is_anything
         walks = [(name, root, [root]) for name, root in self._roots()] if things else []
         while walks and time.thread_time() < self.deadline:
-            waiting = []
-            for name, root, level in walks:
+            for name, root, ahead in walks:
                 enough = len(seen) + _REACH
-                while level and len(seen) < enough and time.thread_time() < self.deadline:
-                    fresh = {id(thing): thing for thing in level if id(thing) not in seen}
+                while ahead and len(seen) < enough and time.thread_time() < self.deadline:
+                    fresh = {id(thing): thing for thing in ahead[-_LOOK:] if id(thing) not in seen}
+                    del ahead[-_LOOK:]
                     if not wanted.isdisjoint(fresh):
                         return name, f"{_describe(root)} ... {_describe(things[0])}"
                     seen.update(fresh)
                     parts = filter(may_lead, gc.get_referents(*fresh.values()))
-                    level = [part for part in parts if type(part) not in _NO_HOLDERS]
-                if level:
-                    waiting.append((name, root, level))
-            walks = waiting
+                    ahead += [part for part in parts if type(part) not in _NO_HOLDERS]
+            walks = [walk for walk in walks if walk[2]]
         return None
 
     def _roots(self) -> Iterator[tuple[str, Any]]:
@@ -432,7 +431,7 @@ def _asked(question: Callable[[Any], Any], thing: Any, otherwise: Any) -> Any:
     """Return the answer of an object of the user, which may raise anything instead."""
     try:
         return question(thing)
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001 - objects of the user may raise anything
         return otherwise
 
 
