@@ -45,7 +45,7 @@ from nclone_env.obs import (
     observation_specs,
 )
 from nclone_env.render import PictureArrays
-from nclone_env.sim import MOST_ENTRIES, WorldArrays, gather_worlds, make_worlds, renumber_entries
+from nclone_env.sim import MOST_ENTRIES, STATE_ARRAYS, WorldArrays, gather_worlds, make_worlds, renumber_entries
 
 
 class Batch:
@@ -304,7 +304,7 @@ class Batch:
 
     def begin_at(self, rows: Rows, index: int) -> None:
         """Begin a new episode of an environment in the world of a snapshot, without observing it."""
-        place_rows({name: rows[name] for name in WorldArrays._fields}, self._rows(), index)
+        place_rows({name: rows[name] for name in STATE_ARRAYS}, self._rows(), index)
         ninja, episode, result = rows["ninjas"][0], self.episodes[index], self.results[index]
         episode["number"] += 1
         episode["steps"], episode["episode_return"] = 0, 0.0
@@ -346,7 +346,7 @@ class Batch:
 
     def _rows(self) -> Rows:
         """Return the arrays, one row per environment, that hold its state and its last result."""
-        return {**self.worlds._asdict(), "episodes": self.episodes, "results": self.results}
+        return {**self.worlds.state(), "episodes": self.episodes, "results": self.results}
 
     @cached_property
     def _digest(self) -> bytes:

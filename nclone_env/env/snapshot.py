@@ -7,7 +7,7 @@ offset size  content
 8      4     format version, 1
 12     4     size N of the contents
 16     32    SHA-256 of the level set: names and digests of its levels, layout of the records
-48     N     contents: the environment's row of every array of ``WorldArrays`` in their order, its ``EPISODE``,
+48     N     contents: the environment's row of every array of the state of its world, its ``EPISODE``,
              its ``RESULT``
 48 + N 4     CRC-32 of everything before
 ====== ===== ==============================================================================================
@@ -29,7 +29,7 @@ import numpy as np
 from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.errors import SnapshotError
 from nclone_env.level import LevelSet
-from nclone_env.sim import WorldArrays, world_fault
+from nclone_env.sim import world_fault, worlds_of
 
 MAGIC = b"\x89NSTA\r\n\x1a"
 VERSION = 1
@@ -144,6 +144,6 @@ def _check_numbers(rows: Rows, levels: LevelSet) -> None:
         value = rows[name][field].item()
         if not math.isfinite(value):
             raise SnapshotError(_SOURCE, f"{name}.{field}", "a finite number", str(value))
-    fault = world_fault(WorldArrays(*(rows[name] for name in WorldArrays._fields)), levels)
+    fault = world_fault(worlds_of(rows), levels)
     if fault is not None:
         raise SnapshotError(_SOURCE, *fault)

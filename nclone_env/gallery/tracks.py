@@ -31,7 +31,7 @@ from nclone_env.game import KINDS, ROCKET_TURRET, bits
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet, load_level, pack
 from nclone_env.render import all_glyphs, list_sprites
-from nclone_env.sim import NO_BEAM, Frames, Session, WorldArrays, beam_of, greater, lesser
+from nclone_env.sim import NO_BEAM, Frames, Session, beam_of, greater, lesser, worlds_of
 
 STEPS = 256
 """Steps of a coordinate per pixel."""
@@ -101,7 +101,7 @@ class Tracks:
     def _rows(self, levels: LevelSet, frames: Frames) -> np.ndarray:
         """Return the values of frames: each is a world in which time stands still."""
         count = len(frames.ninjas)
-        worlds = WorldArrays(frames.ninjas, frames.entity_states, frames.movers, np.zeros((count, 1, 2)))
+        worlds = worlds_of({**frames._asdict(), "trail": np.zeros((count, 1, 2))})
         size = PER_SPRITE * self.sprites + PER_SHOOTER * self.shooters + OF_RUN
         rows = np.zeros((count, size), np.int32)
         write_rows(levels.arrays, worlds, all_glyphs(), np.zeros((self.sprites, PER_SPRITE)), rows)

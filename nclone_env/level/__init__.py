@@ -17,7 +17,17 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.level.build import everything, mirrored_inputs, mirrored_tiles
     from nclone_env.level.catalog import level_sets
-    from nclone_env.level.compile import DOOR_CLOSED_AT_0, EDGE_DOOR, EDGE_VALUE, HORIZONTAL, VERTICAL, compile_level
+    from nclone_env.level.compile import (
+        ALL_EDGES,
+        DOOR_CLOSED_AT_0,
+        DOOR_EDGES,
+        FIRST_HORIZONTAL,
+        HORIZONTAL,
+        SOLID_EDGES,
+        VERTICAL,
+        WORD_EDGES,
+        compile_level,
+    )
     from nclone_env.level.formats.attract import AttractFile, PeerFile, is_attract, is_peer, read_attract, read_peer
     from nclone_env.level.formats.map_bytes import GAME_MODE_NAMES, LARGEST_MAP, read_map, write_map
     from nclone_env.level.formats.pack_text import write_pack

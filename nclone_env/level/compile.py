@@ -19,7 +19,10 @@ from nclone_env.game import (
     FACING_X,
     FACING_Y,
     KINDS,
+    LAUNCH_PAD,
     MAX_TILE,
+    ONE_WAY,
+    RADIUS,
     ROWS,
     SWITCH_OF,
     TRAP_DOOR,
@@ -45,8 +48,12 @@ DOOR = np.dtype(
 )
 """Middle of a door's segment (pixels), its entity, the cell that holds the segment, its direction and entity type."""
 
-HORIZONTAL, VERTICAL = 0, 1  # first index of the grid
-EDGE_VALUE, EDGE_DOOR = 3, 4  # bits of the grid: contribution of the tiles; whether a door lies on the edge
+HORIZONTAL, VERTICAL = 0, 1
+ALL_EDGES, SOLID_EDGES, DOOR_EDGES = 0, 1, 2
+"""Kinds of lattice edges: all of tiles, those that are solid on both halves, and those on which doors lie."""
+FIRST_HORIZONTAL, WORD_EDGES = 2 * COLUMNS + 1, COLUMNS
+"""The words of a kind: a vertical line each, rows from bit 0 on; then two for a horizontal line, half of the columns
+each."""
 ENTITY = np.dtype(
     [(name, "i2") for name in ("x", "y", "mover", "order")]
     + [(name, "u1") for name in ("type", "initial", "orientation", "mode")],
@@ -55,11 +62,15 @@ ENTITY = np.dtype(
 """Position in pixels (of a door: of its trigger), number of the mover record (of a switch: its exit's; -1 if
 there is none), order of creation, type, state byte at the start of an episode, orientation and mode of the record."""
 
+_SOLID = 2
+"""Value of a lattice edge that is solid on both halves."""
 _WITH_MOVER = tuple(kind.number for kind in KINDS if kind.has_mover)
 _DOORS = tuple(kind.number for kind in KINDS if kind.is_door)
 _CREATING = tuple(kind.number for kind in KINDS if kind.has_entity and kind.number not in SWITCH_OF.values())
 """Kinds whose records create entities; an exit switch comes with its exit (physics 02, section 2.5)."""
 _INITIAL_STATES = np.array([kind.initial for kind in KINDS], dtype=np.uint8)
+_REACHES = np.array([RADIUS + max(kind.radii) + 0.01 for kind in KINDS])
+"""Distance within which an entity can act on the ninja, pixels, by kind."""
 
 
 def padded_tiles(tiles: np.ndarray) -> np.ndarray:
@@ -145,20 +156,24 @@ def _door_segments(doors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return part, doors["column"].astype(np.int64) * ROWS + doors["row"]
 
 
-def grid(tiles: np.ndarray, doors: np.ndarray) -> np.ndarray:
-    """Return (2, 51, 89) uint8: horizontal and vertical edges of the half-cell lattice, [direction, row, column].
-
-    Edges that do not exist (horizontal ones in column 88, vertical ones in row 50) are 0.
-    """
-    edges = np.zeros((2, 2 * ROWS + 1, 2 * COLUMNS + 1), dtype=np.uint8)
-    edges[HORIZONTAL, :, :-1], edges[VERTICAL, :-1] = grid_edges(tiles)
+def pack_edges(tiles: np.ndarray, doors: np.ndarray) -> np.ndarray:
+    """Return (3, 191) int64: by kind, the edges of the half-cell lattice as bits, line by line."""
+    horizontal, vertical = grid_edges(tiles)
+    on_doors = np.zeros_like(horizontal), np.zeros_like(vertical)
     for door in doors:  # closes two edges
         column, row = 2 * int(door["column"]), 2 * int(door["row"])
         if door["vertical"]:
-            edges[VERTICAL, row : row + 2, column + 2] |= EDGE_DOOR
+            on_doors[VERTICAL][row : row + 2, column + 2] = 1
         else:
-            edges[HORIZONTAL, row + 2, column : column + 2] |= EDGE_DOOR
-    return edges
+            on_doors[HORIZONTAL][row + 2, column : column + 2] = 1
+    kinds = ((horizontal, vertical), (horizontal == _SOLID, vertical == _SOLID), on_doors)
+    return np.stack([np.concatenate([_words(across.T), _words(flat)]) for flat, across in kinds])
+
+
+def _words(lines: np.ndarray) -> np.ndarray:
+    """Return the bits of lines of at most ``WORD_EDGES`` edges, a word each, or of twice as many, two words each."""
+    parts = (lines != 0).reshape(-1, WORD_EDGES) if lines.shape[1] > 2 * ROWS else lines != 0
+    return parts.astype(np.int64) @ (1 << np.arange(parts.shape[1]))
 
 
 def sort_by_cell(items: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -186,15 +201,55 @@ def _entity_table(records: np.ndarray) -> dict[str, np.ndarray]:
     entities["mover"][switches] = entities["mover"][switches - 1]
     fixed = np.flatnonzero(~moving)
     fixed = fixed[np.argsort(entities["order"][fixed], kind="stable")]
-    members, start = sort_by_cell(fixed.astype(np.int16), cells_of(entities["x"][fixed], entities["y"][fixed]))
+    cells = cells_of(entities["x"][fixed], entities["y"][fixed])
+    members, start = sort_by_cell(fixed.astype(np.int16), cells)
+    near, near_start = _near_entities(entities, fixed, cells)
     return {
         "entities": entities,
         "members": members,
         "member_start": start,
+        "near": near,
+        "near_start": near_start,
         "mover_slots": np.flatnonzero(moving).astype(np.int16),
         "doors": _doors(records, entities),
         "exits": np.flatnonzero(entities["type"] == EXIT),
     }
+
+
+def _near_entities(entities: np.ndarray, fixed: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return int16, by cell, the entities that can act on a ninja in it, and (1101,) int32, the start of each cell.
+
+    They are among those of the nine cells around it, in the order in which these are visited (physics 02, section 4.4).
+    A visit may move the ninja: a platform counts in all nine cells, as does everything around a launch pad.
+
+    Args:
+        entities: ``ENTITY`` records of the level.
+        fixed: indices of those that never change their cell, in order of creation.
+        cells: their cells.
+    """
+    columns, rows = np.divmod(cells, ROWS)
+    x, y, kinds = entities["x"][fixed], entities["y"][fixed], entities["type"][fixed]
+    pads = np.zeros((COLUMNS + 2, ROWS + 2), dtype=bool)
+    for column, row in zip(columns[kinds == LAUNCH_PAD], rows[kinds == LAUNCH_PAD], strict=True):
+        pads[column : column + 3, row : row + 3] = True
+    found, places = [], []
+    for across, down in np.ndindex(3, 3):
+        column, row = columns + across - 1, rows + down - 1
+        gap = np.hypot(_gap(x, column, COLUMNS - 1), _gap(y, row, ROWS - 1))
+        within = (column >= 0) & (column < COLUMNS) & (row >= 0) & (row < ROWS)
+        within &= (gap <= _REACHES[kinds]) | (kinds == ONE_WAY) | pads[column + 1, row + 1]
+        found.append(np.flatnonzero(within))
+        places.append((column * ROWS + row)[within])
+    which, cell = np.concatenate(found), np.concatenate(places)
+    visited = np.lexsort((which, cells[which]))  # by cell, then in order of creation
+    return sort_by_cell(fixed[which[visited]].astype(np.int16), cell[visited])
+
+
+def _gap(position: np.ndarray, cell: np.ndarray, last: int) -> np.ndarray:
+    """Return the distance of positions from cells along an axis; the first and the last cell have no end."""
+    before = np.where(cell > 0, CELL_SIZE * cell - position, 0.0)
+    behind = np.where(cell < last, position - CELL_SIZE * (cell + 1), 0.0)
+    return np.maximum(np.maximum(before, behind), 0.0)
 
 
 def cells_of(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -243,10 +298,12 @@ class CompiledLevel(NamedTuple):
     tiles: np.ndarray
     segments: np.ndarray
     segment_start: np.ndarray
-    grid: np.ndarray
+    edges: np.ndarray
     entities: np.ndarray
     members: np.ndarray
     member_start: np.ndarray
+    near: np.ndarray
+    near_start: np.ndarray
     mover_slots: np.ndarray
     doors: np.ndarray
     exits: np.ndarray
@@ -264,7 +321,7 @@ def compile_level(level: Level) -> CompiledLevel:
     table = _entity_table(level.raw.records)
     parts = (_curve_segments(tiles), _edge_segments(tiles), _door_segments(table["doors"]))
     segments, start = sort_by_cell(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-    compiled = CompiledLevel(tiles, segments, start, grid(tiles, table["doors"]), **table)
+    compiled = CompiledLevel(tiles, segments, start, pack_edges(tiles, table["doors"]), **table)
     for array in compiled:
         array.flags.writeable = False
     return compiled

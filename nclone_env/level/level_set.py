@@ -14,7 +14,7 @@ import numpy as np
 
 from nclone_env import _arrays
 from nclone_env._arrays import Arrays, Layout, LibraryStatus, cached_arrays, library_status
-from nclone_env.game import EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, KINDS
+from nclone_env.game import EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, KINDS, ONE_WAY
 from nclone_env.level.build import mirrored
 from nclone_env.level.compile import DOOR, ENTITY, SEGMENT, CompiledLevel, compile_level
 from nclone_env.level.level import Level
@@ -24,19 +24,22 @@ from nclone_env.memory import MemoryNode, array_group, array_node
 NO_LANDMARKS = np.zeros(1, np.int16)
 NO_LANDMARKS.flags.writeable = False
 _ACTING = frozenset(kind.number for kind in KINDS if kind.acts)
-_SOLID = tuple(kind.number for kind in KINDS if kind.solid)
+_SOLID_MOVERS = tuple(kind.number for kind in KINDS if kind.solid and kind.has_mover)
 
 LEVEL_HEADER = np.dtype(
     [("spawn_x", "f8"), ("spawn_y", "f8"), ("start_distance", "f8")]
     + [(name, "i4") for name in ("first_entity", "first_mover", "first_door", "first_run", "first_field")]
     + [(name, "i4") for name in ("entity_count", "mover_count", "door_count", "run_count", "exit_count", "gold_count")]
-    + [(name, "i4") for name in ("first_exit", "has_solids", "first_landmark", "landmark_count")],
+    + [(name, "i4") for name in ("first_exit", "has_platforms", "has_blocks", "has_plain_walls")]
+    + [(name, "i4") for name in ("first_landmark", "landmark_count")],
     align=True,
 )
 """One level of a set: start of the ninja, length of its path to the exit (pixels), and its rows of the packed arrays.
 
 ``first_entity``, ``first_mover``, ``first_door``, ``first_run`` and ``first_field`` are indices of the packed arrays;
-``first_exit`` is an index of the level's own entity table. Packed levels have no landmarks (``level.level_set``).
+``first_exit`` is an index of the level's own entity table; ``has_platforms`` and ``has_blocks``, whether there are
+one-way platforms and solid entities that move; ``has_plain_walls``, whether no door sticks out of the cell that lists
+it (``sim.sight``). Packed levels have no landmarks (``level.level_set``).
 """
 
 RUN = np.dtype([("type", "i2"), ("first", "i2"), ("stop", "i2"), ("shift", "i2")], align=True)
@@ -79,11 +82,14 @@ class LevelArrays(NamedTuple):
         segments: ``SEGMENT`` records of all levels.
         member_start: (L, 1101) int32; positions in ``members`` by cell.
         members: int16; entities of the level that never change their cell.
+        near_start: (L, 1101) int32; positions in ``near`` by cell.
+        near: int16; those of them that can act on a ninja in the cell, in the order in which they are visited.
         entities: ``ENTITY`` records of all levels.
         mover_slots: int16; entity of each mover record of a level.
         doors: ``DOOR`` records of all levels.
         runs: ``RUN`` records of all levels, types ascending within a level.
-        grid: (L, 2, 51, 89) uint8; the lattice that moving entities collide with.
+        edges: (L, 3, 191) int64; the lattice that moving entities collide with, a bit an edge
+            (``level.compile.pack_edges``).
     """
 
     header: np.ndarray
@@ -92,14 +98,20 @@ class LevelArrays(NamedTuple):
     segments: np.ndarray
     member_start: np.ndarray
     members: np.ndarray
+    near_start: np.ndarray
+    near: np.ndarray
     entities: np.ndarray
     mover_slots: np.ndarray
     doors: np.ndarray
     runs: np.ndarray
-    grid: np.ndarray
+    edges: np.ndarray
 
 
-_DTYPES: tuple[Any, ...] = (LEVEL_HEADER, "u1", "i4", SEGMENT, "i4", "i2", ENTITY, "i2", DOOR, RUN, "u1", "f4")
+# fmt: off
+_DTYPES: tuple[Any, ...] = (
+    LEVEL_HEADER, "u1", "i4", SEGMENT, "i4", "i2", "i4", "i2", ENTITY, "i2", DOOR, RUN, "i8", "f4",
+)
+# fmt: on
 ARRAYS_LAYOUT = dict(zip((*LevelArrays._fields, "fields"), map(np.dtype, _DTYPES), strict=True))
 """The dtypes of the ``LevelArrays`` and of the distance fields."""
 
@@ -197,15 +209,16 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
     runs = [_runs(level.entities) for level in compiled]
     joined = {
         name: _joined([getattr(level, name) for level in compiled], ARRAYS_LAYOUT[name])
-        for name in ("segments", "members", "entities", "mover_slots", "doors")
+        for name in ("segments", "members", "near", "entities", "mover_slots", "doors")
     }
     arrays = LevelArrays(
         header=_headers(levels, compiled, runs),
         tiles=np.stack([level.tiles for level in compiled]),
         segment_start=_offset_starts([level.segment_start for level in compiled]),
         member_start=_offset_starts([level.member_start for level in compiled]),
+        near_start=_offset_starts([level.near_start for level in compiled]),
         runs=_joined(runs, RUN),
-        grid=np.stack([level.grid for level in compiled]),
+        edges=np.stack([level.edges for level in compiled]),
         **joined,
     )
     fields = np.zeros((0, *FIELD_SHAPE), dtype=np.float32)
@@ -237,7 +250,8 @@ def _headers(levels: Sequence[Level], compiled: Sequence[CompiledLevel], runs: S
         row["door_count"], row["exit_count"] = len(arrays.doors), len(arrays.exits)
         row["gold_count"] = np.count_nonzero(kinds == GOLD)
         row["first_exit"] = np.searchsorted(kinds, EXIT)
-        row["has_solids"] = np.isin(kinds, _SOLID).any()
+        row["has_platforms"], row["has_blocks"] = np.any(kinds == ONE_WAY), np.isin(kinds, _SOLID_MOVERS).any()
+        row["has_plain_walls"] = _lie_in_their_cells(arrays.doors)
     for first, count in (
         ("first_entity", headers["entity_count"]),
         ("first_mover", headers["mover_count"]),
@@ -247,6 +261,14 @@ def _headers(levels: Sequence[Level], compiled: Sequence[CompiledLevel], runs: S
     ):
         headers[first] = np.cumsum(count) - count
     return headers
+
+
+def _lie_in_their_cells(doors: np.ndarray) -> bool:
+    """Return whether all doors lie in the cells that list them, as tiles always do; those beside a border need not."""
+    half_x, half_y = np.where(doors["vertical"] != 0, 0, 12), np.where(doors["vertical"] != 0, 12, 0)
+    left, top = 24 * doors["column"], 24 * doors["row"]
+    inside = (doors["x"] - half_x >= left) & (doors["x"] + half_x <= left + 24)
+    return bool((inside & (doors["y"] - half_y >= top) & (doors["y"] + half_y <= top + 24)).all())
 
 
 def _offset_starts(starts: Sequence[np.ndarray]) -> np.ndarray:

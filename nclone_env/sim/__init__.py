@@ -16,13 +16,15 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.ninja_move import integrate
     from nclone_env.sim.pace import Pace
     from nclone_env.sim.plausible import world_fault
-    from nclone_env.sim.query import NO_BEAM, cells_within, closest_point, place_of, sweep_tiles
+    from nclone_env.sim.query import cells_within, closest_point, place_of, sweep_tiles
     from nclone_env.sim.session import MOST_ENTRIES, Frames, Session, check_inputs, renumber_entries
+    from nclone_env.sim.sight import NO_BEAM
     from nclone_env.sim.state import (
         FIRST,
         MOVER,
         NINJA_RECORD,
         RANDOM_BITS,
+        STATE_ARRAYS,
         WorldArrays,
         copy_mover,
         copy_ninja,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         random_bits,
         splitmix,
         transfer_world,
+        worlds_of,
     )
     from nclone_env.sim.trajectory import Trajectory, compile_kernels, simulate, slow_frames_per_second
 

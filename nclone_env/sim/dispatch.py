@@ -21,7 +21,7 @@ from nclone_env.jit import kernel
 from nclone_env.sim import dispatch
 from nclone_env.sim.entities import blocks, drone, fixed, hunters, turrets
 from nclone_env.sim.entities.laser import turret as laser_turret
-from nclone_env.sim.query import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
+from nclone_env.sim.sight import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
 
 _DRONES = game.bits(kind for kind in game.KINDS if kind.has_heading)
 _RADII = tuple(kind.radii[0] for kind in game.KINDS)
@@ -45,12 +45,11 @@ def _over_run(act: Any, has_mover: bool = True) -> Any:
 _move_zap_drones, _move_mini_drones = _over_run(drone.move_zap), _over_run(drone.move_mini)
 _move_chaser_drones, _move_shooting_drones = _over_run(drone.move_chaser), _over_run(drone.move_shooting)
 _move_floor_guards, _move_bounce_blocks = _over_run(hunters.move_floor_guard), _over_run(blocks.move_bounce_block)
-_move_thwumps, _move_boost_pads = _over_run(blocks.move_thwump), _over_run(fixed.move_boost_pad, has_mover=False)
+_move_thwumps = _over_run(blocks.move_thwump)
 _think_regular_doors = _over_run(fixed.think_regular_door, has_mover=False)
-_think_toggle_mines = _over_run(fixed.think_mine, has_mover=False)
 _think_shooting_drones, _think_floor_guards = _over_run(drone.think_shooting), _over_run(hunters.think_floor_guard)
 _think_rocket_turrets, _think_gauss_turrets = _over_run(turrets.think_rocket), _over_run(turrets.think_gauss)
-_think_laser_turrets, _think_evil_ninjas = _over_run(laser_turret.think), _over_run(hunters.think_evil_ninja)
+_think_laser_turrets = _over_run(laser_turret.think)
 _think_thwumps, _think_shove_thwumps = _over_run(blocks.think_thwump), _over_run(blocks.think_shove_thwump)
 
 
@@ -87,7 +86,7 @@ def move(levels, worlds, index, run, base):
     elif kind == game.THWUMP:
         _move_thwumps(levels, worlds, index, base, first, stop, shift)
     elif kind == game.BOOST_PAD:
-        _move_boost_pads(levels, worlds, index, base, first, stop, shift)
+        fixed.move_boost_pads(levels, worlds, index, base, first, stop)
 
 
 @kernel
@@ -107,9 +106,9 @@ def think(levels, worlds, index, run, base):
     elif kind == game.THWUMP:
         _think_thwumps(levels, worlds, index, base, first, stop, shift)
     elif kind == game.TOGGLE_MINE:
-        _think_toggle_mines(levels, worlds, index, base, first, stop, shift)
+        fixed.think_mines(levels, worlds, index, base, first, stop)
     elif kind == game.EVIL_NINJA:
-        _think_evil_ninjas(levels, worlds, index, base, first, stop, shift)
+        hunters.think_evil_ninjas(levels, worlds, index, base, first, stop, shift)
     elif kind == game.LASER_TURRET:
         _think_laser_turrets(levels, worlds, index, base, first, stop, shift)
     elif kind == game.DEATH_BALL:
@@ -238,7 +237,7 @@ def radius_of(kind, state):
 
 @kernel
 def beam(entity, mover, state):
-    """Return (emission, dx, dy, length) of an entity: ``sim.query.BEAM`` or another, a unit vector, pixels."""
+    """Return (emission, dx, dy, length) of an entity: ``sim.sight.BEAM`` or another, a unit vector, pixels."""
     kind = entity["type"]
     emission, dx, dy, length = NO_BEAM, 1.0, 0.0, TO_THE_WALL
     if kind == game.LASER_TURRET:
@@ -256,14 +255,14 @@ def beam(entity, mover, state):
 def beam_of(levels, worlds, index, entity, state):
     """Return (emission, x, y, dx, dy, length) of an entity; the emission is ``NO_BEAM`` if there is none.
 
-    It is ``BEAM``, ``SHOT_FIRED``, ``AIM`` or ``ROCKET_TRAIL`` of ``sim.query``; then come the start (pixels), the
+    It is ``BEAM``, ``SHOT_FIRED``, ``AIM`` or ``ROCKET_TRAIL`` of ``sim.sight``; then come the start (pixels), the
     direction (a unit vector) and the length (pixels).
     """
     mover = worlds.movers[index, max(entity["mover"], 0)]
     x, y = mover["x"], mover["y"]
     emission, dx, dy, length = dispatch.beam(entity, mover, state)
     if emission != NO_BEAM and length == TO_THE_WALL:
-        length = ray(levels, worlds.entity_states, index, worlds.ninjas[index]["level"], x, y, dx, dy)
+        length, _ = ray(levels, worlds.entity_states, index, worlds.ninjas[index]["level"], x, y, dx, dy)
         if length == NOTHING:
             length = RAY_LENGTH
     return emission, x, y, dx, dy, length

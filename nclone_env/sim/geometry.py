@@ -5,7 +5,7 @@ Plain numbers in, plain numbers out; every formula in the order of the specifica
 
 import math
 
-from nclone_env.game import ARC_RADIUS
+from nclone_env.game import ARC_RADIUS, CELL_SIZE
 from nclone_env.jit import kernel
 
 
@@ -26,10 +26,15 @@ def clamp_cell(value, last):
     """Return the cell coordinate of a pixel coordinate, clamped to 0..last (section 2.1)."""
     if not value >= 0.0:
         return 0
-    cell = int(value / 24.0)
-    if cell > last:
+    if value >= CELL_SIZE * (last + 1):
         return last
-    return cell
+    return whole_24ths(int(value))  # int(value / 24.0): the rounded quotient of less than 24 n is less than n
+
+
+@kernel
+def whole_24ths(number):
+    """Return ``number // 24`` for whole numbers from 0 to 2**29: the factor is 2**32 / 24, rounded up."""
+    return (number * 178956971) >> 32
 
 
 @kernel

@@ -8,10 +8,24 @@ is met in the next frame.
 
 import math
 
-from nclone_env.game import BOUNCE_BLOCK, CELEBRATING, COLUMNS, MAX_IMPACT, ONE_WAY, RADIUS, ROWS, SWEEP_RADIUS, THWUMP
-from nclone_env.jit import called_kernel, kernel
+import numpy as np
+
+from nclone_env.game import (
+    BOUNCE_BLOCK,
+    CELEBRATING,
+    COLUMNS,
+    KINDS,
+    MAX_IMPACT,
+    ONE_WAY,
+    RADIUS,
+    ROWS,
+    SWEEP_RADIUS,
+    THWUMP,
+    bits,
+)
+from nclone_env.jit import kernel
 from nclone_env.sim import dispatch
-from nclone_env.sim.geometry import unit
+from nclone_env.sim.geometry import clamp_cell, unit
 from nclone_env.sim.ninja import (
     CEILING_X,
     CEILING_Y,
@@ -30,10 +44,14 @@ from nclone_env.sim.ninja import (
 )
 from nclone_env.sim.query import cell_of, closest_point, sweep_tiles, wall_normal
 
-# Slots of the scratch that lists the movers around a cell: the cell, their count, their numbers.
+# Slots of the scratch that lists movers around a cell: the cell, their count, their keys. A key is exact in a float64:
+# it has the difference of the cells (6 bits), the order and the number of the mover.
 NEAR_CELL, NEAR_COUNT, NEAR_FIRST = 0, 1, 2
 NEAR_SLOTS = 64
-_NEAR_MOST = NEAR_SLOTS - NEAR_FIRST  # with more movers around, all are searched each time
+_NEAR_MOST = NEAR_SLOTS - NEAR_FIRST
+_ORDER_BITS, _NUMBER_BITS = 31, 15
+_NUMBER = (1 << _NUMBER_BITS) - 1
+_BLOCKS = bits(kind for kind in KINDS if kind.solid and kind.has_mover)
 _PASSES = 4
 _PUSHES = 32
 _TOUCHING = 0.0000001
@@ -50,118 +68,113 @@ def clear_near(near):
 
 
 @kernel
-def find_near(levels, worlds, index, cell, near):
-    """List the movers that are registered in the nine cells around a cell, unless they are listed already."""
-    if near[NEAR_CELL] == cell:
-        return
-    count = 0
-    row = cell % ROWS
-    for number in range(levels.header[worlds.ninjas[index]["level"]]["mover_count"]):
-        place = worlds.movers[index, number]["cell"]
-        if abs(place - cell) > ROWS + 1:  # more than a column away, as most are
-            continue
-        if place >= 0 and abs(place % ROWS - row) <= 1:  # rows next to each other cannot be two columns apart here
-            if count < _NEAR_MOST:
-                insert(worlds, index, near, count, number)
-            count += 1
-    near[NEAR_CELL], near[NEAR_COUNT] = cell, count
-
-
-@kernel
-def insert(worlds, index, near, count, number):
-    """Put a mover into the list of those around the ninja, which is sorted by cell, then by order."""
-    cell, order = worlds.movers[index, number]["cell"], worlds.movers[index, number]["order"]
-    place = NEAR_FIRST + count
-    while place > NEAR_FIRST:
-        other = worlds.movers[index, int(near[place - 1])]
-        if other["cell"] < cell or (other["cell"] == cell and other["order"] < order):
-            break
-        near[place] = near[place - 1]
-        place -= 1
-    near[place] = number
-
-
-@kernel
-def next_mover(levels, worlds, index, near, cell, after, before):
-    """Return the mover of a cell with the smallest order above ``after`` and below ``before``, -1 if there is none."""
-    listed = int(near[NEAR_COUNT])
-    if listed > _NEAR_MOST:
-        return search_mover(levels, worlds, index, cell, after, before)
-    for i in range(NEAR_FIRST, NEAR_FIRST + listed):
-        mover = worlds.movers[index, int(near[i])]
-        if mover["cell"] == cell and after < mover["order"] < before:
-            return int(near[i])
-    return -1
-
-
-@called_kernel
-def search_mover(levels, worlds, index, cell, after, before):
-    """Return the same as :func:`next_mover`, by a search through all movers of the world."""
-    best, best_order = -1, before
-    for number in range(levels.header[worlds.ninjas[index]["level"]]["mover_count"]):
-        mover = worlds.movers[index, number]
-        if mover["cell"] == cell and after < mover["order"] < best_order:
-            best, best_order = number, mover["order"]
-    return best
-
-
-@kernel
 def visit(levels, worlds, index, near, contacts, x0, y0, pushing):
     """Visit the entities around the ninja and let each push or touch it; return how many pushed it.
 
     ``near``, ``NEAR_SLOTS`` float64, is kept from one pass of a frame to the next; (x0, y0) is where the ninja was
-    before it moved, pixels.
+    before it moved, pixels. Movers and others are merged by cell and order; what is still to be visited changes neither
+    during a pass. Of a crowd of movers ``near`` holds a part at a time.
     """
     ninja = worlds.ninjas[index]
-    centre = cell_of(ninja["x"], ninja["y"])
-    find_near(levels, worlds, index, centre, near)
-    before = ninja["next_order"]
-    column, row = centre // ROWS, centre % ROWS
-    first_row, last_row = max(row - 1, 0), min(row + 1, ROWS - 1)
-    pushes = 0
-    for c in range(max(column - 1, 0), min(column + 1, COLUMNS - 1) + 1):
-        if near[NEAR_COUNT] == 0.0:
-            first, last = c * ROWS + first_row, c * ROWS + last_row
-            pushes += visit_members(levels, worlds, index, contacts, x0, y0, pushing, first, last)
-        else:
-            for cell in range(c * ROWS + first_row, c * ROWS + last_row + 1):
-                pushes += visit_cell(levels, worlds, index, near, contacts, x0, y0, pushing, cell, before)
-    return pushes
+    level = ninja["level"]
+    header = levels.header[level]
+    first_entity, first_mover = header["first_entity"], header["first_mover"]
+    centre, before = cell_of(ninja["x"], ninja["y"]), ninja["next_order"]
+    i, stop = levels.near_start[level, centre], levels.near_start[level, centre + 1]
+    if pushing and header["has_platforms"] == 0:
+        stop = i
+    pushes, last = 0, -1.0
+    while True:
+        total = list_movers(levels, worlds, index, near, centre, before, pushing, last)
+        k, end = NEAR_FIRST, NEAR_FIRST + min(total, _NEAR_MOST)
+        while k < end or (i < stop and total <= _NEAR_MOST):
+            if i < stop and (k == end or entity_key(levels.entities[first_entity + levels.near[i]], centre) <= near[k]):
+                slot = levels.near[i]
+                i += 1
+            else:
+                slot = levels.mover_slots[first_mover + mover_of(near[k])]
+                k += 1
+            pushes += meet(worlds, index, levels.entities[first_entity + slot], slot, contacts, x0, y0, pushing)
+        if total <= _NEAR_MOST:
+            return pushes
+        last = near[end - 1]
 
 
 @kernel
-def visit_members(levels, worlds, index, contacts, x0, y0, pushing, first_cell, last_cell):
-    """Visit the entities of a run of cells in which there are no movers."""
-    level = worlds.ninjas[index]["level"]
-    first_entity = levels.header[level]["first_entity"]
-    pushes = 0
-    for i in range(levels.member_start[level, first_cell], levels.member_start[level, last_cell + 1]):
-        slot = levels.members[i]
-        entity = levels.entities[first_entity + slot]
-        pushes += meet(worlds, index, entity, slot, contacts, x0, y0, pushing)
-    return pushes
+def list_movers(levels, worlds, index, near, centre, before, pushing, last):
+    """List the movers in the nine cells around a cell that are to be visited next; return how many are left to visit.
+
+    They are those that entered their cell ``before`` the pass, and whose key is above ``last``, the lowest keys first.
+    The list of those that push is kept as long as it is whole and the cell is the same.
+    """
+    header = levels.header[worlds.ninjas[index]["level"]]
+    if pushing and header["has_blocks"] == 0:
+        return 0
+    if pushing and near[NEAR_CELL] == centre:
+        return int(near[NEAR_COUNT])
+    near[NEAR_CELL], near[NEAR_COUNT] = -1.0, 0.0
+    if pushing:
+        for r in range(header["first_run"], header["first_run"] + header["run_count"]):
+            run = levels.runs[r]
+            if _BLOCKS >> int(run["type"]) & 1:
+                first, stop = run["first"] + run["shift"], run["stop"] + run["shift"]
+                list_range(worlds, index, near, centre, before, last, first, stop)
+        if last < 0.0 and near[NEAR_COUNT] <= _NEAR_MOST:
+            near[NEAR_CELL] = centre
+    else:
+        list_range(worlds, index, near, centre, before, last, 0, header["mover_count"])
+    return int(near[NEAR_COUNT])
 
 
 @kernel
-def visit_cell(levels, worlds, index, near, contacts, x0, y0, pushing, cell, before):
-    """Visit the entities of one cell, movers and others merged by the order in which they entered it."""
-    level = worlds.ninjas[index]["level"]
-    first_entity, first_mover = levels.header[level]["first_entity"], levels.header[level]["first_mover"]
-    i, stop = levels.member_start[level, cell], levels.member_start[level, cell + 1]
-    number = next_mover(levels, worlds, index, near, cell, -1, before)
-    pushes = 0
-    while i < stop or number >= 0:
-        member_order = levels.entities[first_entity + levels.members[i]]["order"] if i < stop else before
-        if number >= 0 and worlds.movers[index, number]["order"] < member_order:
-            slot = levels.mover_slots[first_mover + number]
-            order = worlds.movers[index, number]["order"]
-            number = next_mover(levels, worlds, index, near, cell, order, before)
-        else:
-            slot = levels.members[i]
-            i += 1
-        entity = levels.entities[first_entity + slot]
-        pushes += meet(worlds, index, entity, slot, contacts, x0, y0, pushing)
-    return pushes
+def list_range(worlds, index, near, centre, before, last, first, stop):
+    """Add those of the movers ``first`` to ``stop - 1`` to the list; of more than it holds, the lowest keys stay."""
+    row = centre % ROWS
+    for number in range(first, stop):
+        cell = worlds.movers[index, number]["cell"]
+        if abs(cell - centre) > ROWS + 1:  # more than a column away, as most are
+            continue
+        order = worlds.movers[index, number]["order"]
+        # rows next to each other cannot be two columns apart here
+        if cell >= 0 and abs(cell % ROWS - row) <= 1 and 0 <= order < before:
+            key = float((visiting_key(cell, order, centre) << _NUMBER_BITS) + number)
+            if key > last:
+                insert(near, key)
+
+
+@kernel
+def insert(near, key):
+    """Put a key into the sorted list of movers around the ninja and count it; a full one loses its highest key."""
+    count = int(near[NEAR_COUNT])
+    near[NEAR_COUNT] = count + 1
+    place = NEAR_FIRST + count
+    if count >= _NEAR_MOST:
+        place = NEAR_SLOTS - 1
+        if near[place] <= key:
+            return
+    while place > NEAR_FIRST and near[place - 1] > key:
+        near[place] = near[place - 1]
+        place -= 1
+    near[place] = key
+
+
+@kernel
+def visiting_key(cell, order, centre):
+    """Return a number by which entities in the nine cells around a cell are visited: by cell, then by order."""
+    return (np.int64(cell - centre + ROWS + 1) << _ORDER_BITS) + order
+
+
+@kernel
+def entity_key(entity, centre):
+    """Return the key of an entity that never changes its cell, as those of movers in the list."""
+    cell = clamp_cell(entity["x"], COLUMNS - 1) * ROWS + clamp_cell(entity["y"], ROWS - 1)
+    return float(visiting_key(cell, entity["order"], centre) << _NUMBER_BITS)
+
+
+@kernel
+def mover_of(key):
+    """Return the number of the mover of a key."""
+    return np.int64(key) & _NUMBER
 
 
 @kernel
@@ -228,7 +241,8 @@ def collide(levels, worlds, index, near, contacts, x0, y0):
     The passes stop as soon as one changes nothing: further ones would repeat it.
     """
     ninja = worlds.ninjas[index]
-    has_solids = levels.header[ninja["level"]]["has_solids"] != 0
+    header = levels.header[ninja["level"]]
+    has_solids = header["has_platforms"] != 0 or header["has_blocks"] != 0
     for _ in range(_PASSES):
         pushes = 0
         if has_solids:

@@ -247,7 +247,7 @@ class Session:
             WorldIndexError: if there is no such world.
         """
         index = self._world(world)
-        return b"".join(array[index].tobytes() for array in self.worlds)
+        return b"".join(array[index].tobytes() for array in self.worlds.state().values())
 
     def restore(self, snapshot: bytes, world: SupportsIndex = 0) -> None:
         """Restore a world from a snapshot.
@@ -261,7 +261,8 @@ class Session:
             WorldIndexError: if there is no such world.
         """
         index = self._world(world)
-        sizes = [array[index].nbytes for array in self.worlds]
+        arrays = self.worlds.state().values()
+        sizes = [array[index].nbytes for array in arrays]
         if len(snapshot) != sum(sizes):
             raise SnapshotError("<snapshot>", "size", f"{sum(sizes)} bytes", f"{len(snapshot)}")
         level = int(np.frombuffer(snapshot, NINJA_RECORD, 1)[0]["level"])
@@ -269,7 +270,7 @@ class Session:
         if not 0 <= level < count:
             raise SnapshotError("<snapshot>", "level", f"an index from 0 to {count - 1}", str(level))
         offset = 0
-        for array, size in zip(self.worlds, sizes, strict=True):
+        for array, size in zip(arrays, sizes, strict=True):
             row = array[index : index + 1]
             row[:] = np.frombuffer(snapshot, array.dtype, row.size, offset).reshape(row.shape)
             offset += size

@@ -1,6 +1,6 @@
 """The state of a batch of worlds, a fixed number of bytes per world, no pointers; copies, comparisons and hashes of it.
 
-All of these work on every array of ``WorldArrays``. A new array needs a loop in :func:`copy_world`,
+All of these work on every array of the state. A new array needs a loop in :func:`copy_world`,
 :func:`equal_worlds` and :func:`hash_world`; new fields of a record are included automatically.
 
 The hash mixes a world into 64 bits, word by word: fields of the ninja, eight entity states at a time, fields of each
@@ -13,6 +13,7 @@ Every step is invertible, so two states that differ in a single word never have 
 depend only on a seed and a counter, are mixed likewise.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,16 +98,27 @@ class WorldArrays(NamedTuple):
         movers: (N, M) ``MOVER``.
         trail: (N, R, 2) float64; past positions of the ninja for the evil ninjas of the level set, pixels, the one at
             the end of frame j in row j % R. One unused row without evil ninjas.
+        hints: (N, M) uint16; of movers that look out, the segment of the level that hid the ninja last
+            (``sim.sight``). Play is the same with any hints: they are no part of the state.
     """
 
     ninjas: np.ndarray
     entity_states: np.ndarray
     movers: np.ndarray
     trail: np.ndarray
+    hints: np.ndarray
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return the arrays of the state by name."""
+        return {name: getattr(self, name) for name in STATE_ARRAYS}
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the arrays."""
         return array_group("worlds", self._asdict(), shared=False)
+
+
+STATE_ARRAYS = ("ninjas", "entity_states", "movers", "trail")
+"""The arrays of ``WorldArrays`` that are copied, compared, hashed and stored."""
 
 
 def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> WorldArrays:
@@ -124,7 +136,13 @@ def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> 
         np.zeros((count, -(-entities // 8) * 8), dtype=np.uint8),
         np.zeros((count, movers), dtype=MOVER),
         np.zeros((count, max(trail, 1), 2)),
+        np.zeros((count, movers), dtype=np.uint16),
     )
+
+
+def worlds_of(state: Mapping[str, np.ndarray]) -> WorldArrays:
+    """Return worlds in a state, (N, ...) by name of the array, which they share."""
+    return WorldArrays(**{name: state[name] for name in STATE_ARRAYS}, hints=np.zeros(state["movers"].shape, np.uint16))
 
 
 def _kernels_of(record: np.dtype) -> tuple[Any, Any, Any]:
@@ -182,6 +200,7 @@ def copy_world(source_worlds, source_index, target_worlds, target_index):
         target_worlds.entity_states[target_index, slot] = source_worlds.entity_states[source_index, slot]
     for number in range(source_worlds.movers.shape[1]):
         copy_mover(source_worlds.movers[source_index, number], target_worlds.movers[target_index, number])
+        target_worlds.hints[target_index, number] = source_worlds.hints[source_index, number]
     for row in range(kept):
         for axis in range(2):
             target_worlds.trail[target_index, row, axis] = source_worlds.trail[source_index, row, axis]

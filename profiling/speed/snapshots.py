@@ -72,7 +72,7 @@ def measure(level: Level) -> tuple[float, ...]:
 
 def world_bytes(worlds: WorldArrays) -> int:
     """Return the bytes of one world."""
-    return sum(array.nbytes // len(array) for array in worlds)
+    return sum(array.nbytes // len(array) for array in worlds.state().values())
 
 
 def measure_bytes_form(level: Level) -> tuple[float, float]:

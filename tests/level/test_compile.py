@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, MINE
+from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, KINDS, LAUNCH_PAD, MINE, ONE_WAY
 from nclone_env.level.build import build_level
 from nclone_env.level.compile import (
     DOOR_CLOSED_AT_0,
@@ -167,6 +167,59 @@ def test_members_of_a_cell_in_record_order_without_movers():
     assert level.entities["type"][members].tolist() == [EXIT_SWITCH, GOLD, MINE]
     assert level.entities["type"][level.mover_slots].tolist() == [EXIT]
     assert level.member_start[-1] == 3
+
+
+def test_near_a_cell_is_what_can_act_on_a_ninja_in_it():
+    """All fixed kinds at random places, some outside of the level; in the order of the nine cells."""
+    random = np.random.default_rng(3)
+    kinds = ("gold", "mine", "toggle_mine", "regular_door", "one_way", "boost_pad")
+    places = random.integers(-4, 180, (300, 2)).clip(0, 255)
+    objects = [f"{kinds[k % 6]} {x} {y}" for k, (x, y) in enumerate(places.tolist())]
+    for pads in ([], ["launch_pad 60 50 0", "launch_pad 100 40 2"]):
+        level = compile_level(build_level(*objects, *pads))
+        for cell in range(44 * 25):
+            near = level.near[level.near_start[cell] : level.near_start[cell + 1]].tolist()
+            around = [slot for c in cells_around(cell) for slot in members_of(level, c)]
+            assert near == [slot for slot in around if slot in near], "in the order in which they are visited"
+            left = set(around) - set(near)
+            types = level.entities["type"]
+            assert not any(types[slot] == ONE_WAY for slot in left)
+            if any(types[slot] == LAUNCH_PAD for slot in around):
+                assert not left
+            for x, y in ninjas_in(cell, random):
+                for slot in left:
+                    distance = np.hypot(x - level.entities["x"][slot], y - level.entities["y"][slot])
+                    assert distance > 10 + max(KINDS[types[slot]].radii)
+        total = sum(len(members_of(level, c)) for cell in range(44 * 25) for c in cells_around(cell))
+        assert len(level.near) < 0.7 * total
+
+
+def cells_around(cell):
+    column, row = divmod(cell, 25)
+    return [
+        25 * c + r
+        for c in range(column - 1, column + 2)
+        for r in range(row - 1, row + 2)
+        if 0 <= c < 44 and 0 <= r < 25
+    ]
+
+
+def members_of(level, cell):
+    return level.members[level.member_start[cell] : level.member_start[cell + 1]].tolist()
+
+
+def ninjas_in(cell, random):
+    """Return places in a cell: its corners and one within; beyond the border for the outermost cells."""
+    column, row = divmod(cell, 25)
+    left, top = (-400 if column == 0 else 24 * column), (-400 if row == 0 else 24 * row)
+    right, bottom = (1600 if column == 43 else 24 * column + 24), (1600 if row == 24 else 24 * row + 24)
+    return [
+        (left, top),
+        (right, top),
+        (left, bottom),
+        (right, bottom),
+        (random.uniform(left, right), random.uniform(top, bottom)),
+    ]
 
 
 def test_entities_outside_the_level_belong_to_the_nearest_cell():

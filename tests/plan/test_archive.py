@@ -62,7 +62,7 @@ def check_cells(archive, parts, level=LEVEL):
         assert len(inputs) == archive.cells[number]["frame"]
         session = Session(level, max_frames=MAX_FRAMES)
         session.play(inputs)
-        assert session.snapshot() == b"".join(array[number].tobytes() for array in worlds)
+        assert session.snapshot() == b"".join(array[number].tobytes() for array in worlds.state().values())
         place = np.flatnonzero(archive.table.numbers == number)
         key = mix(np.uint64(cell_key(worlds, number, parts, SIZE, SPEED)), np.uint64(0))
         assert [int(archive.table.keys[one]) for one in place] == [int(key)]

@@ -86,7 +86,7 @@ def test_successors_are_those_of_a_session():
         assert bool(events[candidate] & (DIED | WON)) == bool(len(ended))
         if not len(ended):
             assert origins[place] == candidate
-            assert b"".join(array[place].tobytes() for array in target) == alone.snapshot()
+            assert b"".join(array[place].tobytes() for array in target.state().values()) == alone.snapshot()
             place += 1
     assert kept == place
 

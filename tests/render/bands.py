@@ -8,7 +8,7 @@ import numpy as np
 
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.dispatch import beam_of
-from nclone_env.sim.query import NO_BEAM
+from nclone_env.sim.sight import NO_BEAM
 
 LOOKS = (("beam", 3.0), ("shot", 3.0), ("aim", 1.0), ("trail", 3.0))
 

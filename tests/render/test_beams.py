@@ -14,8 +14,8 @@ from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.dispatch import beam_of
 from nclone_env.sim.entities.turrets import AIM_X
-from nclone_env.sim.query import AIM, BEAM, NO_BEAM, ROCKET_TRAIL, SHOT_FIRED, SHOT_SHOWN
 from nclone_env.sim.session import Session
+from nclone_env.sim.sight import AIM, BEAM, NO_BEAM, ROCKET_TRAIL, SHOT_FIRED, SHOT_SHOWN
 
 from .bands import exact_band
 from .scenes import pictures_of

@@ -1,5 +1,6 @@
 """Check values of the collision primitives (physics 01, section 15.2)."""
 
+import numpy as np
 import pytest
 
 from nclone_env.sim.geometry import (
@@ -13,6 +14,7 @@ from nclone_env.sim.geometry import (
     sweep_point,
     sweep_straight,
     unit,
+    whole_24ths,
 )
 
 SWEEP_RADIUS = 5.0
@@ -112,3 +114,18 @@ def test_the_zero_vector_has_a_default():
     assert unit(0.0, 0.0, 0.0, -1.0) == (0.0, -1.0)
     assert unit(3.0, 4.0, 0.0, 1.0) == (0.6, 0.8)
     assert unit(3.0, -4.0, 1.0, 0.0) == (0.6, -0.8)
+
+
+def test_whole_24ths():
+    for number in [*range(5000), *np.random.default_rng(0).integers(0, 2**29, 2000).tolist(), 2**29]:
+        assert whole_24ths(number) == number // 24
+
+
+def test_a_cell_is_the_rounded_quotient_next_to_its_borders():
+    """Two hundred floats to each side of a border."""
+    for border in range(1, 45):
+        value = 24.0 * border - 200 * np.spacing(24.0 * border)
+        for _ in range(400):
+            assert clamp_cell(value, 43) == min(int(value / 24.0), 43)
+            value = np.nextafter(value, np.inf)
+    assert [clamp_cell(value, 43) for value in (-1.0, -0.0, np.nan, 1e9, np.inf)] == [0, 0, 0, 43, 43]

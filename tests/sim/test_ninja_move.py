@@ -6,12 +6,34 @@ Mines, gold, switches and exits (physics 02, sections 5.6 and 6.1 to 6.4), in sm
 import numpy as np
 import pytest
 
-from nclone_env.game import CELEBRATING, DEAD, DYING, EXIT, EXIT_SWITCH, FALL_GRAVITY, JUMP_GRAVITY, JUMPING, SLIDING
+from nclone_env.game import (
+    CELEBRATING,
+    DEAD,
+    DYING,
+    EXIT,
+    EXIT_SWITCH,
+    FALL_GRAVITY,
+    JUMP_GRAVITY,
+    JUMPING,
+    SLIDING,
+    ZAP_DRONE,
+)
+from nclone_env.jit import kernel, local_f64
 from nclone_env.level.build import build_room
+from nclone_env.level.level_set import pack
 from nclone_env.sim.ninja import CEILINGS, CONTACT_SLOTS, FLOORS, add_contact, kill, slide
-from nclone_env.sim.ninja_move import hit, mend_corner
+from nclone_env.sim.ninja_move import (
+    NEAR_FIRST,
+    NEAR_SLOTS,
+    clear_near,
+    entity_key,
+    hit,
+    list_movers,
+    mend_corner,
+    mover_of,
+)
 from nclone_env.sim.session import Session
-from nclone_env.sim.state import NINJA_RECORD
+from nclone_env.sim.state import NINJA_RECORD, make_worlds
 from nclone_env.sim.trajectory import simulate
 
 from .bases import RIGHT, SUICIDE
@@ -199,3 +221,53 @@ def test_a_mine_that_kills_becomes_safe():
     ninjas, states, _ = session.record(bytes(5))
     assert ninjas["state"].tolist() == [DEAD] * 5
     assert states[-1, :3].tolist() == [1, 1, 0]
+
+
+@kernel
+def listed(levels, worlds, centre, pushing, found):
+    """Write the movers that a visit meets, as it lists them; return how many, and how many lists it took."""
+    near, count, lists, last = local_f64(NEAR_SLOTS), 0, 0, -1.0
+    clear_near(near)
+    while True:
+        total = list_movers(levels, worlds, 0, near, centre, worlds.ninjas[0]["next_order"], pushing, last)
+        held = min(total, NEAR_SLOTS - NEAR_FIRST)
+        for k in range(NEAR_FIRST, NEAR_FIRST + held):
+            found[count] = mover_of(near[k])
+            count += 1
+        lists += 1
+        if held == total:
+            return count, lists
+        last = near[NEAR_SLOTS - 1]
+
+
+@pytest.mark.parametrize("pushing", [False, True])
+@pytest.mark.parametrize("crowd", [3, 60, 400])
+def test_movers_are_met_by_cell_then_by_order_however_many_there_are(crowd, pushing):
+    random = np.random.default_rng(crowd)
+    kinds = [("bounce_block", "thwump", "zap_drone")[k] for k in random.integers(0, 3, crowd)]
+    levels = pack([build_room(*(f"{kind} 50 50" for kind in kinds))])
+    worlds, found = make_worlds(1, levels), np.zeros(crowd, np.int64)
+    movers, count = worlds.movers[0], levels.max_movers
+    centre, worlds.ninjas["next_order"] = 10 * 25 + 12, 3 * crowd
+    movers["cell"][:count] = random.choice(
+        [-1, *(centre + 25 * c + r for c in (-2, -1, 0, 1) for r in (-1, 0, 1, 2))], count
+    )
+    movers["order"][:count] = random.permutation(4 * crowd)[:count]
+    around = [centre + 25 * c + r for c in (-1, 0, 1) for r in (-1, 0, 1)]
+    types = levels.arrays.entities["type"][levels.arrays.mover_slots]
+    expected = [
+        number
+        for number in np.lexsort((movers["order"], movers["cell"]))
+        if movers["cell"][number] in around
+        and movers["order"][number] < 3 * crowd
+        and not (pushing and types[number] == ZAP_DRONE)
+    ]
+    total, lists = listed(levels.arrays, worlds, centre, pushing, found)
+    assert found[:total].tolist() == expected
+    assert (lists > 1) == (len(expected) > NEAR_SLOTS - NEAR_FIRST)
+
+
+def test_an_entity_comes_before_a_mover_that_entered_later():
+    entity = pack([build_room("gold 42 50", "gold 43 50")]).arrays.entities
+    keys = [float(entity_key(entity[number], 10 * 25 + 12)) for number in range(2)]
+    assert keys[0] < keys[1] < keys[0] + (1 << 16)

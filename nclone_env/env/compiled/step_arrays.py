@@ -119,7 +119,11 @@ class FinalArrays(NamedTuple):
 
 
 _NO_WORLDS = WorldArrays(
-    np.zeros(0, NINJA_RECORD), np.zeros((0, 0), np.uint8), np.zeros((0, 0), MOVER), np.zeros((0, 0, 2))
+    np.zeros(0, NINJA_RECORD),
+    np.zeros((0, 0), np.uint8),
+    np.zeros((0, 0), MOVER),
+    np.zeros((0, 0, 2)),
+    np.zeros((0, 0), np.uint16),
 )
 NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32), _NO_WORLDS
 """``used``, ``places`` and ``worlds`` where no last observations are asked for."""

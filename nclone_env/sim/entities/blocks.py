@@ -10,6 +10,7 @@ from nclone_env.jit import kernel
 from nclone_env.sim.geometry import disc_meets_segment, square_penetration
 from nclone_env.sim.ninja import is_targetable, kill, touches
 from nclone_env.sim.query import empty_line, half_cell, refresh
+from nclone_env.sim.state import difference
 
 _HALF, _WALL_HALF = 19.0, 19.1  # half side of bounce blocks and thwumps plus the ninja's radius
 
@@ -38,14 +39,28 @@ _OFF_CORNER = 0.2  # how deep the ninja must be along the other axis to press a 
 
 @kernel
 def move_bounce_block(levels, worlds, index, slot, entity, mover):
-    """Swing towards home."""
+    """Swing towards home; a block that rests there stays as it is."""
     ninja = worlds.ninjas[index]
+    if not is_at_rest(entity, mover):
+        swing(entity, mover)
+    refresh(ninja, mover)
+
+
+@kernel
+def is_at_rest(entity, mover):
+    """Return whether a block is at home, without a velocity, to the last bit."""
+    away = difference(mover["x"], float(entity["x"])) | difference(mover["y"], float(entity["y"]))
+    return away | difference(mover[VELOCITY_X], 0.0) | difference(mover[VELOCITY_Y], 0.0) == 0
+
+
+@kernel
+def swing(entity, mover):
+    """Move by the velocity, which a spring to the home changes."""
     ux, uy = mover[VELOCITY_X] * _DAMPING, mover[VELOCITY_Y] * _DAMPING
     x, y = mover["x"] + ux, mover["y"] + uy
     force_x, force_y = _SPRING * (entity["x"] - x), _SPRING * (entity["y"] - y)
     mover["x"], mover["y"] = x + force_x, y + force_y
     mover[VELOCITY_X], mover[VELOCITY_Y] = ux + force_x, uy + force_y
-    refresh(ninja, mover)
 
 
 @kernel

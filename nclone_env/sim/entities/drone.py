@@ -18,21 +18,10 @@ import math
 
 from nclone_env.game import CHASER_DRONE, KINDS, LASER_DRONE, MINI_DRONE, ZAP_DRONE
 from nclone_env.jit import kernel
-from nclone_env.sim.geometry import unit
+from nclone_env.sim.geometry import unit, whole_24ths
 from nclone_env.sim.ninja import is_targetable, kill, meets
-from nclone_env.sim.query import (
-    AIM,
-    BEAM,
-    NO_BEAM,
-    SHOT_FIRED,
-    SHOT_SHOWN,
-    empty_line,
-    half_cell,
-    refresh,
-    sees,
-    shot,
-    whole_24ths,
-)
+from nclone_env.sim.query import empty_line, half_cell, refresh
+from nclone_env.sim.sight import AIM, BEAM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, sees, shot
 
 NODE_X, NODE_Y = "a", "b"
 HEADING = 3  # bits of the state; chasers and shooting drones keep more above them
@@ -259,7 +248,7 @@ def think_shooting(levels, worlds, index, slot, entity, mover):
             mover[FRAMES] += 1
             if mover[FRAMES] < (_LASER_RECOVERY if laser else _CHAINGUN_RECOVERY):
                 return
-        if sees(levels, states, index, ninja, mover["x"], mover["y"]):
+        if sees(levels, worlds, index, entity["mover"], mover["x"], mover["y"]):
             acquire(ninja, mover, states, index, slot)
         elif phase == RECOVERING:
             resume(mover, states, index, slot)

@@ -112,13 +112,39 @@ def is_closed(kind, state):
 
 
 @kernel
-def think_mine(levels, worlds, index, slot, entity, mover):
+def think_mines(levels, worlds, index, base, first, stop):
+    """Let the toggle mines ``first`` to ``stop - 1`` think: those that were stepped on, and those near the ninja.
+
+    A mine that does both thinks twice, which is as good as once.
+    """
+    ninja, states = worlds.ninjas[index], worlds.entity_states
+    if has_state(states, index, first, stop, _STEPPED_ON):
+        for slot in range(first, stop):
+            if states[index, slot] == _STEPPED_ON:
+                think_mine(ninja, levels.entities[base + slot], states, index, slot)
+    level, cell = ninja["level"], cell_of(ninja["x"], ninja["y"])
+    for i in range(levels.near_start[level, cell], levels.near_start[level, cell + 1]):
+        slot = levels.near[i]
+        if first <= slot < stop:
+            think_mine(ninja, levels.entities[base + slot], states, index, slot)
+
+
+@kernel
+def has_state(states, index, first, stop, state):
+    """Return whether any of the entities ``first`` to ``stop - 1`` is in a state."""
+    found = False
+    for slot in range(first, stop):
+        found |= states[index, slot] == state
+    return found
+
+
+@kernel
+def think_mine(ninja, entity, states, index, slot):
     """Register the ninja stepping on, arm when it steps off; a ninja that dies on the mine leaves it safe.
 
     Toggle mines start safe. A mine that is none is safe only after it has killed, and then for good: it need not think
     (section 6.1).
     """
-    ninja, states = worlds.ninjas[index], worlds.entity_states
     state = states[index, slot]
     if state == _ARMED:
         return
@@ -187,9 +213,21 @@ def describe_launch_pad(entity):
 
 
 @kernel
-def move_boost_pad(levels, worlds, index, slot, entity, mover):
-    """Accelerate a targetable ninja once on arrival, in its direction of motion (section 6.19)."""
+def move_boost_pads(levels, worlds, index, base, first, stop):
+    """Let the boost pads ``first`` to ``stop - 1`` act, unless all are idle and none is near the ninja."""
     ninja, states = worlds.ninjas[index], worlds.entity_states
+    level, cell = ninja["level"], cell_of(ninja["x"], ninja["y"])
+    wanted = has_state(states, index, first, stop, _PAD_TOUCHED)
+    for i in range(levels.near_start[level, cell], levels.near_start[level, cell + 1]):
+        wanted |= first <= levels.near[i] < stop
+    if wanted:
+        for slot in range(first, stop):
+            move_boost_pad(ninja, levels.entities[base + slot], states, index, slot)
+
+
+@kernel
+def move_boost_pad(ninja, entity, states, index, slot):
+    """Accelerate a targetable ninja once on arrival, in its direction of motion (section 6.19)."""
     if not meets(ninja, entity["x"], entity["y"], _BOOST_PAD_RADIUS):
         states[index, slot] = _PAD_IDLE
     elif states[index, slot] == _PAD_IDLE:

@@ -14,24 +14,23 @@ import math
 
 from nclone_env.game import DEATH_BALL, EVIL_DELAY, EVIL_NINJA, FLOOR_GUARD, KINDS, ROWS
 from nclone_env.jit import called_kernel, kernel
-from nclone_env.level import DOOR_CLOSED_AT_0, HORIZONTAL, STRAIGHT
+from nclone_env.level import DOOR_CLOSED_AT_0, HORIZONTAL, SOLID_EDGES, STRAIGHT
 from nclone_env.sim.ninja import is_targetable, kill, meets
 from nclone_env.sim.query import (
     cells_within,
     closest_on,
     closest_point,
-    empty_column,
+    edge_bits,
+    empty_line,
     half_cell,
     refresh,
     sweep_tiles,
-    tile_edge,
 )
 
 _IDLE, _RIGHT, _LEFT = KINDS[FLOOR_GUARD].states.values()
 _GUARD_RADIUS = KINDS[FLOOR_GUARD].radii[0]
 _GUARD_SPEED = 3.428571428571428  # one unit in the last place below 24 / 7
 _GUARD_STOP = 6.01  # distance at which it stops before a wall or the end of the floor
-_SOLID_FLOOR = 2
 
 VELOCITY_X, VELOCITY_Y, STUCK = "a", "b", "timer"
 _BALL_RADIUS, _SEGMENT_RADIUS, _SWEEP_RADIUS = KINDS[DEATH_BALL].radii[0], 8.0, 4.0
@@ -60,8 +59,8 @@ def move_floor_guard(levels, worlds, index, slot, entity, mover):
     place, next_place = half_cell(x + sign * _GUARD_RADIUS), half_cell(ahead + sign * _GUARD_RADIUS)
     if place != next_place:
         row = half_cell(mover["y"])
-        free = empty_column(levels, states, index, level, place, row, row, sign)
-        if not free or tile_edge(levels, level, HORIZONTAL, next_place, row + 1) != _SOLID_FLOOR:
+        free = empty_line(levels, states, index, level, True, place, row, row, sign)
+        if not free or edge_bits(levels, level, SOLID_EDGES, HORIZONTAL, row + 1, next_place, next_place) == 0:
             if sign == 1:
                 place += 1
             ahead = 12.0 * place - _GUARD_STOP * sign
@@ -86,7 +85,7 @@ def think_floor_guard(levels, worlds, index, slot, entity, mover):
         sign = 1
     goal, place, row = half_cell(ninja["x"]), half_cell(x), half_cell(y)
     while goal != place:
-        if not empty_column(levels, states, index, ninja["level"], place, row, row, sign):
+        if not empty_line(levels, states, index, ninja["level"], True, place, row, row, sign):
             return
         place += sign
     if sign != 0:
@@ -254,24 +253,31 @@ def describe_death_ball(mover):
 
 
 @kernel
-def think_evil_ninja(levels, worlds, index, slot, entity, mover):
-    """Take an ordinal, move to the place of the touch, then follow."""
+def think_evil_ninjas(levels, worlds, index, base, first, stop, shift):
+    """Let the evil ninjas ``first`` to ``stop - 1`` take an ordinal, move to the place of the touch, then follow."""
     states, ninja = worlds.entity_states, worlds.ninjas[index]
-    if states[index, slot] == WAITING:
-        return
-    if states[index, slot] == TOUCHED:
-        mover[ORDINAL] = 1 + count_ordinals(levels, worlds, index)
-        states[index, slot] = CHARGING
-        return
-    remember(ninja, worlds.trail, index)
-    frame, ordinal = ninja["frame"], int(mover[ORDINAL])
-    begin = int(mover[TOUCH_FRAME]) + EVIL_DELAY * ordinal
-    if frame >= begin:
-        states[index, slot] = ACTIVE
-        mover["x"], mover["y"] = recall(worlds.trail, index, frame - EVIL_DELAY * ordinal + 1)
-        refresh(ninja, mover)
-    elif frame > begin - EVIL_DELAY:
-        charge(ninja, entity, mover, worlds.trail, index, (frame - (begin - EVIL_DELAY)) / EVIL_DELAY)
+    remembered = False
+    for slot in range(first, stop):
+        state = states[index, slot]
+        if state == WAITING:
+            continue
+        mover = worlds.movers[index, shift + slot]
+        if state == TOUCHED:
+            mover[ORDINAL] = 1 + count_ordinals(states, index, first, stop)
+            states[index, slot] = CHARGING
+            continue
+        if not remembered:
+            remember(ninja, worlds.trail, index)
+            remembered = True
+        frame, ordinal = ninja["frame"], int(mover[ORDINAL])
+        begin = int(mover[TOUCH_FRAME]) + EVIL_DELAY * ordinal
+        if frame >= begin:
+            states[index, slot] = ACTIVE
+            mover["x"], mover["y"] = recall(worlds.trail, index, frame - EVIL_DELAY * ordinal + 1)
+            refresh(ninja, mover)
+        elif frame > begin - EVIL_DELAY:
+            fraction = (frame - (begin - EVIL_DELAY)) / EVIL_DELAY
+            charge(ninja, levels.entities[base + slot], mover, worlds.trail, index, fraction)
 
 
 @kernel
@@ -284,21 +290,17 @@ def charge(ninja, entity, mover, trail, index, fraction):
 
 
 @kernel
-def count_ordinals(levels, worlds, index):
-    """Return the number of evil ninjas of a world that have an ordinal."""
-    header = levels.header[worlds.ninjas[index]["level"]]
+def count_ordinals(states, index, first, stop):
+    """Return the number of the evil ninjas ``first`` to ``stop - 1`` that have an ordinal."""
     count = 0
-    for r in range(header["first_run"], header["first_run"] + header["run_count"]):
-        if levels.runs[r]["type"] == EVIL_NINJA:
-            for slot in range(levels.runs[r]["first"], levels.runs[r]["stop"]):
-                if worlds.entity_states[index, slot] >= CHARGING:
-                    count += 1
+    for slot in range(first, stop):
+        count += states[index, slot] >= CHARGING
     return count
 
 
 @kernel
 def remember(ninja, trail, index):
-    """Store the ninja's position at the end of the last frame; every evil ninja that does so stores the same."""
+    """Store the ninja's position at the end of the last frame."""
     row = (ninja["frame"] - 1) % trail.shape[1]
     trail[index, row, 0], trail[index, row, 1] = ninja["x"], ninja["y"]
 

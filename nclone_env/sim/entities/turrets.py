@@ -18,16 +18,14 @@ from nclone_env.game import GAUSS_TURRET, KINDS, ROCKET_TURRET
 from nclone_env.jit import kernel
 from nclone_env.sim.geometry import lesser, unit
 from nclone_env.sim.ninja import is_targetable, kill, meets
-from nclone_env.sim.query import (
+from nclone_env.sim.query import cell_of, enter, refresh
+from nclone_env.sim.sight import (
     AIM,
     NO_BEAM,
     ROCKET_TRAIL,
     SHOT_FIRED,
     SHOT_SHOWN,
     TO_THE_WALL,
-    cell_of,
-    enter,
-    refresh,
     sees,
     shot,
     step_meets_wall,
@@ -75,7 +73,7 @@ def think_gauss(levels, worlds, index, slot, entity, mover):
     if state >= RECOVERING and state + 1 < RECOVERING + _PAUSE:
         states[index, slot] = state + 1
         return
-    if not sees(levels, states, index, ninja, mover["x"], mover["y"]):
+    if not sees(levels, worlds, index, entity["mover"], mover["x"], mover["y"]):
         states[index, slot] = IDLE
         rest_gauss(entity, mover)
     elif AIMING <= state < WARNING:
@@ -179,7 +177,7 @@ def think_rocket(levels, worlds, index, slot, entity, mover):
             ux, uy = unit(ninja["x"] - mover["x"], ninja["y"] - mover["y"], 1.0, 0.0)
             mover[DIRECTION_X], mover[DIRECTION_Y] = ux, uy
             enter(ninja, mover, cell_of(mover["x"], mover["y"]))
-    elif sees(levels, states, index, ninja, mover["x"], mover["y"]):
+    elif sees(levels, worlds, index, entity["mover"], mover["x"], mover["y"]):
         states[index, slot] = ROCKET_WARNING
 
 

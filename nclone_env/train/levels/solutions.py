@@ -263,7 +263,7 @@ def _states_along(session: Session, number: int, inputs: np.ndarray, count: int)
     before = 0
     for frame in sorted({round(part * len(inputs) / (count + 1)) for part in range(1, count + 1)} - {0, len(inputs)}):
         session.play(inputs[before:frame])
-        before, states[frame] = frame, start_state(session.levels, session.worlds._asdict(), 0)
+        before, states[frame] = frame, start_state(session.levels, session.worlds.state(), 0)
     return states
 
 

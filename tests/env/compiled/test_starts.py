@@ -258,7 +258,7 @@ def test_every_byte_of_a_world_is_restored():
             states.append(env.get_state())
     envs = make(1, **options)
     trail = envs.worlds.trail
-    size = sum(array.nbytes // len(array) for array in envs.worlds)
+    size = sum(array.nbytes // len(array) for array in envs.worlds.state().values())
     worlds = [state[48 : 48 + size] for state in states]
     assert len(set(worlds)) == len(worlds)
     trails = [np.frombuffer(world[-trail[0].nbytes :], np.float64) for world in worlds]

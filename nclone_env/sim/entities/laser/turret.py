@@ -34,7 +34,8 @@ from nclone_env.sim.entities.laser.motion import (
     rest_ends,
 )
 from nclone_env.sim.ninja import kill
-from nclone_env.sim.query import BEAM, cells_within, closest_on, is_absent, is_beside, shot
+from nclone_env.sim.query import cells_within, closest_on, is_absent
+from nclone_env.sim.sight import BEAM, is_beside, shot
 from nclone_env.sim.trigonometry import atan2, rough_sin_cos, sin_cos, wrap
 
 MOST_LISTED = 40
