@@ -41,7 +41,15 @@ if TYPE_CHECKING:  # for other rooms
         played_records,
         validate,
     )
-    from nclone_env.level.level_set import LevelArrays, LevelSet, Paths, content_digest, level_library, shared_level_set
+    from nclone_env.level.level_set import (
+        LASER_FRAME,
+        LevelArrays,
+        LevelSet,
+        Paths,
+        content_digest,
+        level_library,
+        shared_level_set,
+    )
     from nclone_env.level.load import (
         LevelRef,
         LevelSource,

@@ -49,6 +49,14 @@ Entities and mover records of a type are both consecutive: the mover record of e
 Types without mover records ignore ``shift``."""
 
 
+LASER_FRAME = np.dtype(
+    [(name, "f8") for name in ("x", "y", "angle", "next_x", "next_y", "next_angle")]
+    + [("motion", "i4"), ("frames", "i2"), ("sense", "u1"), ("next_sense", "u1")],
+    align=True,
+)
+"""A frame of a surface laser, before and after it (``sim.entities.laser.known``); ``sense`` 0: an empty entry."""
+
+
 class Paths(NamedTuple):
     """Path lengths of L levels, read-only.
 
@@ -90,6 +98,9 @@ class LevelArrays(NamedTuple):
         runs: ``RUN`` records of all levels, types ascending within a level.
         edges: (L, 3, 191) int64; the lattice that moving entities collide with, a bit an edge
             (``level.compile.pack_edges``).
+        laser_start: (L + 1,) int32; where the table of each level begins in ``laser_frames``.
+        laser_frames: ``LASER_FRAME`` hash tables of all levels, empty ones at first: the simulator fills them in
+            (:meth:`LevelSet.replace`). Play is the same with any part of them.
     """
 
     header: np.ndarray
@@ -105,11 +116,14 @@ class LevelArrays(NamedTuple):
     doors: np.ndarray
     runs: np.ndarray
     edges: np.ndarray
+    laser_start: np.ndarray
+    laser_frames: np.ndarray
 
 
 # fmt: off
 _DTYPES: tuple[Any, ...] = (
-    LEVEL_HEADER, "u1", "i4", SEGMENT, "i4", "i2", "i4", "i2", ENTITY, "i2", DOOR, RUN, "i8", "f4",
+    LEVEL_HEADER, "u1", "i4", SEGMENT, "i4", "i2", "i4", "i2", ENTITY, "i2", DOOR, RUN, "i8", "i4", LASER_FRAME,
+    "f4",
 )
 # fmt: on
 ARRAYS_LAYOUT = dict(zip((*LevelArrays._fields, "fields"), map(np.dtype, _DTYPES), strict=True))
@@ -184,6 +198,12 @@ class LevelSet:
             self._derived[name] = cached_arrays(name, content_digest(self.levels), layout, make)
         return self._derived[name]
 
+    def replace(self, **arrays: np.ndarray) -> None:
+        """Replace arrays of ``arrays`` by those that another room derives, read-only; play must not depend on them."""
+        for array in arrays.values():
+            array.flags.writeable = False
+        object.__setattr__(self, "arrays", self.arrays._replace(**arrays))
+
     def memory(self) -> MemoryNode:
         """Return the bytes of the packed arrays; users of ``derived`` arrays report those."""
         parts = (
@@ -219,6 +239,8 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
         near_start=_offset_starts([level.near_start for level in compiled]),
         runs=_joined(runs, RUN),
         edges=np.stack([level.edges for level in compiled]),
+        laser_start=np.zeros(len(levels) + 1, np.int32),
+        laser_frames=np.zeros(1, LASER_FRAME),
         **joined,
     )
     fields = np.zeros((0, *FIELD_SHAPE), dtype=np.float32)

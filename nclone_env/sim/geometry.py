@@ -5,6 +5,8 @@ Plain numbers in, plain numbers out; every formula in the order of the specifica
 
 import math
 
+import numpy as np
+
 from nclone_env.game import ARC_RADIUS, CELL_SIZE
 from nclone_env.jit import kernel
 
@@ -19,6 +21,12 @@ def lesser(a, b):
 def greater(a, b):
     """Return the larger of two floats."""
     return a if a > b else b
+
+
+@kernel
+def difference(left, right):
+    """Return the bits in which two floats differ."""
+    return np.float64(left).view(np.uint64) ^ np.float64(right).view(np.uint64)
 
 
 @kernel

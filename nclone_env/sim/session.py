@@ -79,9 +79,9 @@ class Session:
 
     def __init__(self, levels: LevelSource | LevelSet, num_worlds: int = 1, max_frames: int | None = None):
         self.level_set = levels if isinstance(levels, LevelSet) else pack([load_level(levels)])
-        self.levels = self.level_set.arrays
         self._max_frames = max_frames
         self.worlds = make_worlds(num_worlds, self.level_set, max_frames)
+        self.levels = self.level_set.arrays  # which the worlds have completed
         self._spare: WorldArrays | None = None  # for gather
         self._pace = Pace()
         self._one_frame = np.zeros((1, num_worlds), dtype=np.uint8)

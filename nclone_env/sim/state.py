@@ -21,6 +21,8 @@ import numpy as np
 from nclone_env.jit import each, kernel
 from nclone_env.level import LevelSet
 from nclone_env.memory import MemoryNode, array_group
+from nclone_env.sim.entities.laser.learn import know_lasers
+from nclone_env.sim.geometry import difference
 
 RANDOM_BITS = 63
 FIRST, _GOLDEN = np.uint64(0x243F6A8885A308D3), np.uint64(0x9E3779B97F4A7C15)
@@ -122,13 +124,14 @@ STATE_ARRAYS = ("ninjas", "entity_states", "movers", "trail")
 
 
 def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> WorldArrays:
-    """Return zeroed worlds that can hold any level of a set.
+    """Return zeroed worlds that can hold any level of a set; ``levels.arrays`` get what is known of lasers.
 
     Args:
         count: number of worlds.
         levels: levels to play.
         max_frames: a world is restarted after at most so many frames, which bounds the trail; None: no limit.
     """
+    know_lasers(levels, np.zeros(1, MOVER))
     entities, movers = max(levels.max_entities, 1), max(levels.max_movers, 1)  # kernels need a valid first record
     trail = levels.max_trail if max_frames is None else min(levels.max_trail, max_frames)
     return WorldArrays(
@@ -261,12 +264,6 @@ def equal_worlds(worlds, left, right):
             if difference(trail[left, row, axis], trail[right, row, axis]) != 0:
                 return False
     return True
-
-
-@kernel
-def difference(left, right):
-    """Return the bits in which two floats differ."""
-    return np.float64(left).view(np.uint64) ^ np.float64(right).view(np.uint64)
 
 
 @kernel

@@ -142,12 +142,13 @@ def make_step_arrays(
     """Allocate the arrays of environments before their first episode; levels are drawn equally often at first."""
     episodes = np.zeros(num_envs, EPISODE)
     episodes["next_level"] = episodes["own_level"] = episodes["start"] = -1
+    worlds = make_worlds(num_envs, levels, config.max_frames)  # before the arrays of the levels, which it completes
     return StepArrays(
         **level_arrays(config, levels, pictures),
         settings=make_settings(config, autoreset),
         thresholds=equal_thresholds(len(levels.levels)),
         starts=no_starts(len(levels.levels)),
-        worlds=make_worlds(num_envs, levels, config.max_frames),
+        worlds=worlds,
         episodes=episodes,
         actions=np.zeros(num_envs, np.int64),
         results=np.zeros(num_envs, RESULT),

@@ -7,10 +7,9 @@ to the ninja that pressed it.
 
 from nclone_env.game import KINDS, SHOVE_THWUMP, THWUMP
 from nclone_env.jit import kernel
-from nclone_env.sim.geometry import disc_meets_segment, square_penetration
+from nclone_env.sim.geometry import difference, disc_meets_segment, square_penetration
 from nclone_env.sim.ninja import is_targetable, kill, touches
 from nclone_env.sim.query import empty_line, half_cell, refresh
-from nclone_env.sim.state import difference
 
 _HALF, _WALL_HALF = 19.0, 19.1  # half side of bounce blocks and thwumps plus the ninja's radius
 

@@ -267,6 +267,12 @@ def frames_round_corner(levels, mover, found, count, a, b, tx, ty):
 
 
 @kernel
+def is_closed_form(mover):
+    """Return whether the motion of a laser goes along or round a segment, for a number of frames."""
+    return mover[MOTION] & _COURSE < _AT_REST
+
+
+@kernel
 def rest(levels, level, mover, door):
     """Let a laser rest as long as a door is closed."""
     set_motion(levels, level, mover, 1, door, 0, 0, _AT_REST)

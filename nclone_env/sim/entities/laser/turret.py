@@ -14,6 +14,7 @@ import math
 from nclone_env.game import ARC_RADIUS, FACING_X, FACING_Y, ROWS
 from nclone_env.jit import called_kernel, kernel, local_f64
 from nclone_env.level import CONVEX, DOOR_CLOSED_AT_0, STRAIGHT
+from nclone_env.sim.entities.laser.known import recall
 from nclone_env.sim.entities.laser.motion import (
     BEAM_ANGLE,
     CLOCKWISE,
@@ -122,8 +123,9 @@ def crawl(levels, level, mover, states, index, slot):
         mover[FRAMES_LEFT] = 0
     if mover[FRAMES_LEFT] > 0:
         advance_frame(levels, level, mover, states, index, slot)
-    elif not search_and_move(levels, level, mover, states, index, slot):
-        return
+    elif not recall(levels, level, mover, states, index, slot):
+        if not search_and_move(levels, level, mover, states, index, slot):
+            return
     turn_beam(mover)
 
 

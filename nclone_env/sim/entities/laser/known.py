@@ -1,0 +1,48 @@
+"""Frames of surface lasers that are searched step by step, remembered with the level (``laser.learn``).
+
+Away from doors such a frame depends on position, normal and sense of the laser alone. The table of a level has those
+that its lasers go through; a frame that is not in it is searched. It is a hash table with open addressing, whose size
+is a power of two.
+"""
+
+import numpy as np
+
+from nclone_env.jit import kernel
+from nclone_env.sim.entities.laser.motion import FRAMES_LEFT, MOTION, NORMAL_ANGLE
+from nclone_env.sim.geometry import difference
+
+UNCHANGED = -1
+"""``frames`` of a frame after which the motion is still unknown."""
+_GOLDEN, _OTHER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
+
+
+@kernel
+def recall(levels, level, mover, states, index, slot):
+    """Take a frame from the table; return whether it is there."""
+    first, stop = levels.laser_start[level], levels.laser_start[level + 1]
+    if first == stop:
+        return False
+    x, y, angle, sense = mover["x"], mover["y"], mover[NORMAL_ANGLE], states[index, slot]
+    known = levels.laser_frames[find(levels.laser_frames, first, stop, x, y, angle, sense)]
+    if known["sense"] == 0:
+        return False
+    mover["x"], mover["y"], mover[NORMAL_ANGLE] = known["next_x"], known["next_y"], known["next_angle"]
+    states[index, slot] = known["next_sense"]
+    if known["frames"] != UNCHANGED:
+        mover[FRAMES_LEFT], mover[MOTION] = known["frames"], known["motion"]
+    return True
+
+
+@kernel
+def find(table, first, stop, x, y, angle, sense):
+    """Return the place of a frame in the table from ``first`` to ``stop``, or of the empty entry where it belongs."""
+    word = np.float64(x).view(np.uint64) * _OTHER ^ np.float64(y).view(np.uint64)
+    word = (word * _OTHER ^ np.float64(angle).view(np.uint64)) * _GOLDEN
+    last = stop - first - 1
+    place = np.int64(word >> _SHIFT) & last
+    while True:
+        known = table[first + place]
+        other = difference(known["x"], x) | difference(known["y"], y) | difference(known["angle"], angle)
+        if known["sense"] == 0 or (other == 0 and known["sense"] == sense):
+            return first + place
+        place = (place + 1) & last
