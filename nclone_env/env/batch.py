@@ -45,7 +45,16 @@ from nclone_env.obs import (
     observation_specs,
 )
 from nclone_env.render import PictureArrays
-from nclone_env.sim import MOST_ENTRIES, STATE_ARRAYS, WorldArrays, gather_worlds, make_worlds, renumber_entries
+from nclone_env.sim import (
+    MOST_ENTRIES,
+    STATE_ARRAYS,
+    WorldArrays,
+    adopt_world,
+    copy_world,
+    gather_worlds,
+    make_worlds,
+    renumber_entries,
+)
 
 
 class Batch:
@@ -280,14 +289,15 @@ class Batch:
 
     def get_state(self, index: int) -> bytes:
         """Return the snapshot of an environment."""
-        return write_snapshot(self._digest, self._rows(), index)
+        rest = {"episodes": self.episodes[index : index + 1], "results": self.results[index : index + 1]}
+        return write_snapshot(self._digest, {**self.worlds.rows(index), **rest})
 
     def set_state(self, index: int, state: bytes) -> None:
         """Restore an environment from a snapshot."""
         rows = self._read(state)
         if self.autoreset == SAME_STEP and rows["episodes"]["over"][0]:
             _reject_ended("an episode in progress, as episodes end and begin in the same step here")
-        place_rows(rows, self._rows(), index)
+        self._place(rows, index)
         if self._stack:
             self._stack.restart(index)
 
@@ -304,7 +314,7 @@ class Batch:
 
     def begin_at(self, rows: Rows, index: int) -> None:
         """Begin a new episode of an environment in the world of a snapshot, without observing it."""
-        place_rows({name: rows[name] for name in STATE_ARRAYS}, self._rows(), index)
+        self._place({name: rows[name] for name in STATE_ARRAYS}, index)
         ninja, episode, result = rows["ninjas"][0], self.episodes[index], self.results[index]
         episode["number"] += 1
         episode["steps"], episode["episode_return"] = 0, 0.0
@@ -316,7 +326,8 @@ class Batch:
 
     def copy(self, source: int, target: int) -> None:
         """Copy the whole state of one environment to another."""
-        for array in self._rows().values():
+        copy_world(self.worlds, source, self.worlds, target)
+        for array in (self.episodes, self.results):
             array[target : target + 1] = array[source : source + 1]
         if self._stack:
             self._stack.copy_rows(self._stack, source, target)
@@ -343,6 +354,11 @@ class Batch:
 
     def _read(self, state: bytes) -> Rows:
         return read_snapshot(state, self._digest, self._rows(), self.level_set)
+
+    def _place(self, rows: Rows, index: int) -> None:
+        """Write rows of a snapshot to an environment."""
+        place_rows(rows, self._rows(), index)
+        adopt_world(self.level_set.arrays, self.worlds, index)
 
     def _rows(self) -> Rows:
         """Return the arrays, one row per environment, that hold its state and its last result."""

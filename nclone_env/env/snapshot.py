@@ -62,9 +62,9 @@ def level_set_digest(levels: LevelSet, arrays: Mapping[str, np.ndarray]) -> byte
     return digest.digest()
 
 
-def write_snapshot(digest: bytes, arrays: Mapping[str, np.ndarray], index: int) -> bytes:
-    """Return the snapshot of an environment from the state of all, (n, ...) each; ``digest`` is of the level set."""
-    contents = b"".join(array[index : index + 1].tobytes() for array in arrays.values())
+def write_snapshot(digest: bytes, rows: Rows) -> bytes:
+    """Return the snapshot of an environment from its rows, in their order; ``digest`` is of the level set."""
+    contents = b"".join(row.tobytes() for row in rows.values())
     data = _HEADER.pack(MAGIC, VERSION, len(contents), digest) + contents
     return data + _CHECKSUM.pack(zlib.crc32(data))
 

@@ -17,7 +17,7 @@ from nclone_env.sim import dispatch
 from nclone_env.sim.ninja import CONTACT_SLOTS, kill, think, turn
 from nclone_env.sim.ninja_move import NEAR_SLOTS, clear_near, collide, integrate, settle, visit
 from nclone_env.sim.query import cell_of
-from nclone_env.sim.state import NO_CELL
+from nclone_env.sim.state import NO_CELL, use
 
 _STARTS_IN_CELL = bits(kind for kind in KINDS if kind.has_mover and kind.starts_in_cell)
 
@@ -106,23 +106,20 @@ def start_entities(levels, worlds, index):
     ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
     first, states = header["first_entity"], worlds.entity_states
-    for slot in range(states.shape[1]):
-        states[index, slot] = levels.entities[first + slot]["initial"] if slot < header["entity_count"] else 0
-    for number in range(worlds.movers.shape[1]):
-        start_mover(levels, worlds, index, number, number < header["mover_count"])
-    for row in range(worlds.trail.shape[1]):
-        worlds.trail[index, row, 0], worlds.trail[index, row, 1] = 0.0, 0.0
+    for slot in range(header["entity_count"]):
+        states[index, slot] = levels.entities[first + slot]["initial"]
+    for number in range(header["mover_count"]):
+        start_mover(levels, worlds, index, number)
+    use(worlds, index, header["entity_count"], header["mover_count"], 0)
     ninja["next_order"] = header["entity_count"]
 
 
 @kernel
-def start_mover(levels, worlds, index, number, used):
-    """Put one mover at its start, or clear a record that the level does not use."""
+def start_mover(levels, worlds, index, number):
+    """Put one mover at its start."""
     mover = worlds.movers[index, number]
     mover["x"], mover["y"], mover["a"], mover["b"] = 0.0, 0.0, 0.0, 0.0
     mover["order"], mover["cell"], mover["timer"] = 0, NO_CELL, 0
-    if not used:
-        return
     header = levels.header[worlds.ninjas[index]["level"]]
     slot = levels.mover_slots[header["first_mover"] + number]
     entity = levels.entities[header["first_entity"] + slot]

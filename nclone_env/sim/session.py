@@ -29,6 +29,7 @@ from nclone_env.sim.state import (
     NINJA_RECORD,
     NO_CELL,
     WorldArrays,
+    adopt_world,
     copy_world,
     equal_worlds,
     gather_worlds,
@@ -247,7 +248,7 @@ class Session:
             WorldIndexError: if there is no such world.
         """
         index = self._world(world)
-        return b"".join(array[index].tobytes() for array in self.worlds.state().values())
+        return b"".join(row.tobytes() for row in self.worlds.rows(index).values())
 
     def restore(self, snapshot: bytes, world: SupportsIndex = 0) -> None:
         """Restore a world from a snapshot.
@@ -274,6 +275,7 @@ class Session:
             row = array[index : index + 1]
             row[:] = np.frombuffer(snapshot, array.dtype, row.size, offset).reshape(row.shape)
             offset += size
+        adopt_world(self.levels, self.worlds, index)
 
     def _pieces(self, frames: int, world: int | slice = slice(None)) -> Iterator[tuple[int, int]]:
         """Yield the ends of the pieces in which frames of one world or of all are to be played."""

@@ -3,6 +3,9 @@
 All of these work on every array of the state. A new array needs a loop in :func:`copy_world`,
 :func:`equal_worlds` and :func:`hash_world`; new fields of a record are included automatically.
 
+A world has room for the largest level of its set, and a level uses what it needs: the rest is zero, is neither copied
+nor compared, and takes no memory of the machine as long as no level has used it.
+
 The hash mixes a world into 64 bits, word by word: fields of the ninja, eight entity states at a time, fields of each
 mover, coordinates of the trail; a float is its bits, an integer is sign-extended. For each word, modulo 2**64,
 
@@ -29,7 +32,7 @@ FIRST, _GOLDEN = np.uint64(0x243F6A8885A308D3), np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S1, _S27, _S30, _S31, _S32 = np.uint64(1), np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
-NINJA_RECORD = np.dtype(
+NINJA_RECORD: np.dtype = np.dtype(
     [(name, "f8") for name in ("x", "y", "vx", "vy", "gravity", "drag", "floor_x", "floor_y", "wall_normal")]
     + [(name, "f8") for name in ("pad_x", "pad_y", "finish_fraction")]
     + [("frame", "i4"), ("level", "i4"), ("next_order", "i4"), ("gold", "i2")]
@@ -40,7 +43,7 @@ NINJA_RECORD = np.dtype(
 """The ninja (physics 01, section 5; pixels, pixels per frame, frames), the frame counter, the level played, and the
 order number for the next entity that enters a cell."""
 
-MOVER = np.dtype(
+MOVER: np.dtype = np.dtype(
     [("x", "f8"), ("y", "f8"), ("a", "f8"), ("b", "f8"), ("order", "i4"), ("cell", "i2"), ("timer", "i2")], align=True
 )
 """An entity that moves or aims: position (pixels), the cell it is registered in (-1: none), its order of entry.
@@ -49,6 +52,9 @@ The file of the kind under ``sim.entities`` names ``a``, ``b`` and ``timer`` by 
 that are in no cell; other modules use its accessors."""
 
 NO_CELL = -1
+
+USED: np.dtype = np.dtype([("entities", "i4"), ("movers", "i4"), ("rows", "i4")])
+"""How many entity states, movers and rows of the trail of a world may be other than zero."""
 
 _WORD = 8  # bytes; rows of entity states are whole words
 
@@ -102,6 +108,7 @@ class WorldArrays(NamedTuple):
             the end of frame j in row j % R. One unused row without evil ninjas.
         hints: (N, M) uint16; of movers that look out, the segment of the level that hid the ninja last
             (``sim.sight``). Play is the same with any hints: they are no part of the state.
+        used: (N,) ``USED``, which :func:`adopt_world` sets for a world whose arrays were written from outside.
     """
 
     ninjas: np.ndarray
@@ -109,10 +116,20 @@ class WorldArrays(NamedTuple):
     movers: np.ndarray
     trail: np.ndarray
     hints: np.ndarray
+    used: np.ndarray
 
     def state(self) -> dict[str, np.ndarray]:
         """Return the arrays of the state by name."""
         return {name: getattr(self, name) for name in STATE_ARRAYS}
+
+    def rows(self, index: int) -> dict[str, np.ndarray]:
+        """Return the state of one world as it is stored, (1, ...) by name; mover records without use are in no cell."""
+        rows = {name: array[index : index + 1] for name, array in self.state().items()}
+        unused = self.used[index]["movers"]
+        if unused < self.movers.shape[1]:
+            rows["movers"] = rows["movers"].copy()
+            rows["movers"]["cell"][:, unused:] = NO_CELL
+        return rows
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the arrays."""
@@ -140,12 +157,17 @@ def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> 
         np.zeros((count, movers), dtype=MOVER),
         np.zeros((count, max(trail, 1), 2)),
         np.zeros((count, movers), dtype=np.uint16),
+        np.zeros(count, dtype=USED),
     )
 
 
 def worlds_of(state: Mapping[str, np.ndarray]) -> WorldArrays:
     """Return worlds in a state, (N, ...) by name of the array, which they share."""
-    return WorldArrays(**{name: state[name] for name in STATE_ARRAYS}, hints=np.zeros(state["movers"].shape, np.uint16))
+    count, movers = state["movers"].shape
+    used = np.zeros(count, USED)
+    used["entities"], used["movers"], used["rows"] = state["entity_states"].shape[1], movers, state["trail"].shape[1]
+    arrays = {name: state[name] for name in STATE_ARRAYS}
+    return WorldArrays(**arrays, hints=np.zeros((count, movers), np.uint16), used=used)
 
 
 def _kernels_of(record: np.dtype) -> tuple[Any, Any, Any]:
@@ -184,6 +206,20 @@ def _kernels_of(record: np.dtype) -> tuple[Any, Any, Any]:
 
 copy_ninja, _ninja_difference, hash_ninja = _kernels_of(NINJA_RECORD)
 copy_mover, _mover_difference, _hash_mover = _kernels_of(MOVER)
+_MOVER_FIELDS = MOVER.names or ()
+_NO_MOVER = np.zeros((), MOVER)
+_NO_MOVER["cell"] = NO_CELL
+"""How a record that the level does not use is hashed and stored: in no cell."""
+_NO_MOVER_WORDS = tuple(
+    np.uint64(np.int64(_NO_MOVER[name])) for kind in "fi" for name in _MOVER_FIELDS if MOVER[name].kind == kind
+)
+
+
+@kernel
+def clear_mover(mover):
+    """Set all fields of a record to zero."""
+    for name in each(_MOVER_FIELDS):
+        mover[name] = 0
 
 
 @kernel
@@ -196,19 +232,41 @@ def copy_world(source_worlds, source_index, target_worlds, target_index):
         target_worlds: ``WorldArrays`` for the same level set, changed in place; may be the same.
         target_index: world to overwrite.
     """
-    kept = used_rows(source_worlds, source_index)
-    cleared = used_rows(target_worlds, target_index)
+    used = source_worlds.used[source_index]
+    entities, movers, rows = used["entities"], used["movers"], used["rows"]
     copy_ninja(source_worlds.ninjas[source_index], target_worlds.ninjas[target_index])
-    for slot in range(source_worlds.entity_states.shape[1]):
+    for slot in range(entities):
         target_worlds.entity_states[target_index, slot] = source_worlds.entity_states[source_index, slot]
-    for number in range(source_worlds.movers.shape[1]):
+    for number in range(movers):
         copy_mover(source_worlds.movers[source_index, number], target_worlds.movers[target_index, number])
         target_worlds.hints[target_index, number] = source_worlds.hints[source_index, number]
-    for row in range(kept):
+    for row in range(rows):
         for axis in range(2):
             target_worlds.trail[target_index, row, axis] = source_worlds.trail[source_index, row, axis]
-    for row in range(kept, cleared):
-        target_worlds.trail[target_index, row, 0], target_worlds.trail[target_index, row, 1] = 0.0, 0.0
+    use(target_worlds, target_index, entities, movers, rows)
+
+
+@kernel
+def use(worlds, index, entities, movers, rows):
+    """Note that a world uses so many entity states, movers and rows of its trail; clear what it used behind them."""
+    used = worlds.used[index]
+    for slot in range(entities, used["entities"]):
+        worlds.entity_states[index, slot] = 0
+    for number in range(movers, used["movers"]):
+        clear_mover(worlds.movers[index, number])
+    for row in range(rows, used["rows"]):
+        worlds.trail[index, row, 0], worlds.trail[index, row, 1] = 0.0, 0.0
+    used["entities"], used["movers"], used["rows"] = entities, movers, rows
+
+
+@kernel
+def adopt_world(levels, worlds, index):
+    """Note what a world uses whose arrays were written from outside, of any contents behind what its level has."""
+    ninja, used = worlds.ninjas[index], worlds.used[index]
+    header = levels.header[ninja["level"]]
+    used["entities"], used["movers"] = worlds.entity_states.shape[1], worlds.movers.shape[1]
+    used["rows"] = worlds.trail.shape[1]
+    use(worlds, index, header["entity_count"], header["mover_count"], used_rows(worlds, index))
 
 
 @kernel
@@ -220,6 +278,7 @@ def used_rows(worlds, index):
 
 def transfer_world(source: WorldArrays, index: int, target: WorldArrays, place: int, level: int) -> None:
     """Copy a world over world ``place`` of another level set, in which its level has number ``level``."""
+    target.used[place] = source.used[index]
     target.ninjas[place] = source.ninjas[index]
     target.ninjas[place]["level"] = level
     for name in ("entity_states", "movers"):
@@ -232,6 +291,8 @@ def transfer_world(source: WorldArrays, index: int, target: WorldArrays, place: 
     frames = np.arange(frame - min(frame, len(given), len(row)), frame)
     row[:] = 0.0
     row[frames % len(row)] = given[frames % len(given)]
+    if source.used[index]["rows"]:
+        target.used[place]["rows"] = min(frame, len(row))
 
 
 @kernel
@@ -252,14 +313,14 @@ def equal_worlds(worlds, left, right):
     """Return whether two worlds of the same arrays are equal bit by bit."""
     if _ninja_difference(worlds.ninjas[left], worlds.ninjas[right]) != 0:
         return False
-    states, trail = worlds.entity_states, worlds.trail
-    for slot in range(states.shape[1]):
+    states, trail, one, two = worlds.entity_states, worlds.trail, worlds.used[left], worlds.used[right]
+    for slot in range(max(one["entities"], two["entities"])):
         if states[left, slot] != states[right, slot]:
             return False
-    for number in range(worlds.movers.shape[1]):
+    for number in range(max(one["movers"], two["movers"])):
         if _mover_difference(worlds.movers[left, number], worlds.movers[right, number]) != 0:
             return False
-    for row in range(trail.shape[1]):
+    for row in range(max(one["rows"], two["rows"])):
         for axis in range(2):
             if difference(trail[left, row, axis], trail[right, row, axis]) != 0:
                 return False
@@ -280,7 +341,11 @@ def hash_world(worlds, index):
             word |= np.uint64(states[index, first + place]) << np.uint64(8 * place)
         value = mix(value, word)
     for number in range(worlds.movers.shape[1]):
-        value = _hash_mover(worlds.movers[index, number], value)
+        if number < worlds.used[index]["movers"]:
+            value = _hash_mover(worlds.movers[index, number], value)
+        else:
+            for word in _NO_MOVER_WORDS:
+                value = mix(value, word)
     for row in range(worlds.trail.shape[1]):
         for axis in range(2):
             value = mix(value, np.float64(worlds.trail[index, row, axis]).view(np.uint64))

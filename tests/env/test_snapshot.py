@@ -475,7 +475,7 @@ def test_rows_of_another_size_are_refused(pair):
     env, _ = pair
     rows = peek.rows(env)
     wider = rows | {"entity_states": np.zeros((1, rows["entity_states"].shape[1] + 8), np.uint8)}
-    data = write_snapshot(peek.digest(env), wider, 0)
+    data = write_snapshot(peek.digest(env), wider)
     refused(env, data, r"contents of \d+ bytes for these levels and this max_frames, got \d+; use the same max_frames")
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nclone_env.level.build import build_room, moving
 from nclone_env.level.level_set import pack
 from nclone_env.sim.session import play_worlds, start_worlds
-from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays, copy_world, gather_worlds, hash_world, make_worlds
+from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays, copy_world, gather_worlds, hash_world, make_worlds, worlds_of
 
 WALLS = {(column, row): 1 for column in (5, 15) for row in range(7, 15)}
 BUMPY = build_room("gold 44 58", cells=WALLS | {(8, 14): 9, (7, 14): 1, (6, 14): 1, (13, 14): 1})
@@ -48,10 +48,10 @@ def noise(count: int) -> WorldArrays:
     """Return worlds of random bytes, padding aside."""
     worlds = make_worlds(count, LEVELS)
     rng = np.random.default_rng(1)
-    for array in worlds:
+    for array in worlds.state().values():
         for part in [array[name] for name in array.dtype.names or ()] or [array]:
             part[...] = np.frombuffer(rng.bytes(part.size * part.itemsize), part.dtype).reshape(part.shape)
-    return worlds
+    return worlds_of(worlds.state())
 
 
 def test_a_copy_is_equal_in_every_array():

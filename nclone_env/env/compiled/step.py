@@ -222,6 +222,7 @@ def place_start(arrays, place, worlds, index):
     for row in range(state["trail_count"]):
         for axis in range(2):
             worlds.trail[index, row, axis] = arrays.trail[state["first_trail"] + row, axis]
+    worlds.used[index]["rows"] = max(worlds.used[index]["rows"], state["trail_count"])
 
 
 @kernel

@@ -267,7 +267,7 @@ def think_evil_ninjas(levels, worlds, index, base, first, stop, shift):
             states[index, slot] = CHARGING
             continue
         if not remembered:
-            remember(ninja, worlds.trail, index)
+            remember(worlds, index)
             remembered = True
         frame, ordinal = ninja["frame"], int(mover[ORDINAL])
         begin = int(mover[TOUCH_FRAME]) + EVIL_DELAY * ordinal
@@ -299,10 +299,12 @@ def count_ordinals(states, index, first, stop):
 
 
 @kernel
-def remember(ninja, trail, index):
+def remember(worlds, index):
     """Store the ninja's position at the end of the last frame."""
+    ninja, trail, used = worlds.ninjas[index], worlds.trail, worlds.used[index]
     row = (ninja["frame"] - 1) % trail.shape[1]
     trail[index, row, 0], trail[index, row, 1] = ninja["x"], ninja["y"]
+    used["rows"] = max(used["rows"], row + 1)
 
 
 @kernel

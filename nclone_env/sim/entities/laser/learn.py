@@ -39,7 +39,7 @@ def _tables(levels: LevelSet, mover: np.ndarray) -> Mapping[str, np.ndarray]:
     with_lasers = [(runs["type"][row["first_run"] :][: row["run_count"]] == LASER_TURRET).any() for row in header]
     tables, start = [np.zeros(0, LASER_FRAME)], np.zeros(len(header) + 1, np.int32)
     found = np.zeros(_MOST, LASER_FRAME)
-    for number in np.flatnonzero(with_lasers):
+    for number in np.flatnonzero(with_lasers).tolist():
         states = levels.entities_of(number)["initial"][None].copy()
         count = learn(levels.arrays, number, states, mover, np.zeros(2 * _MOST, LASER_FRAME), found)
         if count:

@@ -1,5 +1,7 @@
 """Play with and without the tables of known frames is the same to the bit."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -78,7 +80,7 @@ def test_every_frame_is_found_at_its_place():
     Session(levels)
     frames, start = levels.arrays.laser_frames, levels.arrays.laser_start
     assert start[0] == 0 < start[1] == start[2]
-    for first, stop in zip(start, start[1:]):
+    for first, stop in pairwise(start):
         size = stop - first
         assert size & (size - 1) == 0
         used = np.flatnonzero(frames["sense"][first:stop])
