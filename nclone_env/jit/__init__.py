@@ -15,6 +15,8 @@ from nclone_env.jit.folder import cache_folder as cache_folder
 from nclone_env.jit.folder import cache_root as cache_root
 from nclone_env.jit.folder import distrust as distrust
 from nclone_env.jit.folder import make_private as make_private
+from nclone_env.jit.scratch import BLENDED as BLENDED
+from nclone_env.jit.scratch import blend_bytes as blend_bytes
 from nclone_env.jit.scratch import call_at as call_at
 from nclone_env.jit.scratch import copy_bytes as copy_bytes
 from nclone_env.jit.scratch import each as each

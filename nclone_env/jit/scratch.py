@@ -17,6 +17,9 @@ from nclone_env.jit.private import IS_INTERPRETED, RequireLiteralValue, TypingEr
 each = numba.literal_unroll
 """``for name in each(NAMES)`` in a kernel: the loop body once for each name, so that ``record[name]`` has a type."""
 
+BLENDED = 8
+"""Bytes that :func:`blend_bytes` blends."""
+
 if IS_INTERPRETED:
 
     def local_f64(count: int, zeroed: int | None = None) -> np.ndarray:
@@ -27,6 +30,13 @@ if IS_INTERPRETED:
         """Copy ``count`` bytes between C-contiguous uint8 arrays; offsets count bytes from the first."""
         chunk = source.reshape(-1)[source_offset : source_offset + count]
         target.reshape(-1)[target_offset : target_offset + count] = chunk
+
+    def blend_bytes(target: np.ndarray, target_offset: int, source: np.ndarray, alpha: int, ink: int) -> None:
+        """Blend eight bytes with opacities and colours of another array; see the compiled form."""
+        below = target.reshape(-1)[target_offset : target_offset + BLENDED]
+        given = source.reshape(-1)
+        scaled = below.astype(np.uint16) * (255 - given[alpha : alpha + BLENDED].astype(np.uint16)) + 128
+        below[:] = ((scaled + (scaled >> 8)) >> 8) + given[ink : ink + BLENDED]
 
     def stream_bytes(target: np.ndarray, source: np.ndarray) -> None:
         """Copy a C-contiguous uint8 array to one of the same size, past the caches where that is possible."""
@@ -114,6 +124,39 @@ else:
             origin = builder.gep(source_array.data, [args[3]])
             size = args[4] if literal is None else context.get_constant(types.intp, literal)
             cgutils.raw_memcpy(builder, destination, origin, size, 1)
+            return context.get_dummy_value()
+
+        return types.void(target, types.intp, source, types.intp, types.intp), codegen
+
+    @intrinsic
+    def blend_bytes(typing_context, target, target_offset, source, alpha, ink):
+        """Blend ``BLENDED`` bytes of a C-contiguous uint8 array with those of another; offsets count bytes.
+
+        Each becomes ``round(below * (255 - alpha) / 255) + ink``; the bytes of both are in ``source`` from offsets
+        ``alpha`` and ``ink`` on. Nothing is checked.
+        """
+        _check_bytes("blend_bytes", target, source)
+
+        def codegen(context, builder, signature, args):
+            to, of = (context.make_array(signature.args[k])(context, builder, args[k]).data for k in (0, 2))
+            narrow, wide = (ir.VectorType(ir.IntType(bits), BLENDED) for bits in (8, 16))
+
+            def at(data, offset):
+                return builder.bitcast(builder.gep(data, [offset]), narrow.as_pointer())
+
+            def loaded(data, offset):
+                value = builder.load(at(data, offset))
+                value.align = 1
+                return builder.zext(value, wide)
+
+            def filled(number):
+                return ir.Constant(wide, [number] * BLENDED)
+
+            rest = builder.sub(filled(255), loaded(of, args[3]))
+            scaled = builder.add(builder.mul(loaded(to, args[1]), rest), filled(128))
+            rounded = builder.lshr(builder.add(scaled, builder.lshr(scaled, filled(8))), filled(8))
+            store = builder.store(builder.trunc(builder.add(rounded, loaded(of, args[4])), narrow), at(to, args[1]))
+            store.align = 1
             return context.get_dummy_value()
 
         return types.void(target, types.intp, source, types.intp, types.intp), codegen

@@ -11,7 +11,7 @@ ends from a few additions.
 import math
 
 from nclone_env.game import COLUMNS, KINDS, LASER_TURRET, MAX_TILE, NINJA, ROCKET_TURRET, ROWS, bits
-from nclone_env.jit import copy_bytes, kernel
+from nclone_env.jit import BLENDED, blend_bytes, copy_bytes, kernel
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ORIENTATIONS
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim import NO_BEAM, beam_of, beam_orientation, greater, is_flying, lesser, place_of
@@ -225,16 +225,31 @@ def _blend(below, alpha, ink):
 
 @kernel
 def _stamp(stamps, phase, boxes, number, left, top, out):
-    """Blend a stamp whose upper left corner lies at (left, top) of the picture, as far as it is inside."""
+    """Blend a stamp whose upper left corner lies at (left, top) of the picture, as far as it is inside.
+
+    Several pixels at a time may go beyond the box, where the stamp is transparent.
+    """
     first_row = max(top + boxes[number, 0], 0)
     end_row = min(top + boxes[number, 1], out.shape[0])
-    first_column = max(left + boxes[number, 2], 0)
+    first_column = max(left + boxes[number, 2] // BLENDED * BLENDED, 0)
     end_column = min(left + boxes[number, 3], out.shape[1])
+    _, phases, _, height, width = stamps.shape
+    alpha = (number * phases + phase) * 2 * height * width  # of the pixel at (left, top)
+    ink = alpha + height * width
     for row in range(first_row, end_row):
-        for column in range(first_column, end_column):
-            alpha = int(stamps[number, phase, 0, row - top, column - left])
-            ink = int(stamps[number, phase, 1, row - top, column - left])
-            out[row, column, 0] = _blend(int(out[row, column, 0]), alpha, ink)
+        column, line = first_column, (row - top) * width - left
+        while column < end_column:
+            if column + BLENDED <= out.shape[1] and column - left + BLENDED <= width:
+                blend_bytes(out, row * out.shape[1] + column, stamps, alpha + line + column, ink + line + column)
+                column += BLENDED
+            else:
+                below = int(out[row, column, 0])
+                out[row, column, 0] = _blend(
+                    below,
+                    int(stamps[number, phase, 0, row - top, column - left]),
+                    int(stamps[number, phase, 1, row - top, column - left]),
+                )
+                column += 1
 
 
 @kernel

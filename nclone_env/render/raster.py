@@ -15,6 +15,7 @@ import numpy as np
 from nclone_env._arrays import Arrays, Layout, cached_arrays
 from nclone_env.config import RenderConfig
 from nclone_env.game import COLUMNS, DOOR_SWITCHES, KINDS, MAX_TILE, ROWS, WORLD_HEIGHT, WORLD_WIDTH
+from nclone_env.jit import BLENDED
 from nclone_env.level import LevelArrays
 from nclone_env.render.arrays import (
     CELL,
@@ -210,6 +211,8 @@ def _stamps(scale: Scale) -> tuple[np.ndarray, np.ndarray]:
     """Return the stamps and boxes of a scale, rasterised on first use."""
     planes = cached_glyphs()["planes"]  # (K, 2, 24, 24) float32, 0..255: alpha and ink of every appearance
     stamps = round_half_up(planes[:, None] if scale == _FULL_SIZE else _reduced(planes, scale))
+    beyond = -stamps.shape[-1] % BLENDED  # kernels blend so many pixels at a time
+    stamps = np.pad(stamps, (*((0, 0),) * 4, (0, beyond)))
     return stamps, np.array([_box(item[:, 0].max(0)) for item in stamps])
 
 
