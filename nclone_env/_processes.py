@@ -1,11 +1,16 @@
-"""Tasks computed by any executor, and processes that never outlive the process that started them, however it ends."""
+"""Tasks computed by any executor, and processes that never outlive the process that started them, however it ends.
+
+Commands do independent tasks with as many workers as ``machine.default_workers`` says, in threads where kernels do the
+work, which release the interpreter lock, else in processes. Results come in the order of the tasks, so that files are
+the same for any number of workers.
+"""
 
 import os
 import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice, takewhile
 from multiprocessing import get_context, parent_process
@@ -26,6 +31,39 @@ def processes(count: int) -> Iterator[Executor | None]:
     context = get_context("spawn")  # threads of the parent do not survive a fork
     with ProcessPoolExecutor(count, context, initializer=begin_worker) as executor:
         yield executor
+
+
+@contextmanager
+def threads(count: int) -> Iterator[Executor | None]:
+    """Yield an executor of so many threads; None for one, which is this thread."""
+    if count == 1:
+        yield None
+        return
+    with ThreadPoolExecutor(count, initializer=_begin_thread, initargs=(stop := threading.Event(),)) as executor:
+        try:
+            yield executor
+        except BaseException:  # Ctrl-C too: the executor waits for the tasks in work
+            stop.set()
+            raise
+
+
+def is_unwanted() -> bool:
+    """Return whether this is a thread of :func:`threads` whose context an exception has left; long tasks ask often."""
+    stop = getattr(_of_thread, "stop", None)
+    return stop is not None and stop.is_set()
+
+
+def check_wanted() -> None:
+    """Raise a CancelledError if :func:`is_unwanted`."""
+    if is_unwanted():
+        raise CancelledError
+
+
+_of_thread = threading.local()
+
+
+def _begin_thread(stop: threading.Event) -> None:
+    _of_thread.stop = stop
 
 
 def begin_worker() -> None:
@@ -54,6 +92,7 @@ def in_order(
     tasks: Iterable[Callable[[], T]],
     executor: Executor | None = None,
     stop: Callable[[], bool] = never,
+    ahead: int = _AHEAD,
 ) -> Iterator[T]:
     """Yield what tasks return, in their order.
 
@@ -61,6 +100,7 @@ def in_order(
         tasks: drawn when they are due; picklable if the executor has other processes.
         executor: that computes them; None: this thread.
         stop: asked before each result; those in work then are still yielded.
+        ahead: most tasks whose results are kept.
     """
     if executor is None:
         yield from (task() for task in takewhile(lambda _: not stop(), tasks))
@@ -68,7 +108,7 @@ def in_order(
     due, waiting = iter(tasks), deque[Future[T]]()
     try:
         while not stop():
-            waiting.extend(executor.submit(task) for task in islice(due, _AHEAD - len(waiting)))
+            waiting.extend(executor.submit(task) for task in islice(due, ahead - len(waiting)))
             if not waiting:
                 return
             yield waiting.popleft().result()

@@ -1,6 +1,7 @@
 """What this process has of the machine: processor cores and memory, and the check that something fits into it."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from nclone_env._table import format_bytes
@@ -14,19 +15,54 @@ except ImportError:  # Windows
 _MEMINFO = Path("/proc/meminfo")
 _STATUS = Path("/proc/self/status")
 _CGROUP = Path("/sys/fs/cgroup")
-_LIMITS = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
+_OWN_CGROUPS = Path("/proc/self/cgroup")
+_MEMORY_LIMITS = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
 """Files of the limit and of the usage, in cgroups of version 2 and of version 1."""
 
 
 def available_cores() -> int:
-    """Return the number of processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Return the number of processor cores that this process may use: those of its affinity, at most its quota."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([cores, *_quotas()]))
+
+
+def default_workers(tasks: int, bytes_each: int = 0) -> int:
+    """Return how many of some tasks to do at once: one a core, and no more than there is memory for."""
+    memory = available_bytes()
+    fitting = tasks if memory is None or not bytes_each else memory // bytes_each
+    return max(1, min(available_cores(), tasks, fitting))
+
+
+def _quotas() -> Iterator[int]:
+    """Yield the processor quotas of this process's cgroups, in whole cores, rounded up."""
+    for folder in _cgroups("cpu"):
+        try:
+            if (folder / "cpu.max").exists():
+                quota, period = map(int, (folder / "cpu.max").read_text().split())
+            else:
+                quota, period = (int((folder / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
+            if quota > 0:
+                yield -(-quota // period)
+        except (OSError, ValueError):  # no such file, or "max"
+            continue
+
+
+def _cgroups(controller: str) -> Iterator[Path]:
+    """Yield the folders of the cgroups that limit this process, from its own ones to the roots, of either version."""
+    lines = _OWN_CGROUPS.read_text().splitlines() if _OWN_CGROUPS.exists() else ["0::/"]
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        root = _CGROUP / controller if controllers else _CGROUP
+        folder = root / path.lstrip("/")
+        yield from (part for part in (folder, *folder.parents) if part.is_relative_to(root))
 
 
 def available_bytes() -> int | None:
     """Return the memory that is left, the least of machine, cgroup and address space; None if it is unknown."""
-    found = [size for size in (_left_on_machine(), _left_in_cgroup(), _left_of_addresses()) if size is not None]
-    return min(found, default=None)
+    found = [_left_on_machine(), _left_of_addresses(), *_left_in_cgroups()]
+    return min((size for size in found if size is not None), default=None)
 
 
 def check_address_space(command: str, needed: int) -> None:
@@ -71,13 +107,13 @@ def _left_on_machine() -> int | None:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
-def _left_in_cgroup() -> int | None:
-    for limit, usage in _LIMITS:
-        try:
-            return int((_CGROUP / limit).read_text()) - int((_CGROUP / usage).read_text())
-        except (OSError, ValueError):  # no such cgroup, or "max"
-            continue
-    return None
+def _left_in_cgroups() -> Iterator[int]:
+    for folder in _cgroups("memory"):
+        for limit, usage in _MEMORY_LIMITS:
+            try:
+                yield int((folder / limit).read_text()) - int((folder / usage).read_text())
+            except (OSError, ValueError):  # no such file, or "max"
+                continue
 
 
 def _addresses() -> int | None:

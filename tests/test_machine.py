@@ -8,13 +8,14 @@ import pytest
 
 from nclone_env import NPlusPlusVectorEnv, machine
 from nclone_env.errors import MemoryLimitError
-from nclone_env.machine import available_bytes, check_address_space, check_fits
+from nclone_env.machine import available_bytes, available_cores, check_address_space, check_fits, default_workers
 
 
 def test_the_least_of_machine_and_cgroup_is_available(tmp_path, monkeypatch):
     (tmp_path / "meminfo").write_text("MemTotal: 8000 kB\nMemAvailable: 6000 kB\n")
     monkeypatch.setattr(machine, "_MEMINFO", tmp_path / "meminfo")
     monkeypatch.setattr(machine, "_CGROUP", tmp_path)
+    monkeypatch.setattr(machine, "_OWN_CGROUPS", tmp_path / "none")
     assert available_bytes() == 6000 * 1024
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "memory.current").write_text("1000\n")
@@ -25,6 +26,57 @@ def test_the_least_of_machine_and_cgroup_is_available(tmp_path, monkeypatch):
     (tmp_path / "memory.max").unlink()
     assert available_bytes() is None
     check_fits("num_envs", 10**9, 10**9)  # what is unknown refuses nothing
+
+
+@pytest.fixture
+def cgroups(tmp_path, monkeypatch):
+    """The folder of the control groups of a process in ``job/step``."""
+    monkeypatch.setattr(machine, "_CGROUP", tmp_path / "cgroup")
+    monkeypatch.setattr(machine, "_OWN_CGROUPS", tmp_path / "own")
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda process: set(range(8)), raising=False)
+    (tmp_path / "own").write_text("0::/job/step\n")
+    (tmp_path / "cgroup" / "job" / "step").mkdir(parents=True)
+    return tmp_path / "cgroup"
+
+
+def test_quotas_of_all_groups_above_bound_the_cores(cgroups):
+    assert available_cores() == 8
+    (cgroups / "job" / "cpu.max").write_text("350000 100000\n")
+    assert available_cores() == 4
+    (cgroups / "job" / "step" / "cpu.max").write_text("max 100000\n")
+    assert available_cores() == 4
+    (cgroups / "job" / "step" / "cpu.max").write_text("50000 100000\n")
+    assert available_cores() == 1
+
+
+def test_quotas_of_version_1(cgroups):
+    (cgroups.parent / "own").write_text("5:cpu,cpuacct:/job\n4:memory:/other\n")
+    group = cgroups / "cpu" / "job"
+    group.mkdir(parents=True)
+    (group / "cpu.cfs_period_us").write_text("100000\n")
+    (group / "cpu.cfs_quota_us").write_text("-1\n")
+    assert available_cores() == 8
+    (group / "cpu.cfs_quota_us").write_text("300000\n")
+    assert available_cores() == 3
+
+
+def test_the_memory_of_all_groups_above_counts(cgroups, monkeypatch):
+    monkeypatch.setattr(machine, "_MEMINFO", cgroups / "none")
+    for folder, limit in ((cgroups / "job", 900_000), (cgroups / "job" / "step", 2_000_000)):
+        (folder / "memory.max").write_text(f"{limit}\n")
+        (folder / "memory.current").write_text("100000\n")
+    assert available_bytes() == 800_000
+
+
+def test_no_more_workers_than_cores_tasks_and_memory(cgroups, monkeypatch):
+    monkeypatch.setattr(machine, "available_bytes", lambda: 1000)
+    assert default_workers(100) == 8
+    assert default_workers(3) == 3
+    assert default_workers(100, bytes_each=300) == 3
+    assert default_workers(100, bytes_each=3000) == 1
+    assert default_workers(0) == 1
+    monkeypatch.setattr(machine, "available_bytes", lambda: None)
+    assert default_workers(100, bytes_each=3000) == 8
 
 
 def test_a_limit_of_addresses_counts_as_memory(tmp_path, monkeypatch):

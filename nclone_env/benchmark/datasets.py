@@ -9,6 +9,7 @@ import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from nclone_env._processes import check_wanted, in_order, threads
 from nclone_env.benchmark.submission import read_submission
 from nclone_env.benchmark.track import load_track, track_levels
 from nclone_env.benchmark.verification import episodes as actions_of
@@ -23,6 +25,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env import ENVIRONMENT_ID, NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError, FormatError, optional_module, shortened
 from nclone_env.level import Level
+from nclone_env.machine import default_workers
 from nclone_env.train import SILENT, Demonstration, Hooks, held_actions, read_demonstrations, winning_inputs
 
 _MOST_EPISODES, _MOST_BYTES = 256, 1 << 28
@@ -153,12 +156,21 @@ def observed(given: Played, hooks: Hooks = SILENT) -> Iterator[dict[str, Any]]:
         nbytes = sum(array.nbytes for array in env.reset(seed=0)[0].values())
     total, longest = len(given.levels), max(map(len, given.actions))
     size = min(max(_MOST_BYTES // (nbytes * longest), 1), _MOST_EPISODES)
-    for first in range(0, total, size):
+    done = 0
+
+    def play(first: int) -> list[dict[str, Any]]:
         batch = given.actions[first : first + size]
         with closing(NPlusPlusVectorEnv(given.config, len(batch), **options)) as env:
             env.assign_levels(given.levels[first : first + size])
-            yield from _play(env, batch, first)
-        hooks.on_level("episodes observed", first + len(batch), total)
+            return list(_play(env, batch, first))
+
+    firsts = range(0, total, size)
+    workers = default_workers(len(firsts), 2 * _MOST_BYTES)
+    with threads(workers) as executor:
+        for episodes in in_order((partial(play, first) for first in firsts), executor, ahead=workers):
+            yield from episodes
+            done += len(episodes)
+            hooks.on_level("episodes observed", done, total)
 
 
 def _play(env: NPlusPlusVectorEnv, batch: Sequence[np.ndarray], first: int) -> Iterator[dict[str, Any]]:
@@ -171,6 +183,7 @@ def _play(env: NPlusPlusVectorEnv, batch: Sequence[np.ndarray], first: int) -> I
     for place, own in enumerate(batch):
         fields["actions"][: len(own), place] = own
     for step in range(shape[0] + 1):
+        check_wanted()
         for name, array in seen.items():
             rows[name][step] = array
         if step < shape[0]:

@@ -9,13 +9,14 @@ import csv
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nclone_env._processes import in_order
+from nclone_env._processes import in_order, is_unwanted, threads
 from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.evaluation import Episodes, evaluate, run_of
 from nclone_env.benchmark.track import MODES, Track, track_levels, training_levels
@@ -24,8 +25,9 @@ from nclone_env.errors import ConfigError, check_choice
 from nclone_env.game import ACTION_OF_INPUT, DEAD, NUM_ACTIONS
 from nclone_env.generate import CollectionFiles, entry_of, generated_levels, write_collection
 from nclone_env.level import Level, pack
+from nclone_env.machine import default_workers
 from nclone_env.obs import GAME_STATE, columns
-from nclone_env.plan import solve
+from nclone_env.plan import MEMORY, solve
 from nclone_env.replay import load_any_recording
 from nclone_env.sim import simulate
 from nclone_env.train import (
@@ -139,7 +141,9 @@ def play_ppo(order: Order) -> Run:
 def _of_run(checkpoint: Path, order: Order) -> Run:
     """Evaluate the policy of a training run with the seed of the run."""
     entered = Entered(checkpoint, order.track, order.mode, order.packs)
-    return entered.run(in_order(entered.episodes.tasks), order.with_policy, order.hooks)
+    tasks = entered.episodes.tasks
+    with threads(default_workers(len(tasks))) as executor:
+        return entered.run(in_order(tasks, executor), order.with_policy, order.hooks)
 
 
 def _config(order: Order, options: Mapping[str, Any]) -> TrainConfig:
@@ -209,11 +213,14 @@ def play_planner(order: Order) -> Run:
         raise ConfigError(f"track: expected Planning-v1 for the baseline planner, got {order.track.name}")
     levels, found, simulated = track_levels(order.track, order.packs), [], []
     began = time.process_time()
-    for number, level in enumerate(levels):
-        solution = solve(level, frames=_SHARE * frames, seed=order.seed, max_frames=order.track.max_frames)
-        found.append(solution.inputs)
-        simulated.append(solution.simulated)
-        order.hooks.on_level("levels searched", number + 1, len(levels))
+    search = partial(
+        solve, frames=_SHARE * frames, seed=order.seed, max_frames=order.track.max_frames, stop=is_unwanted
+    )
+    with threads(default_workers(len(levels), MEMORY)) as executor:
+        for solution in in_order((partial(search, level) for level in levels), executor):
+            found.append(solution.inputs)
+            simulated.append(solution.simulated)
+            order.hooks.on_level("levels searched", len(found), len(levels))
     claimed = {"frames": max(simulated), "seconds": round(time.process_time() - began, 1), "simulated": simulated}
     return _of_inputs(order.track, levels, order.seed, found).claiming(claimed)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from nclone_env._processes import in_order
+from nclone_env._processes import check_wanted, in_order
 from nclone_env.benchmark.attempts import Attempts, Run, replay
 from nclone_env.benchmark.track import Track, track_levels
 from nclone_env.config import EnvironmentConfig
@@ -140,7 +141,7 @@ def _play(
     """Play a batch of the episodes on levels ``which``; return their steps and actions as in ``Attempts``."""
     player, chosen = player_of(policy), which[first : first + size]
     environments = NPlusPlusVectorEnv(config, size, autoreset_mode=AutoresetMode.DISABLED, num_threads=1)
-    with _PLAYING, player.computing(), closing(environments) as envs:
+    with player.computing(), closing(environments) as envs:
         player.begin(most_probable, int(np.random.SeedSequence([seed, first]).generate_state(1)[0]))
         taken, steps = _play_batch(envs, chosen, player, config.max_steps)
     return steps, np.concatenate([row[:count] for row, count in zip(taken.T, steps)])
@@ -155,6 +156,7 @@ def _play_batch(
     seen, _ = envs.reset(seed=0)
     waiting, step = np.arange(len(which)), 0
     while len(waiting):
+        check_wanted()
         taken[step, waiting] = player(seen, waiting)
         steps[waiting] += 1
         seen, _, terminated, truncated, _ = envs.step(taken[step])  # environments whose episode is over rest
@@ -169,7 +171,7 @@ def player_of(policy: Any) -> Player:
 
         policy = load_policy(policy, levels=("first-steps",))  # those of the track take their place
     if hasattr(policy, "act") and hasattr(policy, "checkpoint"):
-        return _Own(policy)
+        return _Own(copy.copy(policy))  # with a sequence of random numbers of its own, as threads play side by side
     if hasattr(policy, "predict"):
         return _StableBaselines(policy)
     if hasattr(policy, "state_dict"):
@@ -193,9 +195,9 @@ class Player:
     def __init__(self, policy: Any):
         self._policy, self.environment = policy, getattr(policy, "environment", None)
 
-    def computing(self) -> AbstractContextManager[None]:
-        """Return a context to play in."""
-        return nullcontext()
+    def computing(self) -> AbstractContextManager[Any]:
+        """Return a context to play in: one thread at a time, as little is known of the policy."""
+        return _PLAYING
 
     def begin(self, most_probable: bool, seed: int) -> None:
         """Begin a batch of episodes, with the most probable actions or those sampled from a seed."""
@@ -214,7 +216,7 @@ class _Own(Player):
     _seed: int | None
 
     def computing(self) -> AbstractContextManager[None]:
-        """Return a context to play in: on one thread, since batches are small."""
+        """Return a context to play in: several threads at a time, and libraries on each alone."""
         from nclone_env.train import one_thread_per_call  # imports torch
 
         return one_thread_per_call()

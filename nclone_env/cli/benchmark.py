@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import Positional
 
+from nclone_env._processes import threads
 from nclone_env._table import table
 from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
 from nclone_env.cli.output import check_exists, check_folder, check_free, check_suffix, counted
@@ -18,6 +19,7 @@ from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, check_choice, optional_module
 from nclone_env.jobs import Shard, run
+from nclone_env.machine import default_workers
 from nclone_env.train import SILENT, Hooks
 
 if TYPE_CHECKING:
@@ -297,7 +299,8 @@ def _evaluate(job: Evaluating, output: Path, part: Shard | None) -> None:
     def show(_: Any) -> None:
         progress.level("batches of episodes played", next(done), total)
 
-    run(job, output, on_result=show, shard=part)
+    with threads(default_workers(total)) as executor:
+        run(job, output, executor, show, shard=part)
     progress.clear()
     if part:
         print(f"{total} of {job.total} batches of episodes are played; journal {part.file} in {output}")

@@ -2,16 +2,16 @@
 
 import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from tyro.conf import Positional
 
+from nclone_env._processes import threads
 from nclone_env.cli.output import check_exists, check_folder, check_free, counted
 from nclone_env.cli.progress import StatusLine
 from nclone_env.errors import ConfigError, NcloneError
-from nclone_env.machine import available_cores
+from nclone_env.machine import default_workers
 
 
 def make_gallery(
@@ -63,7 +63,7 @@ def make_gallery(
     job = Showing(levels, tuple(map(str, recordings)), title or _title(levels), report)
     numbers = job.numbers(part)
     try:
-        with ThreadPoolExecutor(available_cores()) as executor:
+        with threads(default_workers(len(numbers))) as executor:
             run(job, output, executor, count, shard=part)
     except OSError as error:
         raise ConfigError(f"output: {error.filename or output} cannot be written: {error.strerror}") from error

@@ -36,6 +36,7 @@ from nclone_env.level import (
     listed_names,
     resolve,
 )
+from nclone_env.machine import default_workers
 
 
 def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:
@@ -149,7 +150,7 @@ def generate_levels(
     family: tuple[str, ...] = DEFAULT_FAMILIES,
     difficulty: str = f"{LEAST_DIFFICULTY}..{MOST_DIFFICULTY}",
     split: str = "train",
-    processes: int = 1,
+    processes: int | None = None,
     first: int = 0,
     shard: str | None = None,
     force: bool = False,
@@ -167,7 +168,7 @@ def generate_levels(
             motifs; all but the last if none is named.
         difficulty: least and greatest measured difficulty, 0..100.
         split: train or held-out; no level is ever in both.
-        processes: number of levels made at once, each in a process of its own.
+        processes: number of levels made at once, each in a process of its own; by default one a core.
         first: number of the first level.
         shard: part I/N of the levels, such as 1/4, for one of N processes: output is a folder for its journal, a
             restarted shard goes on with it, and 'merge' writes the pack.
@@ -176,7 +177,8 @@ def generate_levels(
     from nclone_env.generate import CollectionFiles, compile_kernels, read_range  # the generator takes a second
     from nclone_env.jobs import Generating
 
-    check_integer("processes", processes, low=1)
+    if processes is not None:
+        check_integer("processes", processes, low=1)
     job = Generating(count, first, seed, family, read_range("difficulty", difficulty), split)
     part = Shard.of(shard)
     if part:
@@ -194,7 +196,7 @@ def generate_levels(
 
     with (
         stop_on_signals("stopping after the levels in work; press Ctrl-C again to end at once") as stop,
-        processes_of(processes) as executor,
+        processes_of(processes or default_workers(len(numbers))) as executor,
     ):
         if executor is not None:
             compile_kernels()  # for all processes

@@ -55,7 +55,7 @@ def evaluate(
     progress = LevelProgress()
     evaluate_and_report(
         policy.network, environment, folder, episodes, seed, video, attempts, held_out, timesteps, candidates,
-        recordings, progress.level, progress.put,
+        recordings, on_level=progress.level, say=progress.put,
     )  # fmt: skip
     return 0
 

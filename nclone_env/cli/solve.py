@@ -16,7 +16,8 @@ from nclone_env.cli.output import check_folder, claim_folder
 from nclone_env.cli.progress import StatusLine, StopRequest, stop_on_signals
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
 from nclone_env.jobs import Row, Shard, Solving, run
-from nclone_env.plan import MOST_FRAMES, Solution, compile_kernels
+from nclone_env.machine import available_cores, default_workers
+from nclone_env.plan import MEMORY, MOST_FRAMES, Solution, compile_kernels
 
 _DEFAULT_SECONDS = 4.0
 _HEADER = f"{'level':<32}  completed  frames     gold  seconds  frames simulated"
@@ -29,7 +30,7 @@ def solve_levels(
     ladder: str | None = None,
     objective: Literal["time", "score", "all-gold"] = "time",
     seed: int = 0,
-    threads: int = 1,
+    threads: int | None = None,
     hold: int = 1,
     smooth: float | None = None,
     output: Path = Path("solutions"),
@@ -50,7 +51,8 @@ def solve_levels(
         objective: as few frames as possible; the game's score, in which a piece of gold counts as two seconds; or as
             much gold as possible, then as few frames.
         seed: seed of the random choices.
-        threads: threads that search: on several levels at once, and on each one with several if there are fewer levels.
+        threads: threads that search: on several levels at once, and on each one with several if there are fewer levels;
+            by default one a core, or as many as there is memory for.
         hold: inputs change only in frames that are multiples of it, as those of a policy with this frame skip.
         smooth: share by which a recording may be longer than the solution found, to change its inputs less often.
         output: folder for the recordings and for solutions.jsonl, the rows of the table.
@@ -60,6 +62,7 @@ def solve_levels(
         force: replace the rows of the same levels in the table, and their recordings; those of other levels stay.
     """
     _check_budget(threads, hold, frames, seconds)
+    threads = threads or default_workers(available_cores(), MEMORY)
     times, counts = _budget_of(seconds, frames, ladder)
     part = Shard.of(shard)
     if force and part:
@@ -84,7 +87,7 @@ def solve_levels(
     return table.stop.exit_status if table.stop() else int(any(row.error for row in table.rows))
 
 
-def _check_budget(threads: int, hold: int, frames: int | None, seconds: float | None) -> None:
+def _check_budget(threads: int | None, hold: int, frames: int | None, seconds: float | None) -> None:
     """Raise a ConfigError that names the option whose number is outside its range."""
     for name, value in (("threads", threads), ("hold", hold), ("frames", frames)):
         if value is not None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.plan.kernels import play
     from nclone_env.plan.searches import compile_kernels
     from nclone_env.plan.short import Edits, Found, first_solution, shorter_solution
+    from nclone_env.plan.solver import MEMORY
     from nclone_env.plan.task import MOST_FRAMES, Task, make_task, smooth, wins_at_end
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
 
-from nclone_env.benchmark import evaluate
+from nclone_env.benchmark import evaluate, evaluation
 from nclone_env.benchmark.evaluation import player_of
 from nclone_env.errors import ActionError, ConfigError
 from nclone_env.level.load import load_level
@@ -67,6 +69,17 @@ def test_policies_of_the_package_compute_on_one_thread():
     with player_of(right).computing():
         assert torch.get_num_threads() == before
     assert torch.get_num_threads() == before
+
+
+def test_threads_play_the_same_episodes(monkeypatch):
+    """A policy of the package, whose sampled actions follow from a sequence that each batch has for itself."""
+    monkeypatch.setattr(evaluation, "BATCH", 40)
+    alone = evaluate("builtin", TRACK, seed=3)
+    with ThreadPoolExecutor(4) as executor:
+        together = evaluate("builtin", TRACK, seed=3, executor=executor)
+    assert together.sampled.actions.tobytes() == alone.sampled.actions.tobytes()
+    assert together.probable.actions.tobytes() == alone.probable.actions.tobytes()
+    assert alone.sampled.actions.tobytes() != evaluate("builtin", TRACK, seed=4).sampled.actions.tobytes()
 
 
 def test_ends_are_those_of_the_simulator():

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 from nclone_env.level.build import build_room, moving
 from nclone_env.level.level_set import pack
 from nclone_env.sim.session import play_worlds, start_worlds
-from nclone_env.sim.state import MOVER, NINJA_RECORD, WorldArrays, copy_world, gather_worlds, hash_world, make_worlds, worlds_of
+from nclone_env.sim.state import (
+    MOVER,
+    NINJA_RECORD,
+    WorldArrays,
+    copy_world,
+    gather_worlds,
+    hash_world,
+    make_worlds,
+    worlds_of,
+)
 
 WALLS = {(column, row): 1 for column in (5, 15) for row in range(7, 15)}
 BUMPY = build_room("gold 44 58", cells=WALLS | {(8, 14): 9, (7, 14): 1, (6, 14): 1, (13, 14): 1})

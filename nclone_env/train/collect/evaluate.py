@@ -13,7 +13,7 @@ deaths.
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -21,11 +21,13 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from nclone_env._processes import check_wanted, in_order, threads
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import check_integer
 from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.level import Level
+from nclone_env.machine import default_workers
 from nclone_env.replay import WatchedRun
 from nclone_env.train.collect.environments import (
     Choose,
@@ -98,6 +100,7 @@ def evaluate(
     make_envs: MakeEnvironments = make_resting_environments,
     on_level: OnLevel = SILENT.on_level,
     candidates: int = 1,
+    num_threads: int | None = None,
 ) -> tuple[LevelResult, ...]:
     """Play each level in ``episodes_per_level`` environments and evaluate the first episode of each.
 
@@ -113,6 +116,7 @@ def evaluate(
         make_envs: creates the vector environment, with same-step autoreset or without any.
         on_level: called after each batch of levels.
         candidates: candidates of each decision, with sampled actions; 1: the actions of the policy itself.
+        num_threads: batches of levels played at once; None: one a core. The results are the same.
 
     Returns:
         One result per level, in the order of the environment's levels.
@@ -128,12 +132,23 @@ def evaluate(
     with closing(make_envs(environment, 1)) as one:
         count = len(one.level_names)
     together = min(count, max(1, _TOGETHER // episodes_per_level))
+    firsts = range(0, count, together)
+    workers = min(num_threads, len(firsts)) if num_threads else default_workers(len(firsts))
     results: list[LevelResult] = []
-    with one_thread_per_call(), closing(make_envs(environment, together * episodes_per_level)) as envs:
-        for first in range(0, count, together):
-            levels = range(first, min(first + together, count))
+    with one_thread_per_call(), ExitStack() as stack, threads(workers) as executor:
+        free = [
+            stack.enter_context(closing(make_envs(environment, together * episodes_per_level))) for _ in range(workers)
+        ]
+
+        def play(first: int) -> list[LevelResult]:
+            envs, levels = free.pop(), range(first, min(first + together, count))
             with chooser(policy, environment, envs, mode, seed, first * episodes_per_level, candidates) as choose:
-                results += _play_levels(envs, levels, choose, mode, episodes_per_level, seed, environment.max_steps)
+                found = _play_levels(envs, levels, choose, mode, episodes_per_level, seed, environment.max_steps)
+            free.append(envs)
+            return found
+
+        for found in in_order((partial(play, first) for first in firsts), executor):
+            results += found
             on_level(f"levels played, {mode} actions", len(results), count)
     return tuple(results)
 
@@ -146,13 +161,14 @@ def compare(
     make_envs: MakeEnvironments = make_resting_environments,
     on_level: OnLevel = SILENT.on_level,
     candidates: int = 1,
+    num_threads: int | None = None,
 ) -> dict[Mode, tuple[LevelResult, ...]]:
     """Evaluate sampled and argmax actions of a policy and random actions; return the results by mode.
 
     The arguments are those of :func:`evaluate`.
     """
     modes: tuple[Mode, ...] = ("sampled", "argmax", "random")
-    shared = (episodes_per_level, seed, make_envs, on_level, candidates)
+    shared = (episodes_per_level, seed, make_envs, on_level, candidates, num_threads)
     return {mode: evaluate(policy, environment, mode, *shared) for mode in modes}
 
 
@@ -199,6 +215,7 @@ def _play_levels(
     actions = np.zeros((most_steps, envs.num_envs), np.int8)
 
     def act(seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
+        check_wanted()
         chosen = choose(seen, waiting, step)
         actions[step] = chosen
         return chosen

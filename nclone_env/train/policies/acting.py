@@ -1,7 +1,8 @@
 """The actions of a policy for a batch of observations."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from threading import Lock
 
 import numpy as np
 import torch
@@ -50,13 +51,27 @@ def policy_outputs(policy: ActorCritic, observations: Mapping[str, np.ndarray]) 
     return logits.numpy(), values.numpy()
 
 
+_ENTERING = Lock()
+_entered: list[int] = []
+_limits = ExitStack()
+
+
 @contextmanager
 def one_thread_per_call() -> Iterator[None]:
-    """Make libraries compute each call on the calling thread: batches are small, and runs have their own threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    """Make libraries compute each call on the calling thread: batches are small, and runs have their own threads.
+
+    Several threads may be inside at once; the last one to leave restores the settings.
+    """
+    with _ENTERING:
+        _entered.append(_entered[0] if _entered else torch.get_num_threads())
+        if len(_entered) == 1:
+            _limits.enter_context(threadpool_limits(1, user_api="blas"))
+        torch.set_num_threads(1)  # in part a setting of the thread
     try:
-        with threadpool_limits(1, user_api="blas"):
-            yield
+        yield
     finally:
-        torch.set_num_threads(before)
+        with _ENTERING:
+            before = _entered.pop()
+            if not _entered:
+                _limits.close()
+                torch.set_num_threads(before)

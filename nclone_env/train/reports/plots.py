@@ -129,7 +129,7 @@ def report_run(
     of_run = (config.evaluation.attempts, result.held_out, result.counters.timesteps)
     results = evaluate_and_report(
         result.policy, config.evaluated_environment, folder, episodes, config.seed, video, *of_run,
-        on_level=on_level, say=say,
+        num_threads=config.num_threads, on_level=on_level, say=say,
     )  # fmt: skip
     evaluated = {mode: mean_success(results[mode]) for mode in ("sampled", "argmax")}
     plot(random=mean_success(results["random"]), evaluated=evaluated)

@@ -85,6 +85,7 @@ def evaluate_and_report(
     timesteps: int | None,
     candidates: int = 1,
     recordings: bool = False,
+    num_threads: int | None = None,
     on_level: OnLevel = SILENT.on_level,
     say: Callable[[str], object] = str,
 ) -> dict[Mode, tuple[LevelResult, ...]]:
@@ -96,13 +97,16 @@ def evaluate_and_report(
         timesteps: for which the policy was trained. None: the table of results of its run, which ``compare`` reads,
             stays as it is, because other levels are played, or with ``candidates``.
         recordings: save the fastest win of the policy on each level too.
+        num_threads: as of ``evaluate``.
         say: told the table, and what was saved, as lines of text.
     """
     from nclone_env.replay import run_pictures, write_video  # OpenCV is only needed to draw
 
     levels = load_levels(environment.levels)
     episodes = episodes or default_episodes(len(levels))
-    results = compare(policy, environment, episodes, seed, on_level=on_level, candidates=candidates)
+    results = compare(
+        policy, environment, episodes, seed, on_level=on_level, candidates=candidates, num_threads=num_threads
+    )
     known = {name: len(inputs) for name, inputs in known_solutions_of(levels).items()}
     marks = [level.raw.digest in held_out for level in levels] if held_out else ()
     report = success_table(results, known, min(attempts, episodes), marks)

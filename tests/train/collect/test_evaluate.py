@@ -123,6 +123,30 @@ def test_episodes_do_not_depend_on_those_that_are_played_together(monkeypatch, m
     assert (expected == other) == (mode == "argmax")
 
 
+@pytest.mark.parametrize("mode", ["sampled", "random"])
+@pytest.mark.parametrize("candidates", [1, 2])
+def test_results_are_those_of_one_thread(monkeypatch, mode, candidates):
+    """Three batches of a level each, played at once."""
+    torch.manual_seed(0)
+    policy, made = ActorCritic({"game_state": (30,)}, hidden_size=8), []
+
+    def make(config, count):
+        made.append(count)
+        return make_resting_environments(config, count)
+
+    environment = EnvironmentConfig(levels=LEVELS_OF_THREADS, observations=("game_state",), max_frames=160)
+    monkeypatch.setattr(module, "_TOGETHER", 6)
+    one, three = (
+        told(evaluate(policy, environment, mode, 6, 3, make, candidates=candidates, num_threads=threads))
+        for threads in (1, 3)
+    )
+    assert one == three
+    assert made == [1, 6, 1, 6, 6, 6]
+
+
+LEVELS_OF_THREADS = ("jumps/01-stairs", "jumps/02-wide-gap", "jumps/03-islands")
+
+
 def told(results):
     return [(result.level, result.mean_return, result.mean_frames, result.actions.tolist()) for result in results]
 
