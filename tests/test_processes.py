@@ -58,9 +58,13 @@ def test_tasks_end_when_an_exception_leaves_the_context():
             ended.append(is_unwanted())
             raise
 
-    with pytest.raises(KeyboardInterrupt), threads(2) as executor:
-        executor.submit(task)
-        assert working.wait(timeout=600)
-        raise KeyboardInterrupt
+    def interrupted():
+        with threads(2) as executor:
+            executor.submit(task)
+            assert working.wait(timeout=600)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert ended == [True]
     assert not is_unwanted(), "of other threads nothing is known"

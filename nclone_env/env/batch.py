@@ -289,8 +289,9 @@ class Batch:
 
     def get_state(self, index: int) -> bytes:
         """Return the snapshot of an environment."""
-        rest = {"episodes": self.episodes[index : index + 1], "results": self.results[index : index + 1]}
-        return write_snapshot(self._digest, {**self.worlds.rows(index), **rest})
+        where = slice(index, index + 1)
+        rest = {"episodes": self.episodes[where], "results": self.results[where]}
+        return write_snapshot(self._digest, {**self.worlds.stored(where), **rest})
 
     def set_state(self, index: int, state: bytes) -> None:
         """Restore an environment from a snapshot."""

@@ -7,7 +7,7 @@ a rocket has left and the rocket or turret itself), and the ninja. Each frame of
 values             meaning
 =================  ============================================================================================
 3 of each sprite   its number in the sprite sheet (-1: it is not shown), x, y
-5 of each shooter  emission of ``sim.query`` (-1: none), x and y of its begin, x and y of its end
+5 of each shooter  emission of ``sim.sight`` (-1: none), x and y of its begin, x and y of its end
 3                  ninja: state, facing, gold collected
 1                  input byte that led to this frame
 =================  ============================================================================================

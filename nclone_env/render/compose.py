@@ -19,7 +19,7 @@ from nclone_env.sim import NO_BEAM, beam_of, beam_orientation, greater, is_flyin
 _SOLID_TILE = 1
 _SOLID = PAINTS["solid"].grey
 _PHASE_BITS = 2  # 4 phases an axis
-_PAINTS = ("beam", "shot", "aim", "trail")  # in the order of ``sim.query.BEAM`` and the others
+_PAINTS = ("beam", "shot", "aim", "trail")  # in the order of ``sim.sight.BEAM`` and the others
 BEAM_WIDTHS = (3.0, 3.0, 1.0, 3.0)  # world pixels
 _SHOOTS = bits(kind for kind in KINDS if kind.shoots)
 BEAM_GREYS = tuple((PAINTS[name].grey,) for name in _PAINTS)

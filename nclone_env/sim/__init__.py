@@ -18,14 +18,13 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.plausible import world_fault
     from nclone_env.sim.query import cells_within, closest_point, place_of, sweep_tiles
     from nclone_env.sim.session import MOST_ENTRIES, Frames, Session, check_inputs, renumber_entries
-    from nclone_env.sim.sight import NO_BEAM
+    from nclone_env.sim.sight import NO_BEAM, TRAIL_USED
     from nclone_env.sim.state import (
         FIRST,
         MOVER,
         NINJA_RECORD,
         RANDOM_BITS,
         STATE_ARRAYS,
-        USED,
         WorldArrays,
         adopt_world,
         copy_mover,

@@ -17,7 +17,8 @@ from nclone_env.sim import dispatch
 from nclone_env.sim.ninja import CONTACT_SLOTS, kill, think, turn
 from nclone_env.sim.ninja_move import NEAR_SLOTS, clear_near, collide, integrate, settle, visit
 from nclone_env.sim.query import cell_of
-from nclone_env.sim.state import NO_CELL, use
+from nclone_env.sim.sight import TRAIL_USED
+from nclone_env.sim.state import NO_CELL, clear_trail, use
 
 _STARTS_IN_CELL = bits(kind for kind in KINDS if kind.has_mover and kind.starts_in_cell)
 
@@ -74,6 +75,8 @@ def start(levels, worlds, index, level):
     """
     header = levels.header[level]
     ninja = worlds.ninjas[index]
+    clear_trail(worlds, index, 0)
+    worlds.marks[index, TRAIL_USED] = 0
     ninja["x"], ninja["y"] = header["spawn_x"], header["spawn_y"]
     ninja["vx"], ninja["vy"] = 0.0, 0.0
     ninja["gravity"], ninja["drag"] = FALL_GRAVITY, REGULAR_DRAG
@@ -110,7 +113,7 @@ def start_entities(levels, worlds, index):
         states[index, slot] = levels.entities[first + slot]["initial"]
     for number in range(header["mover_count"]):
         start_mover(levels, worlds, index, number)
-    use(worlds, index, header["entity_count"], header["mover_count"], 0)
+    use(worlds, index, header["entity_count"], header["mover_count"])
     ninja["next_order"] = header["entity_count"]
 
 

@@ -248,7 +248,7 @@ class Session:
             WorldIndexError: if there is no such world.
         """
         index = self._world(world)
-        return b"".join(row.tobytes() for row in self.worlds.rows(index).values())
+        return b"".join(row.tobytes() for row in self.worlds.stored(slice(index, index + 1)).values())
 
     def restore(self, snapshot: bytes, world: SupportsIndex = 0) -> None:
         """Restore a world from a snapshot.

@@ -30,6 +30,9 @@ SHOT_SHOWN = 4  # frames, including that of the shot: one agent step at the defa
 TO_THE_WALL = -1.0
 """The length of a beam that ends at the first wall."""
 
+ENTITIES_USED, MOVERS_USED, TRAIL_USED, FIRST_HINT = range(4)
+"""Columns of the ``marks`` of worlds (``sim.state``); hints of all movers from the last one on."""
+
 _NEVER = 999999.0
 _SLACK = 0.001  # far above the rounding error of a distance, pixels
 _MOST_CELLS = COLUMNS + ROWS  # that a straight line can meet
@@ -165,13 +168,13 @@ def arc_hides(segment, x, y, dx, dy):
 @kernel
 def sees(levels, worlds, index, number, x, y):
     """Return whether mover ``number`` of a world sees a targetable ninja from (x, y) (physics 03, section 3.3)."""
-    ninja, states, hints = worlds.ninjas[index], worlds.entity_states, worlds.hints
+    ninja, states, marks = worlds.ninjas[index], worlds.entity_states, worlds.marks
     if not is_targetable(ninja):
         return False
     level = ninja["level"]
     dx, dy = ninja["x"] - x, ninja["y"] - y
     first = levels.segment_start[level, 0]
-    hint = first + hints[index, number]
+    hint = first + marks[index, FIRST_HINT + number]
     if hint < levels.segment_start[level, CELLS] and levels.header[level]["has_plain_walls"] != 0:
         if hides(levels, states, index, level, hint, x, y, dx, dy):
             return False
@@ -182,7 +185,7 @@ def sees(levels, worlds, index, number, x, y):
     if length != NOTHING and length > distance - RADIUS:
         return True
     if met >= 0:
-        hints[index, number] = met - first
+        marks[index, FIRST_HINT + number] = met - first
     return False
 
 

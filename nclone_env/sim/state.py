@@ -17,6 +17,7 @@ depend only on a seed and a counter, are mixed likewise.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from nclone_env.level import LevelSet
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.sim.entities.laser.learn import know_lasers
 from nclone_env.sim.geometry import difference
+from nclone_env.sim.sight import ENTITIES_USED, FIRST_HINT, MOVERS_USED, TRAIL_USED
 
 RANDOM_BITS = 63
 FIRST, _GOLDEN = np.uint64(0x243F6A8885A308D3), np.uint64(0x9E3779B97F4A7C15)
@@ -52,9 +54,6 @@ The file of the kind under ``sim.entities`` names ``a``, ``b`` and ``timer`` by 
 that are in no cell; other modules use its accessors."""
 
 NO_CELL = -1
-
-USED: np.dtype = np.dtype([("entities", "i4"), ("movers", "i4"), ("rows", "i4")])
-"""How many entity states, movers and rows of the trail of a world may be other than zero."""
 
 _WORD = 8  # bytes; rows of entity states are whole words
 
@@ -106,30 +105,30 @@ class WorldArrays(NamedTuple):
         movers: (N, M) ``MOVER``.
         trail: (N, R, 2) float64; past positions of the ninja for the evil ninjas of the level set, pixels, the one at
             the end of frame j in row j % R. One unused row without evil ninjas.
-        hints: (N, M) uint16; of movers that look out, the segment of the level that hid the ninja last
-            (``sim.sight``). Play is the same with any hints: they are no part of the state.
-        used: (N,) ``USED``, which :func:`adopt_world` sets for a world whose arrays were written from outside.
+        marks: (N, 3 + M) uint16; how many entity states and movers of a world its level has, and whether rows of the
+            trail may be written (:func:`adopt_world` sets these for a world whose arrays were written from outside);
+            then, of movers that look out, the segment of the level that hid the ninja last (``sim.sight``). No part of
+            the state.
     """
 
     ninjas: np.ndarray
     entity_states: np.ndarray
     movers: np.ndarray
     trail: np.ndarray
-    hints: np.ndarray
-    used: np.ndarray
+    marks: np.ndarray
 
     def state(self) -> dict[str, np.ndarray]:
         """Return the arrays of the state by name."""
         return {name: getattr(self, name) for name in STATE_ARRAYS}
 
-    def rows(self, index: int) -> dict[str, np.ndarray]:
-        """Return the state of one world as it is stored, (1, ...) by name; mover records without use are in no cell."""
-        rows = {name: array[index : index + 1] for name, array in self.state().items()}
-        unused = self.used[index]["movers"]
-        if unused < self.movers.shape[1]:
-            rows["movers"] = rows["movers"].copy()
-            rows["movers"]["cell"][:, unused:] = NO_CELL
-        return rows
+    def stored(self, where: slice = slice(None)) -> dict[str, np.ndarray]:
+        """Return the state of some worlds as it is stored, by name; mover records without use are in no cell."""
+        arrays = {name: array[where] for name, array in self.state().items()}
+        unused = np.arange(self.movers.shape[1]) >= self.marks[where, MOVERS_USED, None]
+        if unused.any():
+            arrays["movers"] = arrays["movers"].copy()
+            arrays["movers"]["cell"][unused] = NO_CELL
+        return arrays
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the arrays."""
@@ -155,19 +154,23 @@ def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> 
         np.zeros(count, dtype=NINJA_RECORD),
         np.zeros((count, -(-entities // 8) * 8), dtype=np.uint8),
         np.zeros((count, movers), dtype=MOVER),
-        np.zeros((count, max(trail, 1), 2)),
-        np.zeros((count, movers), dtype=np.uint16),
-        np.zeros(count, dtype=USED),
+        _no_trail(count) if trail == 0 else np.zeros((count, trail, 2)),
+        np.zeros((count, FIRST_HINT + movers), dtype=np.uint16),
     )
+
+
+@lru_cache(maxsize=64)
+def _no_trail(count: int) -> np.ndarray:
+    """Return the trail of worlds without evil ninjas, in which only zeros are ever written; they share it."""
+    return np.zeros((count, 1, 2))
 
 
 def worlds_of(state: Mapping[str, np.ndarray]) -> WorldArrays:
     """Return worlds in a state, (N, ...) by name of the array, which they share."""
     count, movers = state["movers"].shape
-    used = np.zeros(count, USED)
-    used["entities"], used["movers"], used["rows"] = state["entity_states"].shape[1], movers, state["trail"].shape[1]
-    arrays = {name: state[name] for name in STATE_ARRAYS}
-    return WorldArrays(**arrays, hints=np.zeros((count, movers), np.uint16), used=used)
+    marks = np.zeros((count, FIRST_HINT + movers), np.uint16)
+    marks[:, :FIRST_HINT] = state["entity_states"].shape[1], movers, 1
+    return WorldArrays(**{name: state[name] for name in STATE_ARRAYS}, marks=marks)
 
 
 def _kernels_of(record: np.dtype) -> tuple[Any, Any, Any]:
@@ -232,41 +235,58 @@ def copy_world(source_worlds, source_index, target_worlds, target_index):
         target_worlds: ``WorldArrays`` for the same level set, changed in place; may be the same.
         target_index: world to overwrite.
     """
-    used = source_worlds.used[source_index]
-    entities, movers, rows = used["entities"], used["movers"], used["rows"]
+    marks = source_worlds.marks
+    entities, movers = marks[source_index, ENTITIES_USED], marks[source_index, MOVERS_USED]
+    rows = trail_rows(source_worlds, source_index)
+    clear_trail(target_worlds, target_index, rows)
     copy_ninja(source_worlds.ninjas[source_index], target_worlds.ninjas[target_index])
     for slot in range(entities):
         target_worlds.entity_states[target_index, slot] = source_worlds.entity_states[source_index, slot]
     for number in range(movers):
         copy_mover(source_worlds.movers[source_index, number], target_worlds.movers[target_index, number])
-        target_worlds.hints[target_index, number] = source_worlds.hints[source_index, number]
+        target_worlds.marks[target_index, FIRST_HINT + number] = marks[source_index, FIRST_HINT + number]
     for row in range(rows):
         for axis in range(2):
             target_worlds.trail[target_index, row, axis] = source_worlds.trail[source_index, row, axis]
-    use(target_worlds, target_index, entities, movers, rows)
+    use(target_worlds, target_index, entities, movers)
+    target_worlds.marks[target_index, TRAIL_USED] = marks[source_index, TRAIL_USED]
 
 
 @kernel
-def use(worlds, index, entities, movers, rows):
-    """Note that a world uses so many entity states, movers and rows of its trail; clear what it used behind them."""
-    used = worlds.used[index]
-    for slot in range(entities, used["entities"]):
+def use(worlds, index, entities, movers):
+    """Note that a world uses so many entity states and movers; clear those that it used behind them."""
+    marks = worlds.marks
+    for slot in range(entities, marks[index, ENTITIES_USED]):
         worlds.entity_states[index, slot] = 0
-    for number in range(movers, used["movers"]):
+    for number in range(movers, marks[index, MOVERS_USED]):
         clear_mover(worlds.movers[index, number])
-    for row in range(rows, used["rows"]):
+    marks[index, ENTITIES_USED], marks[index, MOVERS_USED] = entities, movers
+
+
+@kernel
+def clear_trail(worlds, index, first):
+    """Clear what a world may have written to its trail from a row on; before its frame counter changes."""
+    for row in range(first, trail_rows(worlds, index)):
         worlds.trail[index, row, 0], worlds.trail[index, row, 1] = 0.0, 0.0
-    used["entities"], used["movers"], used["rows"] = entities, movers, rows
+
+
+@kernel
+def trail_rows(worlds, index):
+    """Return the number of rows of the trail of a world that may be other than zero; a single row is never used."""
+    used = worlds.marks[index, TRAIL_USED] != 0 and worlds.trail.shape[1] > 1
+    return used_rows(worlds, index) if used else 0
 
 
 @kernel
 def adopt_world(levels, worlds, index):
     """Note what a world uses whose arrays were written from outside, of any contents behind what its level has."""
-    ninja, used = worlds.ninjas[index], worlds.used[index]
-    header = levels.header[ninja["level"]]
-    used["entities"], used["movers"] = worlds.entity_states.shape[1], worlds.movers.shape[1]
-    used["rows"] = worlds.trail.shape[1]
-    use(worlds, index, header["entity_count"], header["mover_count"], used_rows(worlds, index))
+    header = levels.header[worlds.ninjas[index]["level"]]
+    marks = worlds.marks
+    marks[index, ENTITIES_USED], marks[index, MOVERS_USED] = worlds.entity_states.shape[1], worlds.movers.shape[1]
+    use(worlds, index, header["entity_count"], header["mover_count"])
+    marks[index, TRAIL_USED] = 1
+    for row in range(trail_rows(worlds, index), worlds.trail.shape[1]):
+        worlds.trail[index, row, 0], worlds.trail[index, row, 1] = 0.0, 0.0
 
 
 @kernel
@@ -278,7 +298,7 @@ def used_rows(worlds, index):
 
 def transfer_world(source: WorldArrays, index: int, target: WorldArrays, place: int, level: int) -> None:
     """Copy a world over world ``place`` of another level set, in which its level has number ``level``."""
-    target.used[place] = source.used[index]
+    target.marks[place, :FIRST_HINT] = source.marks[index, :FIRST_HINT]
     target.ninjas[place] = source.ninjas[index]
     target.ninjas[place]["level"] = level
     for name in ("entity_states", "movers"):
@@ -291,8 +311,6 @@ def transfer_world(source: WorldArrays, index: int, target: WorldArrays, place: 
     frames = np.arange(frame - min(frame, len(given), len(row)), frame)
     row[:] = 0.0
     row[frames % len(row)] = given[frames % len(given)]
-    if source.used[index]["rows"]:
-        target.used[place]["rows"] = min(frame, len(row))
 
 
 @kernel
@@ -313,14 +331,14 @@ def equal_worlds(worlds, left, right):
     """Return whether two worlds of the same arrays are equal bit by bit."""
     if _ninja_difference(worlds.ninjas[left], worlds.ninjas[right]) != 0:
         return False
-    states, trail, one, two = worlds.entity_states, worlds.trail, worlds.used[left], worlds.used[right]
-    for slot in range(max(one["entities"], two["entities"])):
+    states, trail, marks = worlds.entity_states, worlds.trail, worlds.marks
+    for slot in range(max(marks[left, ENTITIES_USED], marks[right, ENTITIES_USED])):
         if states[left, slot] != states[right, slot]:
             return False
-    for number in range(max(one["movers"], two["movers"])):
+    for number in range(max(marks[left, MOVERS_USED], marks[right, MOVERS_USED])):
         if _mover_difference(worlds.movers[left, number], worlds.movers[right, number]) != 0:
             return False
-    for row in range(max(one["rows"], two["rows"])):
+    for row in range(max(trail_rows(worlds, left), trail_rows(worlds, right))):
         for axis in range(2):
             if difference(trail[left, row, axis], trail[right, row, axis]) != 0:
                 return False
@@ -341,7 +359,7 @@ def hash_world(worlds, index):
             word |= np.uint64(states[index, first + place]) << np.uint64(8 * place)
         value = mix(value, word)
     for number in range(worlds.movers.shape[1]):
-        if number < worlds.used[index]["movers"]:
+        if number < worlds.marks[index, MOVERS_USED]:
             value = _hash_mover(worlds.movers[index, number], value)
         else:
             for word in _NO_MOVER_WORDS:

@@ -124,7 +124,8 @@ def _carried_over(envs: NPlusPlusVectorEnv, others: NPlusPlusVectorEnv) -> NPlus
 
 
 def _worlds(envs: NPlusPlusVectorEnv) -> dict[str, np.ndarray]:
-    return {name: array.view(np.uint8) if array.dtype.names else array for name, array in envs.worlds.state().items()}
+    stored = envs.worlds.stored()
+    return {name: array.view(np.uint8) if array.dtype.names else array for name, array in stored.items()}
 
 
 def _copies(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

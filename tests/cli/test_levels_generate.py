@@ -98,7 +98,7 @@ def test_a_request_to_stop_keeps_what_is_complete(folder, monkeypatch):
 
     seen = []
     monkeypatch.setattr("nclone_env.cli.levels.LevelProgress.level", stopping)
-    assert run("--output", "made/pack.txt", "--count", 20, "--family", "slopes") == 130
+    assert run("--output", "made/pack.txt", "--count", 20, "--family", "slopes", "--processes", 1) == 130
     assert len(seen) == 2
     assert run("--output", "whole.txt", "--count", 2, "--family", "slopes") == 0
     assert (folder / "made/pack.txt").read_bytes() == (folder / "whole.txt").read_bytes()

@@ -9,7 +9,7 @@ from nclone_env.level.build import build_level
 from nclone_env.level.load import LevelSource
 from nclone_env.sim.geometry import lesser
 from nclone_env.sim.session import Session
-from nclone_env.sim.sight import NOTHING, RAY_LENGTH, hides, ray, sees, shot, step_meets_wall, sweep_segment
+from nclone_env.sim.sight import FIRST_HINT, NOTHING, RAY_LENGTH, hides, ray, sees, shot, step_meets_wall, sweep_segment
 
 from ..golden.synthetic import synthetic_map
 
@@ -213,10 +213,10 @@ def test_looks_with_and_without_hints_agree():
         session.ninja["x"], session.ninja["y"] = target
         worlds.entity_states[0, -1] = random.integers(2)
         hinted = sees(session.levels, worlds, 0, 0, x, y)
-        worlds.hints[:] = 65535  # no segment
+        worlds.marks[:, FIRST_HINT:] = 65535  # no segment
         assert sees(session.levels, worlds, 0, 0, x, y) == hinted
         if random.integers(2):
-            worlds.hints[:] = random.integers(0, 1000)
+            worlds.marks[:, FIRST_HINT:] = random.integers(0, 1000)
 
 
 def test_a_level_whose_doors_stick_out_of_their_cells_has_no_hints():

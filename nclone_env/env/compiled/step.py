@@ -13,7 +13,7 @@ from nclone_env.env.compiled.step_arrays import FinalArrays, StepArrays
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
 from nclone_env.jit import call_at, called_kernel, kernel, next_number
 from nclone_env.obs import ObservationArrays, observe, open_exit_count, path_remaining
-from nclone_env.sim import copy_mover, copy_ninja, copy_world, random_bits, start, tick
+from nclone_env.sim import TRAIL_USED, copy_mover, copy_ninja, copy_world, random_bits, start, tick
 
 _STREAM = np.uint64(0x6A09E667F3BCC908)  # any constant: start states are drawn independently of levels
 _LONGEST_PATH = 3.0  # in initial path lengths; also used where no path exists, as for ninjas below the world
@@ -222,7 +222,8 @@ def place_start(arrays, place, worlds, index):
     for row in range(state["trail_count"]):
         for axis in range(2):
             worlds.trail[index, row, axis] = arrays.trail[state["first_trail"] + row, axis]
-    worlds.used[index]["rows"] = max(worlds.used[index]["rows"], state["trail_count"])
+    if state["trail_count"] > 0:
+        worlds.marks[index, TRAIL_USED] = 1
 
 
 @kernel

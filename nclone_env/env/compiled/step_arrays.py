@@ -34,7 +34,6 @@ from nclone_env.sim import (
     MOVER,
     NINJA_RECORD,
     RANDOM_BITS,
-    USED,
     WorldArrays,
     make_worlds,
     transfer_world,
@@ -125,7 +124,6 @@ _NO_WORLDS = WorldArrays(
     np.zeros((0, 0), MOVER),
     np.zeros((0, 0, 2)),
     np.zeros((0, 0), np.uint16),
-    np.zeros(0, USED),
 )
 NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32), _NO_WORLDS
 """``used``, ``places`` and ``worlds`` where no last observations are asked for."""

@@ -26,6 +26,7 @@ from nclone_env.sim.query import (
     refresh,
     sweep_tiles,
 )
+from nclone_env.sim.sight import TRAIL_USED
 
 _IDLE, _RIGHT, _LEFT = KINDS[FLOOR_GUARD].states.values()
 _GUARD_RADIUS = KINDS[FLOOR_GUARD].radii[0]
@@ -301,10 +302,10 @@ def count_ordinals(states, index, first, stop):
 @kernel
 def remember(worlds, index):
     """Store the ninja's position at the end of the last frame."""
-    ninja, trail, used = worlds.ninjas[index], worlds.trail, worlds.used[index]
+    ninja, trail = worlds.ninjas[index], worlds.trail
     row = (ninja["frame"] - 1) % trail.shape[1]
     trail[index, row, 0], trail[index, row, 1] = ninja["x"], ninja["y"]
-    used["rows"] = max(used["rows"], row + 1)
+    worlds.marks[index, TRAIL_USED] = 1
 
 
 @kernel
