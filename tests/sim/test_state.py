@@ -11,7 +11,9 @@ from nclone_env.sim.session import play_worlds, start_worlds
 from nclone_env.sim.state import (
     MOVER,
     NINJA_RECORD,
+    NO_CELL,
     WorldArrays,
+    adopt_world,
     copy_world,
     gather_worlds,
     hash_world,
@@ -281,3 +283,58 @@ def test_no_other_field_is_dead():
         if not quiet:
             break
     assert not quiet
+
+
+CROWDED = pack([build_room(), build_room(*("zap_drone 60 50",) * 40, *("gold 40 40",) * 30), EVIL.levels[0]])
+
+
+def behind(worlds: WorldArrays, index: int) -> list[np.ndarray]:
+    """Return what a world has behind the entities and movers of its level, and its trail."""
+    header = CROWDED.arrays.header[worlds.ninjas[index]["level"]]
+    movers = worlds.movers[index, header["mover_count"] :]
+    return [worlds.entity_states[index, header["entity_count"] :], movers.view(np.uint8), worlds.trail[index]]
+
+
+def restart(worlds: WorldArrays, index: int, level: int) -> None:
+    start_worlds(CROWDED.arrays, only(worlds, index), np.array([level]))
+    play_worlds(CROWDED.arrays, only(worlds, index), np.full((300, 1), 3, np.uint8))
+
+
+def test_a_world_uses_what_its_level_needs():
+    worlds = make_worlds(3, CROWDED, 1000)
+    for level in (1, 2, 0):
+        restart(worlds, 0, level)
+    assert not any(array.any() for array in behind(worlds, 0))
+    restart(worlds, 1, 1)
+    copy_world(worlds, 0, worlds, 1)
+    assert not any(array.any() for array in behind(worlds, 1))
+    assert bytes_of(worlds, 0) == bytes_of(worlds, 1)
+    restart(worlds, 2, 2)
+    assert worlds.trail[2].any(), "negative control: the trail of this level is used"
+    copy_world(worlds, 2, worlds, 1)
+    assert bytes_of(worlds, 2) == bytes_of(worlds, 1)
+    assert hash_world(worlds, 2) == hash_world(worlds, 1)
+    restart(worlds, 2, 0)
+    assert bytes_of(worlds, 2) == bytes_of(worlds, 0)
+
+
+def test_what_is_written_behind_a_level_is_cleared_when_a_world_is_adopted():
+    worlds = make_worlds(1, CROWDED, 1000)
+    restart(worlds, 0, 0)
+    expected = bytes_of(worlds, 0)
+    states, movers, trail = behind(worlds, 0)
+    states[...], movers[...], trail[worlds.ninjas["frame"][0] :] = 7, 7, 7.0
+    adopt_world(CROWDED.arrays, worlds, 0)
+    assert bytes_of(worlds, 0) == expected
+
+
+def test_records_without_use_are_stored_in_no_cell():
+    worlds = make_worlds(2, CROWDED)
+    for index in range(2):
+        restart(worlds, index, index)
+    used = CROWDED.arrays.header["mover_count"][:2]
+    cells = worlds.stored()["movers"]["cell"]
+    assert (cells[0, used[0] :] == NO_CELL).all()
+    assert (cells[1, : used[1]] == worlds.movers["cell"][1, : used[1]]).all()
+    assert not worlds.movers["cell"][0, used[0] :].any()
+    assert worlds.stored(slice(1, 2))["movers"].tobytes() == worlds.stored()["movers"][1:].tobytes()
