@@ -17,7 +17,6 @@ depend only on a seed and a counter, are mixed likewise.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,6 +134,8 @@ class WorldArrays(NamedTuple):
         return array_group("worlds", self._asdict(), shared=False)
 
 
+_NO_TRAIL = np.zeros((1, 1, 2))
+"""The trail of single worlds without evil ninjas, in which only zeros are ever written: they share it."""
 STATE_ARRAYS = ("ninjas", "entity_states", "movers", "trail")
 """The arrays of ``WorldArrays`` that are copied, compared, hashed and stored."""
 
@@ -154,15 +155,9 @@ def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> 
         np.zeros(count, dtype=NINJA_RECORD),
         np.zeros((count, -(-entities // 8) * 8), dtype=np.uint8),
         np.zeros((count, movers), dtype=MOVER),
-        _no_trail(count) if trail == 0 else np.zeros((count, trail, 2)),
+        _NO_TRAIL if count == 1 and trail == 0 else np.zeros((count, max(trail, 1), 2)),
         np.zeros((count, FIRST_HINT + movers), dtype=np.uint16),
     )
-
-
-@lru_cache(maxsize=64)
-def _no_trail(count: int) -> np.ndarray:
-    """Return the trail of worlds without evil ninjas, in which only zeros are ever written; they share it."""
-    return np.zeros((count, 1, 2))
 
 
 def worlds_of(state: Mapping[str, np.ndarray]) -> WorldArrays:
