@@ -27,7 +27,7 @@ def available_cores() -> int:
 
 
 def default_workers(tasks: int, bytes_each: int = 0) -> int:
-    """Return how many of some tasks to do at once: one a core, and no more than there is memory for."""
+    """Return how many of some tasks to do at once: one per core, and no more than there is memory for."""
     memory = available_bytes()
     fitting = tasks if memory is None or not bytes_each else memory // bytes_each
     return max(1, min(available_cores(), tasks, fitting))

@@ -168,7 +168,7 @@ def generate_levels(
             motifs; all but the last if none is named.
         difficulty: least and greatest measured difficulty, 0..100.
         split: train or held-out; no level is ever in both.
-        processes: number of levels made at once, each in a process of its own; by default one a core.
+        processes: number of levels made at once, each in a process of its own; by default one per core.
         first: number of the first level.
         shard: part I/N of the levels, such as 1/4, for one of N processes: output is a folder for its journal, a
             restarted shard goes on with it, and 'merge' writes the pack.

@@ -52,7 +52,7 @@ def solve_levels(
             much gold as possible, then as few frames.
         seed: seed of the random choices.
         threads: threads that search: on several levels at once, and on each one with several if there are fewer levels;
-            by default one a core, or as many as there is memory for.
+            by default one per core, or as many as there is memory for.
         hold: inputs change only in frames that are multiples of it, as those of a policy with this frame skip.
         smooth: share by which a recording may be longer than the solution found, to change its inputs less often.
         output: folder for the recordings and for solutions.jsonl, the rows of the table.

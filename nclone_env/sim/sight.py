@@ -3,11 +3,10 @@
 Tiles and closed doors stop a ray, open doors do not; other entities never do. The sweep is that of a point, so a
 segment does not stop a ray that starts on its inner part.
 
-A ray walks from cell to cell, which takes a hundred times as long as to ask one segment. What hid the ninja from an
-entity will most likely hide it in the next frame: :func:`sees` asks this segment first. Its *plain* no
-(:func:`hides`) is that of the walk, because the walk cannot miss the segment: it is far enough from everything that
-rounding could decide, such as ends of segments and rays along the borders of cells, which the walk may pass on the
-wrong side.
+A ray walks from cell to cell and sweeps against the segments of each. The segment that hid the ninja from an entity
+mostly hides it in the next frame too, so :func:`sees` tests this segment first. If it hides the ninja *plainly*
+(:func:`hides`), the walk is left out: it would find this segment or a nearer one, because the hit keeps margins far
+above rounding errors from the ends of the segment and from the borders of cells.
 """
 
 import math
@@ -39,7 +38,7 @@ _MOST_CELLS = COLUMNS + ROWS  # that a straight line can meet
 
 # A plain no: by how much the ninja is behind the wall (its radius and more), the ends of the wall are beside the ray
 # and the eye is off the wall (areas, each the product of the distance with the length of the other line), and how far
-# inside an arc it is met: all a million times the rounding error.
+# inside an arc it is met: all far above the rounding error.
 _BEHIND = RADIUS + 0.01
 _BESIDE = 2.0
 _INSIDE = 1.0

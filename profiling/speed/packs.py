@@ -7,13 +7,15 @@ rules of ``profiling.speed.simulator``, in processor time, best of three runs of
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 import tyro
 from tyro.conf import Positional
 
+from nclone_env.errors import LevelFormatError
 from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import compile_level
 from nclone_env.level.level import Level
@@ -84,7 +86,7 @@ def report(source: str, rows: Sequence[Row], each: bool) -> None:
     below = int(np.count_nonzero(speeds < FLOOR / 1e6))
     print(
         f"  {'million frames/s':<22} median {np.median(speeds):8.2f}   worst {speeds.min():8.2f}   "
-        f"below {FLOOR:,}: {below}"
+        f"harmonic mean {1 / np.mean(1 / speeds):.2f}   below {FLOOR:,}: {below}"
     )
     for index in np.argsort(speeds)[: len(rows) if each else SLOWEST]:
         level, size = rows[index].level, rows[index].world_bytes
@@ -92,16 +94,29 @@ def report(source: str, rows: Sequence[Row], each: bool) -> None:
         print(f"    {speeds[index]:8.2f}  {level.name} {kinds}")
 
 
-def main(levels: Positional[tuple[str, ...]] = (), each: bool = False) -> None:
+def sampled(sources: Iterable[str], count: int) -> list[LevelRef]:
+    """Return the readable levels with the smallest digests: a sample that the contents alone decide."""
+    digests = {}
+    for ref in (ref for source in sources for ref in resolve(source)):
+        with suppress(LevelFormatError):
+            digests[ref.load().raw.digest] = ref
+    return [digests[digest] for digest in sorted(digests)[:count]]
+
+
+def main(levels: Positional[tuple[str, ...]] = (), each: bool = False, sample: int | None = None) -> None:
     """Print a block for each argument, and one for all.
 
     Args:
         levels: built-in sets, level files, packs or folders; the basic sets by default.
         each: list every level, not only the slowest.
+        sample: measure only so many levels of all arguments together, those with the smallest digests.
     """
     print(describe())
     first = pack([load_level(next(iter(basic_sets().values()))[0])])
     run(first.arrays, make_worlds(1, first), 1, 0)  # compile or load the kernels
+    if sample is not None:
+        report("sample", [measure(ref) for ref in sampled(levels or basic_sets(), sample)], each)
+        return
     everything: list[Row] = []
     for source in levels or basic_sets():
         rows = [measure(ref) for ref in resolve(source)]

@@ -116,7 +116,7 @@ def evaluate(
         make_envs: creates the vector environment, with same-step autoreset or without any.
         on_level: called after each batch of levels.
         candidates: candidates of each decision, with sampled actions; 1: the actions of the policy itself.
-        num_threads: batches of levels played at once; None: one a core. The results are the same.
+        num_threads: batches of levels played at once; None: one per core. The results are the same.
 
     Returns:
         One result per level, in the order of the environment's levels.

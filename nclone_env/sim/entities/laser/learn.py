@@ -1,14 +1,15 @@
 """Fills the tables of ``laser.known``: each laser is followed from its start until it repeats itself.
 
-A laser that goes round and round repeats its searched frames to the bit: in 3,000 frames, 450 searches of 19 states.
+A laser that goes round and round repeats its searched frames to the bit.
 """
 
 from collections.abc import Mapping
+from weakref import WeakSet
 
 import numpy as np
 
 from nclone_env.game import LASER_TURRET, ROWS
-from nclone_env.jit import each, kernel
+from nclone_env.jit import kernel
 from nclone_env.level import DOOR_CLOSED_AT_0, LASER_FRAME, LevelSet
 from nclone_env.sim.entities.laser.known import UNCHANGED, find
 from nclone_env.sim.entities.laser.motion import FRAMES_LEFT, MOTION, NORMAL_ANGLE, SPINNER, is_closed_form
@@ -20,17 +21,19 @@ _MOST = 4096  # frames of a level
 _FEW = 64  # levels whose tables are made faster than a file
 _LAYOUT = {"laser_start": np.dtype("i4"), "laser_frames": LASER_FRAME}
 _NO_MOTION = -1
-_NAMES = LASER_FRAME.names
+_learned: WeakSet[LevelSet] = WeakSet()
+"""The level sets that have their tables."""
 
 
 def know_lasers(levels: LevelSet, mover: np.ndarray) -> None:
     """Add the tables to the arrays of a level set that has lasers, unless they are there; ``mover`` is scratch."""
-    arrays = levels.arrays
-    if arrays.laser_start[-1] == 0 and (arrays.runs["type"] == LASER_TURRET).any():
-        if len(arrays.header) > _FEW:
-            levels.replace(**levels.derived("laser-frames", _LAYOUT, lambda: _tables(levels, mover)))
-        else:
-            levels.replace(**_tables(levels, mover))
+    if levels in _learned or not (levels.arrays.runs["type"] == LASER_TURRET).any():
+        return
+    if len(levels.levels) > _FEW:
+        levels.replace(**levels.derived("laser-frames", _LAYOUT, lambda: _tables(levels, mover)))
+    else:
+        levels.replace(**_tables(levels, mover))
+    _learned.add(levels)
 
 
 def _tables(levels: LevelSet, mover: np.ndarray) -> Mapping[str, np.ndarray]:
@@ -93,7 +96,7 @@ def follow(levels, level, entity, slot, states, mover, table, found, count):
             known["next_x"], known["next_y"], known["next_angle"] = mover["x"], mover["y"], mover[NORMAL_ANGLE]
             known["next_sense"], known["motion"] = states[0, slot], mover[MOTION]
             known["frames"] = UNCHANGED if mover[MOTION] == _NO_MOTION else mover[FRAMES_LEFT]
-            copy_frame(known, found[count])
+            found[count] = known
             count += 1
         if mover[MOTION] == _NO_MOTION:
             mover[MOTION] = motion
@@ -114,16 +117,9 @@ def is_among_tiles(levels, level, x, y):
 
 
 @kernel
-def copy_frame(source, target):
-    """Copy a frame."""
-    for name in each(_NAMES):
-        target[name] = source[name]
-
-
-@kernel
 def insert(frames, table):
     """Put frames into an empty table."""
     for number in range(frames.shape[0]):
         frame = frames[number]
         place = find(table, 0, table.shape[0], frame["x"], frame["y"], frame["angle"], frame["sense"])
-        copy_frame(frame, table[place])
+        table[place] = frame
