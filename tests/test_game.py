@@ -90,19 +90,19 @@ def test_the_entity_table_follows_the_row(kind):
     assert entity["type"] == kind.number
     assert (entity["mover"] >= 0) == kind.has_mover
     session = Session(alone(kind, orientation=2))
-    assert session.worlds.entity_states[0, 0] == initial_state(kind.number, 2)
+    assert session[0].entity_states[0] == initial_state(kind.number, 2)
     assert kind.has_heading == (initial_state(kind.number, 2) != initial_state(kind.number, 0))
     if kind.has_mover:
-        assert (session.worlds.movers[0, 0]["cell"] >= 0) == kind.starts_in_cell
+        assert (session[0].movers[0]["cell"] >= 0) == kind.starts_in_cell
 
 
 def parts(kind, level, inputs):
     """Return (T, 1) states and (T, 1) movers of the first entity, the start included."""
     session = Session(level, max_frames=len(inputs) + 1)
     frames = session.record(bytes(inputs))
-    first = Session(level, max_frames=len(inputs) + 1).worlds
-    states = np.concatenate([first.entity_states[0, :1], frames.entity_states[:, 0]])
-    movers = np.concatenate([first.movers[0, :1], frames.movers[:, 0]]) if kind.has_mover else np.zeros(len(states))
+    first = Session(level, max_frames=len(inputs) + 1)[0]
+    states = np.concatenate([first.entity_states[:1], frames.entity_states[:, 0]])
+    movers = np.concatenate([first.movers[:1], frames.movers[:, 0]]) if kind.has_mover else np.zeros(len(states))
     return {STATE: states, MOVER: movers}
 
 

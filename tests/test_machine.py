@@ -125,7 +125,7 @@ def test_too_many_environments_are_refused_before_they_are_allocated():
 
 
 def test_environments_that_fit_are_made(monkeypatch):
-    monkeypatch.setattr("nclone_env.machine.available_bytes", lambda: 3 * 49_500)
+    monkeypatch.setattr("nclone_env.machine.available_bytes", lambda: 3 * 49_600)
     envs = NPlusPlusVectorEnv(num_envs=3)
     envs.reset(seed=0)
     envs.step(np.zeros(3, np.int64))

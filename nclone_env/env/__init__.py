@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.arrays.buffers import Buffers
     from nclone_env.env.arrays.final import reserve
     from nclone_env.env.compiled.records import DIED, OUTCOMES, PLAYING, TIMED_OUT, WON
-    from nclone_env.env.compiled.starts import PackedStarts, StartState, pack_starts, start_state
+    from nclone_env.env.compiled.starts import PackedStarts, pack_starts
     from nclone_env.env.compiled.step import KernelSteps, step_all
     from nclone_env.env.compiled.step_arrays import playable_levels
     from nclone_env.env.ids import ENVIRONMENT_ID, register

@@ -16,21 +16,21 @@ from nclone_env.env.arrays.final import FinalRows, FrameStack
 from nclone_env.env.compiled.masks import MASK_AT_END, ActionMasks
 from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
 from nclone_env.env.compiled.records import RESULT, SAME_STEP
-from nclone_env.env.compiled.starts import PackedStarts, StartState, pack_starts, set_shares, start_state
+from nclone_env.env.compiled.rooms import fit_alike, fit_copies, make_room, unsettle_all, with_room
+from nclone_env.env.compiled.starts import PackedStarts, pack_starts, set_shares
 from nclone_env.env.compiled.step import KernelSteps, step_range
 from nclone_env.env.compiled.step_arrays import (
     NO_FINAL_ROWS,
     FinalArrays,
-    StepArrays,
     exchange,
     level_thresholds,
     make_step_arrays,
     playable_levels,
 )
-from nclone_env.env.snapshot import Rows, level_set_digest, place_rows, read_snapshot, write_snapshot
+from nclone_env.env.snapshot import Snapshot, level_set_digest, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
 from nclone_env.errors import ConfigError, SnapshotError, shortened
-from nclone_env.jit import address_of
+from nclone_env.jit import address_of, specialised
 from nclone_env.level import Graphs, LevelSet, content_digest, level_graphs
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode, array_node
@@ -47,13 +47,19 @@ from nclone_env.obs import (
 from nclone_env.render import PictureArrays
 from nclone_env.sim import (
     MOST_ENTRIES,
-    STATE_ARRAYS,
+    SETTLED,
+    World,
     WorldArrays,
-    adopt_world,
     copy_world,
+    expected_bytes,
+    fit_world,
     gather_worlds,
-    make_worlds,
+    lacks_space,
+    make_growing_worlds,
+    place_world,
     renumber_entries,
+    with_space,
+    world_at,
 )
 
 
@@ -93,7 +99,7 @@ class Batch:
             with_events=reward_function is not None,
         )
         self._arrays = arrays
-        self._spare_arrays: StepArrays | None = None
+        self._spare: WorldArrays | None = None  # for gather
         self.episodes, self.actions, self.results = arrays.episodes, arrays.actions, arrays.results
         depth, same_step = config.observation.frame_stack, autoreset == SAME_STEP
         stacked = frame_specs(config, self.level_set)
@@ -103,10 +109,8 @@ class Batch:
         self._make_passes()
 
     def _least_bytes(self) -> int:
-        """Return the bytes of the world and of one observation of an environment."""
-        worlds = make_worlds(1, self.level_set, self.config.max_frames)
-        observed = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in self.specs)
-        return observed + sum(array.nbytes for array in worlds)
+        """Return the bytes of the world, on average, and of one observation of an environment."""
+        return expected_bytes(self.level_set) + sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in self.specs)
 
     def _make_observers(self) -> None:
         config, slots, same_step = self.config, self.workers.count, self.autoreset == SAME_STEP
@@ -122,12 +126,12 @@ class Batch:
         if "reachability" in config.observations:
             self._reach = Reachability(config, self.level_set, self.num_envs, same_step)
         self._no_final = FinalArrays(self._unobserved, *NO_FINAL_ROWS)
-        self._ended = self._outcomes.ended if self._outcomes else self._no_final.worlds
-        self._final_views: dict[FinalRows, FinalArrays] = {}
+        self._final_views: dict[FinalRows, FinalArrays] | None = None
 
     def _make_passes(self) -> None:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
         arrays, view = self._arrays, self._unobserved
+        self._settle = specialised(make_room, arrays)
         observers = self._masks, self._outcomes, self._reach
         reset, step = ResetPass(arrays, NO_RESET, view), StepPass(arrays, view, self._no_final)
         self._reset_passes: tuple[Pass, ...] = tuple(filter(None, (reset, *observers)))
@@ -138,6 +142,11 @@ class Batch:
     def worlds(self) -> WorldArrays:
         """The worlds of the environments."""
         return self._arrays.worlds
+
+    @property
+    def _ended_worlds(self) -> WorldArrays:
+        """Those that steps copy worlds to when their episodes end."""
+        return self._outcomes.ended if self._outcomes else self._no_final.worlds
 
     @property
     def pictures(self) -> PictureArrays:
@@ -155,7 +164,7 @@ class Batch:
             raise ConfigError("exchange_levels: the space of 'graph' depends on the levels; leave this observation out")
         config = self.config.replace(levels=levels)
         other = copy.copy(self)  # replaces this one when it is complete: a fault or Ctrl-C before changes nothing
-        other.config, other._spare_arrays = config, None
+        other.config, other._spare = config, None
         other.level_set, other._arrays, other._num_drawn = exchange(config, self.level_set, self._arrays)
         other.episodes, other.results = other._arrays.episodes, other._arrays.results
         for cached in ("_digest", "graphs"):
@@ -190,11 +199,31 @@ class Batch:
     def set_start_shares(self, share: Any) -> None:
         """Set the probabilities of the start states: one per state, or one per level, divided among its states."""
         set_shares(self._arrays.starts, share)
+        unsettle_all(self.worlds)
+
+    def assign_levels(self, levels: np.ndarray) -> None:
+        """Begin all future episodes of each environment on its level, (n,), -1: on a random one."""
+        self.episodes["own_level"] = levels
+        unsettle_all(self.worlds)
+
+    def request_levels(self, levels: np.ndarray, mask: np.ndarray) -> None:
+        """Begin the next episodes of the environments in ``mask`` on a level each, (n,), -1: on any."""
+        self.episodes["next_level"][mask] = levels[mask]
 
     def _replace_arrays(self, **arrays: Any) -> None:
+        """Replace arrays that say where episodes begin, or the worlds."""
         self._arrays = self._arrays._replace(**arrays)
-        if self._spare_arrays is not None:
-            self._spare_arrays = self._spare_arrays._replace(**arrays)
+        unsettle_all(self.worlds)
+
+    def _make_room(self) -> None:
+        """Give the worlds room for all that the next step or reset can bring."""
+        if self.worlds.rooms["settled"][-1] == SETTLED:
+            return
+        while not self._settle(self._arrays):
+            self._arrays = self._arrays._replace(worlds=with_space(self.worlds))
+        if self._outcomes is not None and len(self._outcomes.ended.ninjas):
+            self._outcomes.ended = with_room(self._outcomes.ended, lambda worlds: fit_alike(worlds, self.worlds))
+            self._final_views = None
 
     def _check_starts(self, states: PackedStarts) -> None:
         """Reject start states that would not fit: those of other levels, and those without a frame left."""
@@ -202,12 +231,12 @@ class Batch:
             raise SnapshotError("states", "levels", "those of this environment, in this order", "others")
         latest, limit = int(states.arrays.ninjas["frame"].max(initial=0)), self.config.max_frames
         longest = int(states.arrays.starts["trail_count"].max(initial=0))
-        if latest >= limit or longest > self.worlds.trail.shape[1]:
+        if latest >= limit or longest > self.worlds.rooms["trail"]["used"][-1]:
             raise SnapshotError("states", "ninjas.frame", f"less than max_frames, {limit}", str(latest))
 
-    def _start_of(self, number: int, state: bytes) -> StartState:
+    def _start_of(self, number: int, state: bytes) -> World:
         try:
-            return start_state(self.level_set.arrays, self.read_start(state), 0)
+            return self.read_start(state).world
         except SnapshotError as error:
             raise SnapshotError(f"states[{number}]", error.where, error.expected, error.got) from error
 
@@ -216,6 +245,8 @@ class Batch:
 
         Run it over the environments, then call :meth:`finish`.
         """
+        unsettle_all(self.worlds, mask)
+        self._make_room()
         return self._call(self._reset_passes, self._stack.newest if self._stack else out, None, mask)
 
     def step_call(self, out: Buffers, final: FinalRows | None) -> Call:
@@ -224,6 +255,7 @@ class Batch:
         Run it over the environments, then call :meth:`finish`. It writes ``out`` and, in same-step mode, the last
         observations of episodes that end, ``final``.
         """
+        self._make_room()
         if self._stack:
             return self._call(self._step_passes, self._stack.advance(), self._stack.final)
         return self._call(self._step_passes, out, final)
@@ -232,11 +264,14 @@ class Batch:
         """Return what a kernel needs to step the environments; see ``NPlusPlusVectorEnv.kernel_steps``."""
         if len(self._step_passes) > 1 or self._stack or self._enters_often:
             return None
+        self._make_room()
         check_buffers(out, self.specs, (), max((len(array) for array in out.values() if np.ndim(array)), default=0))
         check_buffers(final, self.specs, (), self.num_envs, given="final")
         observations, last = (kernel_view(buffers, self._unobserved) for buffers in (out, final))
         places = np.zeros(1, np.int64), np.zeros(self.num_envs, np.int32)
-        return KernelSteps(self._step_address, self._arrays, observations, FinalArrays(last, *places, self._ended))
+        return KernelSteps(
+            self._step_address, self._arrays, observations, FinalArrays(last, *places, self._ended_worlds)
+        )
 
     @cached_property
     def _step_address(self) -> Any:
@@ -275,10 +310,12 @@ class Batch:
         reach, final_view = self._reach, self._no_final
         out_view = kernel_view(out, self._unobserved, reach.queries if reach else NO_QUERIES)
         if final is not None:
+            if self._final_views is None:
+                self._final_views = {}
             if final not in self._final_views:  # once: what a step allocates stays below a kilobyte
                 queries = reach.final_queries if reach else NO_QUERIES
                 observations = kernel_view(final.kernel_arrays, self._unobserved, queries)
-                self._final_views[final] = FinalArrays(observations, final.used, final.places, self._ended)
+                self._final_views[final] = FinalArrays(observations, final.used, final.places, self._ended_worlds)
             final_view = self._final_views[final]
         return Call(passes, self._arrays, out, final, out_view, final_view, reset)
 
@@ -289,37 +326,36 @@ class Batch:
 
     def get_state(self, index: int) -> bytes:
         """Return the snapshot of an environment."""
-        where = slice(index, index + 1)
-        rest = {"episodes": self.episodes[where], "results": self.results[where]}
-        return write_snapshot(self._digest, {**self.worlds.stored(where), **rest})
+        return write_snapshot(self._digest, world_at(self.worlds, index), self.episodes[index], self.results[index])
 
     def set_state(self, index: int, state: bytes) -> None:
         """Restore an environment from a snapshot."""
-        rows = self._read(state)
-        if self.autoreset == SAME_STEP and rows["episodes"]["over"][0]:
+        snapshot = self._read(state)
+        if self.autoreset == SAME_STEP and snapshot.episode["over"][0]:
             _reject_ended("an episode in progress, as episodes end and begin in the same step here")
-        self._place(rows, index)
+        self._place(snapshot.world, index)
+        self.episodes[index : index + 1], self.results[index : index + 1] = snapshot.episode, snapshot.result
         if self._stack:
             self._stack.restart(index)
 
-    def read_start(self, state: bytes) -> Rows:
-        """Return the rows of a snapshot as the start of an episode."""
-        rows = self._read(state)
-        if rows["episodes"]["over"][0]:
+    def read_start(self, state: bytes) -> Snapshot:
+        """Return the contents of a snapshot as the start of an episode."""
+        snapshot = self._read(state)
+        if snapshot.episode["over"][0]:
             _reject_ended("an episode in progress")
-        frame, limit = int(rows["ninjas"]["frame"][0]), self.config.max_frames
+        frame, limit = int(snapshot.world.ninja["frame"]), self.config.max_frames
         if frame >= limit:
             got = f"{frame}; take the snapshot earlier, or raise max_frames"
             raise SnapshotError("state", "ninjas.frame", f"less than max_frames, {limit}", got)
-        return rows
+        return snapshot
 
-    def begin_at(self, rows: Rows, index: int) -> None:
+    def begin_at(self, snapshot: Snapshot, index: int) -> None:
         """Begin a new episode of an environment in the world of a snapshot, without observing it."""
-        self._place({name: rows[name] for name in STATE_ARRAYS}, index)
-        ninja, episode, result = rows["ninjas"][0], self.episodes[index], self.results[index]
+        self._place(snapshot.world, index)
+        ninja, episode, result = snapshot.world.ninja, self.episodes[index], self.results[index]
         episode["number"] += 1
         episode["steps"], episode["episode_return"] = 0, 0.0
-        episode["potential"] = rows["episodes"]["potential"][0]
+        episode["potential"] = snapshot.episode["potential"][0]
         episode["next_level"], episode["over"] = -1, 0
         self.results[index] = np.zeros((), RESULT)
         result["level"], result["gold"], result["episode_frames"] = ninja["level"], ninja["gold"], ninja["frame"]
@@ -327,6 +363,9 @@ class Batch:
 
     def copy(self, source: int, target: int) -> None:
         """Copy the whole state of one environment to another."""
+        sources = np.full(self.num_envs, -1)
+        sources[target] = source
+        self._replace_arrays(worlds=with_room(self.worlds, lambda worlds: fit_copies(worlds, worlds, sources)))
         copy_world(self.worlds, source, self.worlds, target)
         for array in (self.episodes, self.results):
             array[target : target + 1] = array[source : source + 1]
@@ -343,31 +382,36 @@ class Batch:
 
         The first call allocates a second set of worlds, which is kept.
         """
-        if self._spare_arrays is None:
-            worlds = make_worlds(self.num_envs, self.level_set, self.config.max_frames)
-            self._spare_arrays = self._arrays._replace(worlds=worlds)
-        gather_worlds(self.worlds, indices, self._spare_arrays.worlds)
-        self._arrays, self._spare_arrays = self._spare_arrays, self._arrays
+        worlds = self._spare
+        if worlds is None:
+            config = self.config
+            worlds = make_growing_worlds(self.num_envs, self.level_set, config.max_frames, config.frame_skip)
+        worlds = with_room(worlds, lambda worlds: fit_copies(worlds, self.worlds, indices))
+        gather_worlds(self.worlds, indices, worlds)
+        self._spare = self.worlds
+        self._replace_arrays(worlds=worlds)
         self.episodes[:] = self.episodes[indices]
         self.results[:] = self.results[indices]
         if self._stack:
             self._stack.copy_rows(self._stack, indices)
 
-    def _read(self, state: bytes) -> Rows:
-        return read_snapshot(state, self._digest, self._rows(), self.level_set)
+    def _read(self, state: bytes) -> Snapshot:
+        return read_snapshot(state, self._digest, self.level_set, int(self.worlds.rooms["trail"]["used"][-1]))
 
-    def _place(self, rows: Rows, index: int) -> None:
-        """Write rows of a snapshot to an environment."""
-        place_rows(rows, self._rows(), index)
-        adopt_world(self.level_set.arrays, self.worlds, index)
+    def _place(self, world: World, index: int) -> None:
+        """Write a world to an environment."""
+        sizes = [len(part) for part in world[1:]]
 
-    def _rows(self) -> Rows:
-        """Return the arrays, one row per environment, that hold its state and its last result."""
-        return {**self.worlds.state(), "episodes": self.episodes, "results": self.results}
+        def fit(worlds: WorldArrays) -> bool:
+            fit_world(worlds, index, *sizes)
+            return not lacks_space(worlds)
+
+        self._replace_arrays(worlds=with_room(self.worlds, fit))
+        place_world(self.level_set.arrays, self.worlds, index, world)
 
     @cached_property
     def _digest(self) -> bytes:
-        return level_set_digest(self.level_set, self._rows())
+        return level_set_digest(self.level_set)
 
     def close(self) -> None:
         """End the threads."""
@@ -377,8 +421,8 @@ class Batch:
         """Return the bytes of everything that the batch owns."""
         names = ("episodes", "results", "actions", "events")
         own: dict[str, np.ndarray] = {name: getattr(self._arrays, name) for name in names}
-        if self._spare_arrays is not None:
-            own.update({f"spare {name}": array for name, array in self._spare_arrays.worlds._asdict().items()})
+        if self._spare is not None:
+            own.update({f"spare {name}": array for name, array in self._spare._asdict().items()})
         leaves = tuple(array_node(name, array, shared=False) for name, array in own.items())
         graphs = self.graphs if "graphs" in self.__dict__ else None
         owners = (self._arrays.canvas, self._masks, self._outcomes, self._reach, graphs, self._stack)

@@ -58,8 +58,8 @@ class PhaseTimer:
         self._batch, self._random = batch, np.random.default_rng(seed)
         self._out = make_buffers(specs, num_envs)
         self._finals, self._empty_finals = FinalPool(specs, num_envs), FinalPool((), num_envs)
-        self._state = (*batch.worlds, batch.episodes, batch.results)
-        self._saved = tuple(np.empty_like(array) for array in self._state)
+        self._state: tuple[np.ndarray, ...] = ()
+        self._saved: tuple[np.ndarray, ...] = ()
         self._none = np.zeros(num_envs, np.bool_)
         self._play = specialised(play_range, self._step_call({}).arrays, False, 0, 0)
         everywhere = ~self._none
@@ -71,7 +71,7 @@ class PhaseTimer:
         batch, last = self._batch, self._batch.num_envs
         batch.actions[:] = self._random.integers(NUM_ACTIONS, size=last)
         call, unseen = self._step_call(self._out), self._step_call({})
-        _copy(self._state, self._saved)
+        self._save()
         whole = self._undone(lambda: self._run(call))
         simulation = self._undone(lambda: self._play(call.arrays, False, 0, last))
         played = self._undone(lambda: self._play(call.arrays, True, 0, last))
@@ -84,6 +84,14 @@ class PhaseTimer:
         self._begin_episodes()
         phases = {WHOLE: whole, SIMULATION: simulation, REWARD: played - simulation, RESET: stepped - played - queries}
         return {**phases, **observations, **passes}
+
+    def _save(self) -> None:
+        """Save the state of the environments, which may be in other arrays than before."""
+        batch = self._batch
+        self._state = (*batch.worlds, batch.episodes, batch.results)
+        if [array.shape for array in self._saved] != [array.shape for array in self._state]:
+            self._saved = tuple(np.empty_like(array) for array in self._state)
+        _copy(self._state, self._saved)
 
     def _pass_seconds(self, call: Call) -> dict[str, float]:
         """Step, and return the seconds of each pass after the compiled step."""

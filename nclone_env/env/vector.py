@@ -165,7 +165,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
         if "level" in chosen:
             self._batch.workers.begin_slowly()
         with self._lifecycle:
-            self._batch.episodes["next_level"][mask] = levels[mask]
+            self._batch.request_levels(levels, mask)
             self._batch.seed(seeds, seeded & mask)
             for index, start in starts.items():
                 if mask[index]:
@@ -410,7 +410,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
         """
         self._lifecycle.check("assign_levels", NOT_CLOSED)
         names = self._batch.drawn_names
-        self._batch.episodes["own_level"] = check_assignment("levels", levels, names, self.num_envs)
+        self._batch.assign_levels(check_assignment("levels", levels, names, self.num_envs))
 
     def set_starts(self, states: Iterable[bytes] | PackedStarts = (), share: Any = 1.0) -> None:
         """Begin a share of the future episodes in the worlds of snapshots instead of at the start of their level.

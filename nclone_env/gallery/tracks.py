@@ -31,7 +31,7 @@ from nclone_env.game import KINDS, ROCKET_TURRET, bits
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet, load_level, pack
 from nclone_env.render import all_glyphs, list_sprites
-from nclone_env.sim import NO_BEAM, Frames, Session, beam_of, greater, lesser, worlds_of
+from nclone_env.sim import NO_BEAM, Frames, Session, beam_of, greater, lesser, state_of, worlds_of
 
 STEPS = 256
 """Steps of a coordinate per pixel."""
@@ -65,7 +65,7 @@ class Tracks:
         self.sprites = int(header["door_count"] + len(kinds) + np.count_nonzero(kinds == ROCKET_TURRET) + 1)
         self.shooters = int(np.isin(kinds, _SHOOTING).sum())
         session = Session(levels, max_frames=len(inputs))
-        self.start = self._rows(levels, Frames(*session.worlds[:3]))[0]
+        self.start = self._rows(levels, Frames(*(np.array(part)[np.newaxis] for part in session[0][:3])))[0]
         found = list(self._changes(session, inputs))
         frames, values, steps = (np.concatenate(parts) for parts in zip(*found)) if found else (np.zeros(0, int),) * 3
         order = np.argsort(values, kind="stable")
@@ -101,7 +101,7 @@ class Tracks:
     def _rows(self, levels: LevelSet, frames: Frames) -> np.ndarray:
         """Return the values of frames: each is a world in which time stands still."""
         count = len(frames.ninjas)
-        worlds = worlds_of({**frames._asdict(), "trail": np.zeros((count, 1, 2))})
+        worlds = worlds_of(*frames, np.zeros((count, 0, 2)))
         size = PER_SPRITE * self.sprites + PER_SHOOTER * self.shooters + OF_RUN
         rows = np.zeros((count, size), np.int32)
         write_rows(levels.arrays, worlds, all_glyphs(), np.zeros((self.sprites, PER_SPRITE)), rows)
@@ -161,7 +161,7 @@ def _write_beams(levels, worlds, index, header, rows, column):
     for slot in range(header["entity_count"]):
         entity = levels.entities[header["first_entity"] + slot]
         if _SHOOTS >> int(entity["type"]) & 1:
-            emission, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, worlds.entity_states[index, slot])
+            emission, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, state_of(worlds, index, slot))
             rows[index, column] = NO_BEAM
             if emission != NO_BEAM and length > 0.0:
                 rows[index, column] = emission

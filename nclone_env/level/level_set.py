@@ -31,12 +31,13 @@ LEVEL_HEADER = np.dtype(
     + [(name, "i4") for name in ("first_entity", "first_mover", "first_door", "first_run", "first_field")]
     + [(name, "i4") for name in ("entity_count", "mover_count", "door_count", "run_count", "exit_count", "gold_count")]
     + [(name, "i4") for name in ("first_exit", "has_platforms", "has_blocks", "has_plain_walls")]
-    + [(name, "i4") for name in ("first_landmark", "landmark_count")],
+    + [(name, "i4") for name in ("first_landmark", "landmark_count", "trail_count")],
     align=True,
 )
 """One level of a set: start of the ninja, length of its path to the exit (pixels), and its rows of the packed arrays.
 
 ``first_entity``, ``first_mover``, ``first_door``, ``first_run`` and ``first_field`` are indices of the packed arrays;
+``trail_count``, the past positions of the ninja that the last evil ninja needs (physics 03, section 12.3);
 ``first_exit`` is an index of the level's own entity table; ``has_platforms`` and ``has_blocks``, whether there are
 one-way platforms and solid entities that move; ``has_plain_walls``, whether no door sticks out of the cell that lists
 it (``sim.sight``). Packed levels have no landmarks (``level.level_set``).
@@ -174,10 +175,8 @@ class LevelSet:
 
     @property
     def max_trail(self) -> int:
-        """Past positions of the ninja that a world needs for the last evil ninja (physics 03, section 12.3)."""
-        evil = self.arrays.runs[self.arrays.runs["type"] == EVIL_NINJA]
-        most = int((evil["stop"] - evil["first"]).max(initial=0))
-        return max(EVIL_DELAY * most - 1, 0)
+        """Past positions of the ninja that a world needs for any of the levels."""
+        return int(self.arrays.header["trail_count"].max())
 
     def entities_of(self, level: int) -> np.ndarray:
         """Return the (E,) ``ENTITY`` records of a level, a view."""
@@ -271,6 +270,7 @@ def _headers(levels: Sequence[Level], compiled: Sequence[CompiledLevel], runs: S
         row["entity_count"], row["mover_count"] = len(kinds), len(arrays.mover_slots)
         row["door_count"], row["exit_count"] = len(arrays.doors), len(arrays.exits)
         row["gold_count"] = np.count_nonzero(kinds == GOLD)
+        row["trail_count"] = max(EVIL_DELAY * int(np.count_nonzero(kinds == EVIL_NINJA)) - 1, 0)
         row["first_exit"] = np.searchsorted(kinds, EXIT)
         row["has_platforms"], row["has_blocks"] = np.any(kinds == ONE_WAY), np.isin(kinds, _SOLID_MOVERS).any()
         row["has_plain_walls"] = _lie_in_their_cells(arrays.doors)

@@ -26,7 +26,16 @@ from nclone_env.memory import MemoryNode, array_group
 from nclone_env.obs.game_state import clip, objective, path_length
 from nclone_env.obs.half import words, write_vector
 from nclone_env.obs.spec import ACTION_OUTCOME, frame_specs
-from nclone_env.sim import Pace, WorldArrays, copy_world, equal_worlds, make_worlds, slow_frames_per_second, tick
+from nclone_env.sim import (
+    Pace,
+    WorldArrays,
+    copy_world,
+    equal_worlds,
+    make_growing_worlds,
+    make_worlds,
+    slow_frames_per_second,
+    tick,
+)
 
 _OUTCOMES = "action_outcomes"
 _OWN_ROWS = np.zeros(0, np.int32)
@@ -56,8 +65,8 @@ class ActionOutcomes:
     def __init__(self, config: EnvironmentConfig, levels: LevelSet, arrays: Any, slots: int, with_final: bool):
         spec = next(spec for spec in frame_specs(config, levels) if spec.name == _OUTCOMES)
         self._frames = config.observation.outcome_frames
-        self.ended = make_worlds(len(arrays.episodes) if with_final else 0, levels, config.max_frames)
-        # Up to the time limit no trail is overwritten, so that more rows, for the frames beyond it, change no index.
+        count = len(arrays.episodes) if with_final else 0
+        self.ended = make_growing_worlds(count, levels, config.max_frames, config.frame_skip)
         self._tried = make_worlds(SCRATCH_WORLDS * slots, levels, config.max_frames + self._frames)
         self._progress = np.zeros((slots, PROGRESS), np.int64), np.zeros((slots, VALUES))
         self._paces = [Pace() for _ in range(slots)]

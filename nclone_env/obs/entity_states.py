@@ -33,7 +33,7 @@ from nclone_env.level import NO_NODE, SPACING
 from nclone_env.obs.game_state import clip
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import ENTITY_STATE, columns
-from nclone_env.sim import describe, is_closed, place_of, radius_of
+from nclone_env.sim import describe, is_closed, mover_of, place_of, radius_of, state_of
 
 _VANISHES = bits(kind for kind in KINDS if kind.vanishes)
 _SHOOTS = bits(kind for kind in KINDS if kind.shoots)
@@ -73,7 +73,7 @@ def write_entity_states(levels, worlds, index, row, states, kinds, count):
         else:
             door = levels.doors[header["first_door"] + number - header["entity_count"]]
             kinds[row, place] = door["type"]
-            write_door(ninja, door, worlds.entity_states[index, door["owner"]], out)
+            write_door(ninja, door, state_of(worlds, index, door["owner"]), out)
         write_vector(out, states[row, place])
     for place in range(listed, states.shape[1]):
         kinds[row, place] = 0
@@ -95,13 +95,13 @@ def find_nearest(levels, worlds, index, near, most):
     listed = 0
     for slot in range(header["entity_count"]):
         entity = levels.entities[first + slot]
-        if matters(int(entity["type"]), worlds.entity_states[index, slot]):
+        if matters(int(entity["type"]), state_of(worlds, index, slot)):
             px, py = place_of(worlds, index, entity)
             dx, dy = px - x, py - y
             listed = insert(near, listed, most, dx * dx + dy * dy, slot)
     for number in range(header["door_count"]):
         door = levels.doors[header["first_door"] + number]
-        if door["type"] != LOCKED_DOOR or worlds.entity_states[index, door["owner"]] == 0:
+        if door["type"] != LOCKED_DOOR or state_of(worlds, index, door["owner"]) == 0:
             dx, dy = door["x"] - x, door["y"] - y
             listed = insert(near, listed, most, dx * dx + dy * dy, header["entity_count"] + number)
     return listed
@@ -137,8 +137,8 @@ def write_entity(levels, worlds, index, slot, out):
     """Write a row about one entity of the table; return the kind it is listed as."""
     ninja = worlds.ninjas[index]
     entity = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
-    state = int(worlds.entity_states[index, slot])
-    mover = worlds.movers[index, max(entity["mover"], 0)]
+    state = int(state_of(worlds, index, slot))
+    mover = mover_of(worlds, index, max(entity["mover"], 0))
     kind = _LISTED_AS[entity["type"]]
     x, y = place_of(worlds, index, entity)
     write_place(ninja, x, y, out)
@@ -193,7 +193,7 @@ def write_graph(levels, worlds, index, lattice, row, level, node, entities):
         value = 0
         if slot < header["entity_count"]:
             kind = levels.entities[header["first_entity"] + slot]["type"]
-            state = worlds.entity_states[index, slot]
+            state = state_of(worlds, index, slot)
             if kind == REGULAR_DOOR or matters(kind, state):
                 value += PRESENT
             if (kind == REGULAR_DOOR or kind == LOCKED_DOOR or kind == TRAP_DOOR) and is_closed(kind, state):

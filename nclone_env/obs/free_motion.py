@@ -33,8 +33,11 @@ from nclone_env.sim import (
     closest_point,
     describe,
     integrate,
+    mover_of,
     place_of,
     radius_of,
+    state_of,
+    states_of,
     sweep_tiles,
     think,
 )
@@ -109,8 +112,9 @@ def look(levels, worlds, index, ninja, x, y, slot, left, values):
     if ninja["airborne"] == 0:
         follow_floor(levels, worlds, index, ninja, x, y)
     mx, my = ninja["x"] - x, ninja["y"] - y
-    start, segments, states = levels.segment_start, levels.segments, worlds.entity_states
-    fraction = sweep_tiles(start, segments, ninja["level"], states, index, x, y, mx, my, _BODY)
+    start, segments = levels.segment_start, levels.segments
+    states, own = states_of(worlds, index)
+    fraction = sweep_tiles(start, segments, ninja["level"], states, own, x, y, mx, my, _BODY)
     if fraction < 1.0:
         ninja["x"], ninja["y"] = x + fraction * mx, y + fraction * my
         values[AT.contact] = left
@@ -127,8 +131,9 @@ def look(levels, worlds, index, ninja, x, y, slot, left, values):
 @kernel
 def follow_floor(levels, worlds, index, ninja, x, y):
     """Put a ninja on the ground on its floor, with its velocity along it, or let it leave an edge."""
-    start, segments, level, states = levels.segment_start, levels.segments, ninja["level"], worlds.entity_states
-    fall = sweep_tiles(start, segments, level, states, index, ninja["x"], y - _STEP, 0.0, 2.0 * _STEP, _BODY)
+    start, segments, level = levels.segment_start, levels.segments, ninja["level"]
+    states, own = states_of(worlds, index)
+    fall = sweep_tiles(start, segments, level, states, own, ninja["x"], y - _STEP, 0.0, 2.0 * _STEP, _BODY)
     floor = y - _STEP + 2.0 * _STEP * fall - (RADIUS - _BODY)
     if fall == 1.0 or ninja["y"] < floor - _LIFT:
         ninja["airborne"] = 1
@@ -151,8 +156,9 @@ def slide_along(ninja, dx, dy):
 @kernel
 def meet_wall(levels, worlds, index, ninja, left, values):
     """Write whether the wall that stops a ninja is a floor, and whether it kills."""
-    start, segments, level, states = levels.segment_start, levels.segments, ninja["level"], worlds.entity_states
-    facing, a, b = closest_point(start, segments, level, states, index, ninja["x"], ninja["y"], RADIUS)
+    start, segments, level = levels.segment_start, levels.segments, ninja["level"]
+    states, own = states_of(worlds, index)
+    facing, a, b = closest_point(start, segments, level, states, own, ninja["x"], ninja["y"], RADIUS)
     dx, dy = ninja["x"] - a, ninja["y"] - b
     distance = math.sqrt(dx * dx + dy * dy)
     if ninja["airborne"] == 0 or facing == 0 or abs(dy) <= _LEVEL_Y * distance:
@@ -188,11 +194,11 @@ def kills(worlds, index, entity, slot, x, y):
     """Return whether an entity kills a ninja at (x, y)."""
     if not _DEADLY >> int(entity["type"]) & 1:
         return False
-    state = int(worlds.entity_states[index, slot])
+    state = int(state_of(worlds, index, slot))
     entity_x, entity_y = place_of(worlds, index, entity)
     if not is_within(x, y, entity_x, entity_y, radius_of(entity["type"], state) + RADIUS):
         return False
-    return describe(worlds, index, entity, worlds.movers[index, max(entity["mover"], 0)], state)[5]
+    return describe(worlds, index, entity, mover_of(worlds, index, max(entity["mover"], 0)), state)[5]
 
 
 @kernel

@@ -20,6 +20,7 @@ from nclone_env.jit import kernel, local_f64
 from nclone_env.level import direction_to, distance_at, follow, nearest_node
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import GAME_STATE, columns
+from nclone_env.sim import state_of
 
 AT, _SIZE = columns(GAME_STATE), len(GAME_STATE)
 _TOP_SPEED = 8.0
@@ -38,7 +39,7 @@ def open_exit_count(levels, worlds, index):
     header = levels.header[worlds.ninjas[index]["level"]]
     count = 0
     for number in range(header["exit_count"]):
-        if worlds.entity_states[index, header["first_exit"] + 2 * number] != 0:
+        if state_of(worlds, index, header["first_exit"] + 2 * number) != 0:
             count += 1
     return count
 
@@ -61,7 +62,7 @@ def next_landmark(paths, worlds, index):
     """Return (field, slot) of the first landmark that has not been visited; the exit if there is no other."""
     header = paths.header[worlds.ninjas[index]["level"]]
     first, number = header["first_landmark"], 0
-    while number < header["landmark_count"] - 1 and worlds.entity_states[index, paths.landmarks[first + number]] != 0:
+    while number < header["landmark_count"] - 1 and state_of(worlds, index, paths.landmarks[first + number]) != 0:
         number += 1
     return header["first_field"] + number, paths.landmarks[first + number]
 
@@ -79,7 +80,7 @@ def nearest_objective(levels, paths, worlds, index):
         slot = first_exit + 2 * number
         field = first_field
         if exits_open:
-            if worlds.entity_states[index, slot] == 0:
+            if state_of(worlds, index, slot) == 0:
                 continue
             field = first_field + 1 + number
             length = distance_at(paths.fields, field, x, y)
@@ -205,7 +206,7 @@ def write_mine(levels, worlds, index, out):
             slot = levels.members[i]
             entity = levels.entities[first_entity + slot]
             mine = entity["type"] == MINE or entity["type"] == TOGGLE_MINE
-            if mine and worlds.entity_states[index, slot] == _ARMED:
+            if mine and state_of(worlds, index, slot) == _ARMED:
                 dx, dy = entity["x"] - x, entity["y"] - y
                 distance = math.sqrt(dx * dx + dy * dy)
                 if distance < best:

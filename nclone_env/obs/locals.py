@@ -10,7 +10,7 @@ from nclone_env.game import COLUMNS, HALF_CELL, KINDS, RADIUS, ROWS, bits
 from nclone_env.jit import kernel
 from nclone_env.level import SOLID_SAMPLES, distance_at
 from nclone_env.obs.game_state import objective
-from nclone_env.sim import describe, is_closed, place_of, radius_of
+from nclone_env.sim import describe, is_closed, mover_of, place_of, radius_of, state_of
 
 SOLID = 255
 _AS_FAR = 128.0
@@ -49,7 +49,7 @@ def write_locals(levels, worlds, index, out):
     header = levels.header[level]
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]
-        if is_closed(door["type"], worlds.entity_states[index, door["owner"]]):
+        if is_closed(door["type"], state_of(worlds, index, door["owner"])):
             fill_door(door, left, top, out)
 
 
@@ -79,8 +79,8 @@ def write_hazards(levels, worlds, index, out):
             x, y = place_of(worlds, index, entity)
             dx, dy = x - ninja["x"], y - ninja["y"]
             if max(abs(dx), abs(dy)) < HALF_CELL * side:
-                state = int(worlds.entity_states[index, slot])
-                mover = worlds.movers[index, max(entity["mover"], 0)]
+                state = int(state_of(worlds, index, slot))
+                mover = mover_of(worlds, index, max(entity["mover"], 0))
                 if describe(worlds, index, entity, mover, state)[5]:
                     fill_disc(x - HALF_CELL * left, y - HALF_CELL * top, radius_of(entity["type"], state) + RADIUS, out)
 

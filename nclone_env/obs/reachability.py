@@ -30,7 +30,7 @@ from nclone_env.level import AREA, PLANES, SPACING, TO_EXIT, TO_SWITCH, LevelSet
 from nclone_env.obs.game_state import open_exit_count
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import REACHABILITY
-from nclone_env.sim import is_closed
+from nclone_env.sim import is_closed, state_of
 
 PENDING, X, Y, SWITCH_REMAINING, EXIT_OPEN, KEY, WORDS = range(7)
 WORD_BITS = 32
@@ -76,7 +76,7 @@ def write_query(levels, worlds, index, queries):
     for number in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[number]
         if door["type"] != REGULAR_DOOR:
-            if is_closed(door["type"], worlds.entity_states[index, door["owner"]]):
+            if is_closed(door["type"], state_of(worlds, index, door["owner"])):
                 set_bit(queries, index, bit)
             bit += 1
     exits_open, exits = open_exit_count(levels, worlds, index), header["exit_count"]
@@ -84,7 +84,7 @@ def write_query(levels, worlds, index, queries):
     queries[index, EXIT_OPEN] = 1.0 if exits_open > 0 else 0.0
     if 0 < exits_open < exits:
         for number in range(exits):
-            if worlds.entity_states[index, header["first_exit"] + 2 * number] != 0:
+            if state_of(worlds, index, header["first_exit"] + 2 * number) != 0:
                 set_bit(queries, index, bit + number)
 
 

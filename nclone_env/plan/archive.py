@@ -126,9 +126,9 @@ def make_archive(levels: LevelSet, cells: int, origin: WorldArrays) -> Archive:
 
 def archive_bytes(levels: LevelSet, cells: int) -> int:
     """Return the bytes of an archive for a number of cells."""
-    world = sum(array.nbytes for array in make_worlds(1, levels))
-    ways = _NODES_PER_CELL * (NODE.itemsize + 4)
-    fixed = 2 * world + 2 * 4 * PLACES + SEARCH.itemsize
+    one, two = (sum(array.nbytes for array in make_worlds(count, levels)) for count in (1, 2))
+    world, ways = two - one, _NODES_PER_CELL * (NODE.itemsize + 4)
+    fixed = one + world + 2 * 4 * PLACES + SEARCH.itemsize
     return fixed + PLACE_BYTES * places_for(cells) + cells * (world + CELL.itemsize + ways)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from nclone_env.game import CELEBRATING, DEAD, EXIT_SWITCH, INPUT_OF_ACTION
 from nclone_env.jit import kernel
 from nclone_env.level import FAR, NO_FALL, length_at, rise_of
-from nclone_env.sim import copy_world, draw, mix, square, tick
+from nclone_env.sim import copy_world, draw, mix, square, state_of, tick
 
 INPUTS = INPUT_OF_ACTION
 """Input bytes that searches choose from."""
@@ -81,7 +81,7 @@ def find_place(table, key):
 def steps_taken(guide, worlds, index):
     """Return the number of the first landmark that is not taken."""
     step = 0
-    while step < guide.landmarks.shape[0] and worlds.entity_states[index, guide.landmarks[step]] != 0:
+    while step < guide.landmarks.shape[0] and state_of(worlds, index, guide.landmarks[step]) != 0:
         step += 1
     return step
 
@@ -135,7 +135,7 @@ def gold_left(gold, worlds, index, step):
     ninja = worlds.ninjas[index]
     nearest, shares = FAR, 0.0
     for place in range(gold.slots.shape[0]):
-        if worlds.entity_states[index, gold.slots[place]] == 0:
+        if state_of(worlds, index, gold.slots[place]) == 0:
             shares += gold.shares[place]
             dx, dy = ninja["x"] - gold.points[place, 0], ninja["y"] - gold.points[place, 1]
             straight = abs(dx) + abs(dy)
@@ -211,7 +211,7 @@ def events_since(levels, old_worlds, old, new_worlds, new, parts):
     first = levels.header[after["level"]]["first_entity"]
     for place in range(parts.switches.shape[0]):
         slot = parts.switches[place]
-        if old_worlds.entity_states[old, slot] != new_worlds.entity_states[new, slot]:
+        if state_of(old_worlds, old, slot) != state_of(new_worlds, new, slot):
             found |= SWITCH if levels.entities[first + slot]["type"] == EXIT_SWITCH else DOOR
     return found
 

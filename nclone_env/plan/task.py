@@ -19,7 +19,7 @@ from nclone_env.errors import ConfigError, UnsupportedLevelError
 from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND
 from nclone_env.level import Guide, Level, LevelArrays, LevelSet, LevelSource, load_level, make_guide, pack
 from nclone_env.plan.kernels import INPUTS
-from nclone_env.sim import KeyParts, Session, WorldArrays, copy_world, key_parts, make_worlds, transfer_world
+from nclone_env.sim import KeyParts, Session, WorldArrays, copy_world, key_parts, make_worlds
 from nclone_env.sim import start as start_world
 
 PRICES = {"time": 0, "score": 2 * FRAMES_PER_SECOND, "all-gold": 1_000_000}
@@ -120,11 +120,13 @@ def _transferred(levels: LevelSet, given: AnyWorlds, index: int) -> WorldArrays:
         other = given.level_set.levels[worlds.ninjas["level"][index]]
         if other.raw.digest != level.raw.digest:
             raise ConfigError(f"start: expected a world of {level.name!r}, got one of {other.name!r}")
-    for name in ("entity_states", "movers"):  # rows of other level sets can be too short
-        least, found = getattr(target, name).shape[1], getattr(worlds, name).shape[1]
-        if found < least:
-            raise ConfigError(f"start: expected a world of {level.name!r}, which has {least} {name}, got {found}")
-    transfer_world(worlds, index, target, 0, level=0)
+    header = levels.arrays.header[0]
+    for part, count_name in (("entities", "entity_count"), ("movers", "mover_count"), ("trail", "trail_count")):
+        needed, found = int(header[count_name]), int(worlds.rooms[index][part]["used"])
+        if found != needed:
+            raise ConfigError(f"start: expected a world of {level.name!r}, which has {needed} {part}, got {found}")
+    copy_world(worlds, index, target, 0)
+    target.ninjas[0]["level"] = 0
     return target
 
 

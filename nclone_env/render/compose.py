@@ -14,7 +14,7 @@ from nclone_env.game import COLUMNS, KINDS, LASER_TURRET, MAX_TILE, NINJA, ROCKE
 from nclone_env.jit import BLENDED, blend_bytes, copy_bytes, kernel
 from nclone_env.render.arrays import CELL, FACES_LEFT, FACES_RIGHT, ORIENTATIONS
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim import NO_BEAM, beam_of, beam_orientation, greater, is_flying, lesser, place_of
+from nclone_env.sim import NO_BEAM, beam_of, beam_orientation, greater, is_flying, lesser, mover_of, place_of, state_of
 
 _SOLID_TILE = 1
 _SOLID = PAINTS["solid"].grey
@@ -72,10 +72,10 @@ def _draw_things(levels, worlds, index, glyphs, resolution, per_x, per_y, left, 
     low_x, high_x, low_y, high_y = _bounds(resolution, left, top, out)
     for row in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[row]
-        number = door_appearance(glyphs.door_appearances, door, worlds.entity_states[index, door["owner"]])
+        number = door_appearance(glyphs.door_appearances, door, state_of(worlds, index, door["owner"]))
         _draw(resolution, grid, number, door["x"], door["y"], out)
     for slot in range(header["entity_count"]):
-        entity, state = levels.entities[header["first_entity"] + slot], worlds.entity_states[index, slot]
+        entity, state = levels.entities[header["first_entity"] + slot], state_of(worlds, index, slot)
         if leaves_turret(entity, state):
             _draw(resolution, grid, glyphs.appearances[ROCKET_TURRET, 0, 0], entity["x"], entity["y"], out)
         x, y = place_of(worlds, index, entity)
@@ -99,10 +99,10 @@ def list_sprites(levels, worlds, index, glyphs, out):
     count = 0
     for row in range(header["first_door"], header["first_door"] + header["door_count"]):
         door = levels.doors[row]
-        number = door_appearance(glyphs.door_appearances, door, worlds.entity_states[index, door["owner"]])
+        number = door_appearance(glyphs.door_appearances, door, state_of(worlds, index, door["owner"]))
         count = _list(out, count, number, door["x"], door["y"])
     for slot in range(header["entity_count"]):
-        entity, state = levels.entities[header["first_entity"] + slot], worlds.entity_states[index, slot]
+        entity, state = levels.entities[header["first_entity"] + slot], state_of(worlds, index, slot)
         if entity["type"] == ROCKET_TURRET:
             number = int(glyphs.appearances[ROCKET_TURRET, 0, 0]) if leaves_turret(entity, state) else -1
             count = _list(out, count, number, entity["x"], entity["y"])
@@ -146,7 +146,7 @@ def appearance_of(appearances, worlds, index, entity, state):
     """Return the number of an entity's appearance, -1 if it is not drawn. A laser points along its beam."""
     orientation = min(int(entity["orientation"]), ORIENTATIONS - 1)
     if entity["type"] == LASER_TURRET:
-        orientation = beam_orientation(worlds.movers[index, entity["mover"]])
+        orientation = beam_orientation(mover_of(worlds, index, entity["mover"]))
     return int(appearances[entity["type"], orientation, state])
 
 
@@ -280,9 +280,7 @@ def draw_beams(levels, worlds, index, inks, view, out):
         if _SHOOTS >> int(run["type"]) & 1:
             for slot in range(run["first"], run["stop"]):
                 entity = levels.entities[header["first_entity"] + slot]
-                emission, x, y, dx, dy, length = beam_of(
-                    levels, worlds, index, entity, worlds.entity_states[index, slot]
-                )
+                emission, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, state_of(worlds, index, slot))
                 if emission != NO_BEAM and length > 0.0:
                     draw_band(x, y, dx, dy, length, BEAM_WIDTHS[emission], inks[emission], view, out)
 

@@ -15,32 +15,49 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.ninja import think
     from nclone_env.sim.ninja_move import integrate
     from nclone_env.sim.pace import Pace
-    from nclone_env.sim.plausible import world_fault
+    from nclone_env.sim.plausible import checked_world, read_world, trail_length
     from nclone_env.sim.query import cells_within, closest_point, place_of, sweep_tiles
     from nclone_env.sim.session import MOST_ENTRIES, Frames, Session, check_inputs, renumber_entries
-    from nclone_env.sim.sight import NO_BEAM, TRAIL_USED
+    from nclone_env.sim.sight import NO_BEAM
     from nclone_env.sim.state import (
         FIRST,
         MOVER,
         NINJA_RECORD,
         RANDOM_BITS,
-        STATE_ARRAYS,
-        WorldArrays,
-        adopt_world,
+        World,
         copy_mover,
         copy_ninja,
         copy_world,
         draw,
         equal_worlds,
+        expected_bytes,
         finish,
         gather_worlds,
         hash_ninja,
+        make_growing_worlds,
         make_worlds,
         mix,
+        place_world,
         random_bits,
         splitmix,
-        transfer_world,
+        world_at,
         worlds_of,
+    )
+    from nclone_env.sim.store import (
+        NO_TRAIL,
+        SETTLED,
+        UNSETTLED,
+        WorldArrays,
+        fit_world,
+        gains_space,
+        lacks_space,
+        mover_of,
+        state_of,
+        states_of,
+        store_of,
+        trail_count,
+        unsettle,
+        with_space,
     )
     from nclone_env.sim.trajectory import Trajectory, compile_kernels, simulate, slow_frames_per_second
 

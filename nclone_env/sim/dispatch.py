@@ -22,6 +22,7 @@ from nclone_env.sim import dispatch
 from nclone_env.sim.entities import blocks, drone, fixed, hunters, turrets
 from nclone_env.sim.entities.laser import turret as laser_turret
 from nclone_env.sim.sight import NO_BEAM, NOTHING, RAY_LENGTH, TO_THE_WALL, ray
+from nclone_env.sim.store import mover_of, movers_of, states_of
 
 _DRONES = game.bits(kind for kind in game.KINDS if kind.has_heading)
 _RADII = tuple(kind.radii[0] for kind in game.KINDS)
@@ -35,8 +36,9 @@ def _over_run(act: Any, has_mover: bool = True) -> Any:
 
     @kernel
     def loop(levels, worlds, index, base, first, stop, shift):
+        movers, own = movers_of(worlds, index)
         for slot in range(first, stop):
-            mover = worlds.movers[index, shift + slot if has_mover else 0]
+            mover = movers[own + (shift + slot if has_mover else 0)]
             act(levels, worlds, index, slot, levels.entities[base + slot], mover)
 
     return loop
@@ -56,15 +58,15 @@ _think_thwumps, _think_shove_thwumps = _over_run(blocks.think_thwump), _over_run
 @kernel
 def start(levels, worlds, index, kind, slot, entity, mover):
     """Put an entity with a mover at its start; its position, order and cell are set already."""
-    states = worlds.entity_states
+    states, own = states_of(worlds, index)
     if _DRONES >> kind & 1:
-        drone.start(entity, mover, states, index, slot)
+        drone.start(entity, mover, states, own, slot)
     elif kind == game.ROCKET_TURRET:
         turrets.rest_rocket(entity, mover)
     elif kind == game.GAUSS_TURRET:
         turrets.rest_gauss(entity, mover)
     elif kind == game.LASER_TURRET:
-        laser_turret.start(levels, worlds.ninjas[index]["level"], entity, mover, states, index, slot)
+        laser_turret.start(levels, worlds.ninjas[index]["level"], entity, mover, states, own, slot)
 
 
 @kernel
@@ -121,6 +123,7 @@ def think(levels, worlds, index, run, base):
 def push(worlds, index, entity, slot, mover, x0, y0):
     """Return (hit, nx, ny, length): whether an entity pushes the ninja, which came from (x0, y0), and how."""
     kind, ninja = entity["type"], worlds.ninjas[index]
+    states, own = states_of(worlds, index)
     hit, nx, ny, length = False, 0.0, 0.0, 0.0
     if kind == game.ONE_WAY:
         hit, nx, ny, length = fixed.push_one_way(ninja, entity, x0, y0)
@@ -129,47 +132,49 @@ def push(worlds, index, entity, slot, mover, x0, y0):
     elif kind == game.THWUMP:
         hit, nx, ny, length = blocks.push_thwump(ninja, mover)
     elif kind == game.SHOVE_THWUMP:
-        hit, nx, ny, length = blocks.push_shove_thwump(ninja, mover, worlds.entity_states, index, slot)
+        hit, nx, ny, length = blocks.push_shove_thwump(ninja, mover, states, own, slot)
     return hit, nx, ny, length
 
 
 @kernel
 def touch(worlds, index, entity, slot, contacts, x0, y0):
     """Let an entity act on the ninja, which came from (x0, y0); return the wall normal it reports, 0 if none."""
-    kind, ninja, states = entity["type"], worlds.ninjas[index], worlds.entity_states
+    kind, ninja = entity["type"], worlds.ninjas[index]
+    states, own = states_of(worlds, index)
     wall = 0.0
     if kind == game.GOLD:
-        fixed.touch_gold(ninja, entity, states, index, slot)
+        fixed.touch_gold(ninja, entity, states, own, slot)
     elif kind == game.MINE or kind == game.TOGGLE_MINE:
-        fixed.touch_mine(ninja, entity, states, index, slot)
+        fixed.touch_mine(ninja, entity, states, own, slot)
     elif kind == game.EXIT:
         fixed.touch_exit(ninja, entity, x0, y0)
     elif kind == game.EXIT_SWITCH:
         fixed.touch_exit_switch(worlds, index, entity, slot)
     elif kind == game.REGULAR_DOOR:
-        fixed.touch_regular_door(ninja, entity, states, index, slot)
+        fixed.touch_regular_door(ninja, entity, states, own, slot)
     elif kind == game.LOCKED_DOOR or kind == game.TRAP_DOOR:
-        fixed.touch_switched_door(ninja, entity, states, index, slot)
+        fixed.touch_switched_door(ninja, entity, states, own, slot)
     elif kind == game.LAUNCH_PAD:
         fixed.touch_launch_pad(ninja, entity, contacts)
     elif kind == game.ONE_WAY:
         wall = fixed.touch_one_way(ninja, entity, x0, y0)
     elif kind != game.BOOST_PAD:
-        wall = touch_mover(worlds, index, entity, slot, worlds.movers[index, entity["mover"]])
+        wall = touch_mover(worlds, index, entity, slot, mover_of(worlds, index, entity["mover"]))
     return wall
 
 
 @kernel
 def touch_mover(worlds, index, entity, slot, mover):
     """Do as :func:`touch` for an entity with a mover."""
-    kind, ninja, states = entity["type"], worlds.ninjas[index], worlds.entity_states
+    kind, ninja = entity["type"], worlds.ninjas[index]
+    states, own = states_of(worlds, index)
     wall = 0.0
     if kind == game.BOUNCE_BLOCK:
         wall = blocks.touch_bounce_block(ninja, mover)
     elif kind == game.THWUMP:
         wall = blocks.touch_thwump(ninja, entity, mover)
     elif kind == game.SHOVE_THWUMP:
-        wall = blocks.touch_shove_thwump(ninja, mover, states, index, slot)
+        wall = blocks.touch_shove_thwump(ninja, mover, states, own, slot)
     elif kind == game.ZAP_DRONE or kind == game.MINI_DRONE or kind == game.CHASER_DRONE:
         drone.touch(ninja, entity, mover)
     elif kind == game.FLOOR_GUARD:
@@ -177,9 +182,9 @@ def touch_mover(worlds, index, entity, slot, mover):
     elif kind == game.DEATH_BALL:
         hunters.touch_death_ball(ninja, mover)
     elif kind == game.EVIL_NINJA:
-        hunters.touch_evil_ninja(ninja, mover, states, index, slot)
+        hunters.touch_evil_ninja(ninja, mover, states, own, slot)
     elif kind == game.ROCKET_TURRET:
-        turrets.touch_rocket(ninja, entity, mover, states, index, slot)
+        turrets.touch_rocket(ninja, entity, mover, states, own, slot)
     return wall
 
 
@@ -258,11 +263,12 @@ def beam_of(levels, worlds, index, entity, state):
     It is ``BEAM``, ``SHOT_FIRED``, ``AIM`` or ``ROCKET_TRAIL`` of ``sim.sight``; then come the start (pixels), the
     direction (a unit vector) and the length (pixels).
     """
-    mover = worlds.movers[index, max(entity["mover"], 0)]
+    mover = mover_of(worlds, index, max(entity["mover"], 0))
     x, y = mover["x"], mover["y"]
     emission, dx, dy, length = dispatch.beam(entity, mover, state)
     if emission != NO_BEAM and length == TO_THE_WALL:
-        length, _ = ray(levels, worlds.entity_states, index, worlds.ninjas[index]["level"], x, y, dx, dy)
+        states, own = states_of(worlds, index)
+        length, _ = ray(levels, states, own, worlds.ninjas[index]["level"], x, y, dx, dy)
         if length == NOTHING:
             length = RAY_LENGTH
     return emission, x, y, dx, dy, length

@@ -17,8 +17,8 @@ from nclone_env.sim import dispatch
 from nclone_env.sim.ninja import CONTACT_SLOTS, kill, think, turn
 from nclone_env.sim.ninja_move import NEAR_SLOTS, clear_near, collide, integrate, settle, visit
 from nclone_env.sim.query import cell_of
-from nclone_env.sim.sight import TRAIL_USED
-from nclone_env.sim.state import NO_CELL, clear_trail, use
+from nclone_env.sim.state import NO_CELL
+from nclone_env.sim.store import NO_TRAIL, mover_of, states_of
 
 _STARTS_IN_CELL = bits(kind for kind in KINDS if kind.has_mover and kind.starts_in_cell)
 
@@ -68,15 +68,15 @@ def play(levels, worlds, index):
 
 @kernel
 def start(levels, worlds, index, level):
-    """Put a world at the start of a level.
+    """Put a world, which has room for it, at the start of a level.
 
     Args:
         worlds: ``WorldArrays``, changed in place.
     """
-    header = levels.header[level]
+    header, room = levels.header[level], worlds.rooms[index]
     ninja = worlds.ninjas[index]
-    clear_trail(worlds, index, 0)
-    worlds.marks[index, TRAIL_USED] = 0
+    room["entities"]["used"], room["movers"]["used"] = header["entity_count"], header["mover_count"]
+    room["trail"]["used"], room["trail_begin"] = header["trail_count"], NO_TRAIL
     ninja["x"], ninja["y"] = header["spawn_x"], header["spawn_y"]
     ninja["vx"], ninja["vy"] = 0.0, 0.0
     ninja["gravity"], ninja["drag"] = FALL_GRAVITY, REGULAR_DRAG
@@ -108,19 +108,19 @@ def start_entities(levels, worlds, index):
     """Put every entity of a world at its start."""
     ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
-    first, states = header["first_entity"], worlds.entity_states
+    first = header["first_entity"]
+    states, own = states_of(worlds, index)
     for slot in range(header["entity_count"]):
-        states[index, slot] = levels.entities[first + slot]["initial"]
+        states[own + slot] = levels.entities[first + slot]["initial"]
     for number in range(header["mover_count"]):
         start_mover(levels, worlds, index, number)
-    use(worlds, index, header["entity_count"], header["mover_count"])
     ninja["next_order"] = header["entity_count"]
 
 
 @kernel
 def start_mover(levels, worlds, index, number):
     """Put one mover at its start."""
-    mover = worlds.movers[index, number]
+    mover = mover_of(worlds, index, number)
     mover["x"], mover["y"], mover["a"], mover["b"] = 0.0, 0.0, 0.0, 0.0
     mover["order"], mover["cell"], mover["timer"] = 0, NO_CELL, 0
     header = levels.header[worlds.ninjas[index]["level"]]

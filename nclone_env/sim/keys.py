@@ -17,8 +17,9 @@ import numpy as np
 from nclone_env.game import DEAD, DOOR_SWITCHES, EVIL_NINJA, EXIT_SWITCH, JUMPING, KINDS, MOVER, STATE, SWITCH_OF, bits
 from nclone_env.jit import each, kernel
 from nclone_env.level import LevelSet
-from nclone_env.sim.state import FIRST, NO_CELL, finish, mix, used_rows
+from nclone_env.sim.state import FIRST, NO_CELL, finish, mix
 from nclone_env.sim.state import MOVER as MOVER_RECORD
+from nclone_env.sim.store import mover_of, recall, state_of, trail_count
 
 _GOLD_LIKE = tuple(kind for kind in KINDS if kind.collectable and kind.number not in SWITCH_OF.values())
 _FATAL = tuple(kind for kind in KINDS if kind.deadly and not kind.acts)
@@ -82,10 +83,10 @@ def cell_key(worlds, index, parts, size, speed):
     motion = square(ninja["vx"] + 0.5 * speed, speed) * _PLACES + square(ninja["vy"] + 0.5 * speed, speed)
     value = FIRST
     for number in range(parts.switches.shape[0]):
-        value = value * np.uint64(3) + np.uint64(worlds.entity_states[index, parts.switches[number]])
+        value = value * np.uint64(3) + np.uint64(state_of(worlds, index, parts.switches[number]))
     value = mix(value, np.uint64(place * _PLACES * _PLACES + motion))
     for number in range(parts.movers.shape[0]):
-        mover = worlds.movers[index, parts.movers[number]]
+        mover = mover_of(worlds, index, parts.movers[number])
         value = mix(value, np.uint64(square(mover["x"], 12.0) * _PLACES + square(mover["y"], 12.0)))
     return value
 
@@ -112,16 +113,16 @@ def hash_future(levels, worlds, index):
     for slot in range(header["entity_count"]):
         kind = levels.entities[header["first_entity"] + slot]["type"]
         if _COUNTING >> kind & 1:
-            state = worlds.entity_states[index, slot]
+            state = state_of(worlds, index, slot)
             value = mix(value, np.uint64(state))
             followed = followed or (kind == EVIL_NINJA and state != _WAITING)
     for number in range(header["mover_count"]):
-        value = hash_placed(worlds.movers[index, number], ninja["next_order"], header["entity_count"], value)
+        value = hash_placed(mover_of(worlds, index, number), ninja["next_order"], header["entity_count"], value)
     if followed:
         value = mix(value, np.uint64(ninja["frame"]))
-        for row in range(max(1, used_rows(worlds, index))):
-            for axis in range(2):
-                value = mix(value, np.float64(worlds.trail[index, row, axis]).view(np.uint64))
+        for past in range(ninja["frame"] - trail_count(worlds, index), ninja["frame"]):
+            for coordinate in recall(worlds, index, past):
+                value = mix(value, np.float64(coordinate).view(np.uint64))
     return finish(value)
 
 

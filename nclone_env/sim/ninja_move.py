@@ -43,6 +43,7 @@ from nclone_env.sim.ninja import (
     kill,
 )
 from nclone_env.sim.query import cell_of, closest_point, sweep_tiles, wall_normal
+from nclone_env.sim.store import mover_of, movers_of, states_of
 
 # Slots of the scratch that lists movers around a cell: the cell, their count, their keys. A key is exact in a float64:
 # it has the difference of the cells (6 bits), the order and the number of the mover.
@@ -92,7 +93,7 @@ def visit(levels, worlds, index, near, contacts, x0, y0, pushing):
                 slot = levels.near[i]
                 i += 1
             else:
-                slot = levels.mover_slots[first_mover + mover_of(near[k])]
+                slot = levels.mover_slots[first_mover + number_of(near[k])]
                 k += 1
             pushes += meet(worlds, index, levels.entities[first_entity + slot], slot, contacts, x0, y0, pushing)
         if total <= _NEAR_MOST:
@@ -130,11 +131,12 @@ def list_movers(levels, worlds, index, near, centre, before, pushing, last):
 def list_range(worlds, index, near, centre, before, last, first, stop):
     """Add those of the movers ``first`` to ``stop - 1`` to the list; of more than it holds, the lowest keys stay."""
     row = centre % ROWS
+    movers, own = movers_of(worlds, index)
     for number in range(first, stop):
-        cell = worlds.movers[index, number]["cell"]
+        cell = movers[own + number]["cell"]
         if abs(cell - centre) > ROWS + 1:  # more than a column away, as most are
             continue
-        order = worlds.movers[index, number]["order"]
+        order = movers[own + number]["order"]
         # rows next to each other cannot be two columns apart here
         if cell >= 0 and abs(cell % ROWS - row) <= 1 and 0 <= order < before:
             key = float((visiting_key(cell, order, centre) << _NUMBER_BITS) + number)
@@ -172,7 +174,7 @@ def entity_key(entity, centre):
 
 
 @kernel
-def mover_of(key):
+def number_of(key):
     """Return the number of the mover of a key."""
     return np.int64(key) & _NUMBER
 
@@ -189,7 +191,7 @@ def meet(worlds, index, entity, slot, contacts, x0, y0, pushing):
 @kernel
 def push(worlds, index, entity, slot, contacts, x0, y0):
     """Let one entity push the ninja out; return 1 if it does, else 0 (physics 01, section 7)."""
-    mover = worlds.movers[index, max(entity["mover"], 0)]
+    mover = mover_of(worlds, index, max(entity["mover"], 0))
     hit, nx, ny, length = dispatch.push(worlds, index, entity, slot, mover, x0, y0)
     if not hit:
         return 0
@@ -254,14 +256,15 @@ def collide(levels, worlds, index, near, contacts, x0, y0):
 @kernel
 def collide_with_tiles(levels, worlds, index, contacts, x0, y0):
     """Sweep the ninja from (x0, y0) to its position, push it out of the tiles; return whether that changed anything."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
     level, x, y = ninja["level"], ninja["x"], ninja["y"]
     start, segments = levels.segment_start, levels.segments
     mx, my = x - x0, y - y0
-    fraction = sweep_tiles(start, segments, level, states, index, x0, y0, mx, my, SWEEP_RADIUS)
+    fraction = sweep_tiles(start, segments, level, states, own, x0, y0, mx, my, SWEEP_RADIUS)
     swept_x, swept_y = x0 + fraction * mx, y0 + fraction * my
     x, y, vx, vy, pushes = depenetrate(
-        start, segments, level, states, index, swept_x, swept_y, ninja["vx"], ninja["vy"], contacts
+        start, segments, level, states, own, swept_x, swept_y, ninja["vx"], ninja["vy"], contacts
     )
     unmoved = swept_x == ninja["x"] and swept_y == ninja["y"]
     ninja["x"], ninja["y"], ninja["vx"], ninja["vy"] = x, y, vx, vy
@@ -269,11 +272,11 @@ def collide_with_tiles(levels, worlds, index, contacts, x0, y0):
 
 
 @kernel
-def depenetrate(segment_start, segments, level, states, index, x, y, vx, vy, contacts):
+def depenetrate(segment_start, segments, level, states, own, x, y, vx, vy, contacts):
     """Push the ninja out of the tiles; return its position, velocity and the number of pushes (section 8.2)."""
     pushes = 0
     while pushes < _PUSHES:
-        facing, a, b = closest_point(segment_start, segments, level, states, index, x, y, RADIUS)
+        facing, a, b = closest_point(segment_start, segments, level, states, own, x, y, RADIUS)
         if facing == 0:
             break
         dx, dy = x - a, y - b
@@ -317,8 +320,9 @@ def settle(levels, worlds, index, contacts, impact_vx, impact_vy):
     ninja["walled"] = 0
     wall = contacts[WALL]
     if wall == 0.0:
-        start, segments, states = levels.segment_start, levels.segments, worlds.entity_states
-        wall = wall_normal(start, segments, ninja["level"], states, index, ninja["x"], ninja["y"])
+        start, segments = levels.segment_start, levels.segments
+        states, own = states_of(worlds, index)
+        wall = wall_normal(start, segments, ninja["level"], states, own, ninja["x"], ninja["y"])
     if wall != 0.0:
         ninja["walled"] = 1
         ninja["wall_normal"] = wall

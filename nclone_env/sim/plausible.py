@@ -1,4 +1,4 @@
-"""Whether the bytes of a world can be played: kernels follow the numbers in them without checks.
+"""Worlds read from bytes, and whether they can be played: kernels follow the numbers in them without checks.
 
 What is refused here could make them read or write outside of their arrays. What is accepted need not be a state that
 play can reach.
@@ -10,13 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nclone_env.errors import SnapshotError
 from nclone_env.game import CELLS, DISABLED, KINDS, LASER_TURRET, ROCKET_TURRET, Kind, bits
 from nclone_env.jit import each, kernel
 from nclone_env.level import LevelSet
 from nclone_env.sim.entities.drone import PATROL, PHASE
+from nclone_env.sim.entities.hunters import first_touch
 from nclone_env.sim.entities.laser.motion import motion_segment, turns_for_ever
 from nclone_env.sim.entities.turrets import LAST_STATE
-from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, WorldArrays
+from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, World, worlds_of
 
 FARTHEST = 2.0**29
 """Largest number allowed in a world, in pixels or any other unit: the computation of cells uses 32-bit integers."""
@@ -66,18 +68,61 @@ def _largest_state(kind: Kind) -> int:
 _LARGEST_STATES = tuple(map(_largest_state, KINDS))
 
 
-def world_fault(world: WorldArrays, levels: LevelSet) -> WorldFault | None:
-    """Return the first reason why a world cannot be played, None if it can."""
-    fault = find_fault(levels.arrays, world)
-    return None if fault == _NONE else _with_value(_FAULTS[fault], world)
+def read_world(data: Any, levels: LevelSet, most_rows: int, source: str) -> World:
+    """Return the world of the bytes of a ``World``, as a copy; its trail has at most so many rows.
+
+    Raises:
+        SnapshotError: if they are not those of a world of the levels that can be played; it names ``source``.
+    """
+    least = NINJA_RECORD.itemsize
+    if len(data) < least:
+        raise SnapshotError(source, "size", f"at least {least} bytes", f"{len(data)}")
+    ninja = np.frombuffer(data, NINJA_RECORD, 1)[0].copy()
+    count = len(levels.levels)
+    if not 0 <= ninja["level"] < count:
+        raise SnapshotError(source, "ninjas.level", f"a level from 0 to {count - 1}", str(ninja["level"]))
+    header = levels.arrays.header[ninja["level"]]
+    sizes = int(header["entity_count"]), int(header["mover_count"])
+    place, size = least + sizes[0], least + sizes[0] + sizes[1] * MOVER.itemsize
+    if len(data) < size:
+        raise SnapshotError(source, "size", f"at least {size} bytes", f"{len(data)}")
+    states, movers = np.frombuffer(data, np.uint8, sizes[0], least), np.frombuffer(data, MOVER, sizes[1], place)
+    rows = trail_length(levels, ninja, states, movers)
+    if len(data) != size + 16 * rows:
+        raise SnapshotError(source, "size", f"{size + 16 * rows} bytes", f"{len(data)}")
+    if rows > most_rows:
+        raise SnapshotError(source, "trail", f"at most {most_rows} positions, as of this max_frames", f"{rows}")
+    trail = np.frombuffer(data, np.float64, 2 * rows, size).reshape(rows, 2)
+    return checked_world(World(ninja, states.copy(), movers.copy(), trail.copy()), levels, source)
 
 
-def _with_value(fault: WorldFault, world: WorldArrays) -> WorldFault:
+def checked_world(world: World, levels: LevelSet, source: str) -> World:
+    """Return a world of a level of the set if it can be played; errors as of :func:`read_world`."""
+    fault = world_fault(world, levels)
+    if fault is not None:
+        raise SnapshotError(source, *fault)
+    return world
+
+
+def trail_length(levels: LevelSet, ninja: Any, states: np.ndarray, movers: np.ndarray) -> int:
+    """Return the number of positions that the trail of a world has: from the frame after the first touch on."""
+    touched = first_touch(levels.entities_of(ninja["level"]), states, movers)
+    return min(max(int(ninja["frame"]) - touched - 1, 0), int(levels.arrays.header[ninja["level"]]["trail_count"]))
+
+
+def world_fault(world: World, levels: LevelSet) -> WorldFault | None:
+    """Return the first reason why a world cannot be played, None if it can; its parts are of the sizes of its level."""
+    parts = [np.array(part)[np.newaxis] for part in world]
+    fault = find_fault(levels.arrays, worlds_of(*parts))
+    return None if fault == _NONE else _with_value(_FAULTS[fault], *parts)
+
+
+def _with_value(fault: WorldFault, ninjas: np.ndarray, states: np.ndarray, movers: np.ndarray, _: Any) -> WorldFault:
     """Return a fault of a field with what the field holds: a number, or the least and the largest of several."""
     name, _, field = fault.where.partition(".")
     if not field:
         return fault
-    values = getattr(world, name)[field]
+    values = (ninjas if name == "ninjas" else movers)[field]
     least, most = values.min(), values.max()
     return fault._replace(got=str(least) if least == most else f"{least} to {most}")
 
@@ -120,8 +165,8 @@ def find_fault(levels, world):
         return _STATE
     if not (_ninja_has_floats(ninja) and _has_flags(ninja) and -1 <= ninja["facing"] <= 1):
         return _NINJA
-    for row in range(world.trail.shape[1]):
-        if not (abs(world.trail[0, row, 0]) <= FARTHEST and abs(world.trail[0, row, 1]) <= FARTHEST):
+    for row in range(world.rooms[0]["trail"]["used"]):
+        if not (abs(world.trail[row, 0]) <= FARTHEST and abs(world.trail[row, 1]) <= FARTHEST):
             return _TRAIL
     fault = _mover_fault(levels, world, ninja["level"])
     return fault if fault != _NONE else _state_fault(levels, world, ninja["level"])
@@ -131,8 +176,8 @@ def find_fault(levels, world):
 def _mover_fault(levels, world, level):
     """Return the number of the first fault of the movers of one world, -1 if there is none."""
     header = levels.header[level]
-    for number in range(world.movers.shape[1]):
-        mover = world.movers[0, number]
+    for number in range(header["mover_count"]):
+        mover = world.movers[number]
         if not _mover_has_floats(mover):
             return _MOVER
         if not NO_CELL <= mover["cell"] < CELLS:
@@ -140,7 +185,7 @@ def _mover_fault(levels, world, level):
     for number in range(header["mover_count"]):
         slot = levels.mover_slots[header["first_mover"] + number]
         if levels.entities[header["first_entity"] + slot]["type"] == LASER_TURRET:
-            mover = world.movers[0, number]
+            mover = world.movers[number]
             if not 0 <= motion_segment(levels, level, mover) < levels.segments.shape[0] or turns_for_ever(mover):
                 return _LASER
     return _NONE
@@ -151,7 +196,7 @@ def _state_fault(levels, world, level):
     """Return the number of the first fault of the entities' states in one world, -1 if there is none."""
     header = levels.header[level]
     for slot in range(header["entity_count"]):
-        kind, state = levels.entities[header["first_entity"] + slot]["type"], world.entity_states[0, slot]
+        kind, state = levels.entities[header["first_entity"] + slot]["type"], world.entity_states[slot]
         is_busy = _SHOOTING_DRONES >> kind & 1 != 0 and state & PHASE != PATROL
         if not is_busy and state > _LARGEST_STATES[kind]:
             return _ENTITY

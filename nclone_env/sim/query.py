@@ -37,6 +37,7 @@ from nclone_env.sim.geometry import (
     sweep_straight,
     whole_24ths,
 )
+from nclone_env.sim.store import mover_of
 
 _LAST_COLUMN, _LAST_ROW = 88, 50
 
@@ -104,7 +105,7 @@ def edge_bits(levels, level, kind, direction, line, first, last):
 
 
 @called_kernel
-def empty_line(levels, states, index, level, horizontal, along, first, last, direction):
+def empty_line(levels, states, own, level, horizontal, along, first, last, direction):
     """Return whether nothing is in the way of a motion from a half cell to the next one.
 
     For horizontal motion ``along`` is a half-cell column, and the edges to its right (``direction`` 1) or left (-1) in
@@ -118,11 +119,11 @@ def empty_line(levels, states, index, level, horizontal, along, first, last, dir
         return False
     if edge_bits(levels, level, DOOR_EDGES, across, line, first, last) == 0:
         return True
-    return not has_closed_door(levels, states, index, level, across, line, first, last)
+    return not has_closed_door(levels, states, own, level, across, line, first, last)
 
 
 @called_kernel
-def has_closed_door(levels, states, index, level, direction, line, first, last):
+def has_closed_door(levels, states, own, level, direction, line, first, last):
     """Return whether a door that is closed in a world lies on one of the edges ``first`` to ``last`` of a line."""
     first_door = levels.header[level]["first_door"]
     for number in range(first_door, first_door + levels.header[level]["door_count"]):
@@ -132,18 +133,18 @@ def has_closed_door(levels, states, index, level, direction, line, first, last):
             continue
         on_line, begin = (column + 2 == line, row) if direction == VERTICAL else (row + 2 == line, column)
         if on_line and first <= begin + 1 and begin <= last:
-            if (states[index, door["owner"]] != 0) == (door["type"] == TRAP_DOOR):
+            if (states[own + door["owner"]] != 0) == (door["type"] == TRAP_DOOR):
                 return True
     return False
 
 
 @kernel
-def is_absent(segment, states, index):
+def is_absent(segment, states, own):
     """Return whether a segment belongs to a door that is open in a world."""
     kind = segment["kind"]
     if kind < DOOR_CLOSED_AT_0:
         return False
-    return (states[index, segment["owner"]] == 0) != (kind == DOOR_CLOSED_AT_0)
+    return (states[own + segment["owner"]] == 0) != (kind == DOOR_CLOSED_AT_0)
 
 
 @kernel
@@ -163,7 +164,7 @@ def closest_on(segment, px, py):
 def place_of(worlds, index, entity):
     """Return the present position of an entity, pixels. A switch shares its exit's mover, but does not move."""
     if _HAS_MOVER >> int(entity["type"]) & 1:
-        mover = worlds.movers[index, entity["mover"]]
+        mover = mover_of(worlds, index, entity["mover"])
         return mover["x"], mover["y"]
     return float(entity["x"]), float(entity["y"])
 
@@ -182,7 +183,7 @@ def cells_within(x, y, reach):
 
 
 @kernel
-def closest_point(segment_start, segments, level, states, index, px, py, reach):
+def closest_point(segment_start, segments, level, states, own, px, py, reach):
     """Return (facing, a, b): the closest point of the segments in the cells within ``reach``.
 
     Facing is 0 without a segment, 1 in front, -1 behind. There is no limit on the distance (physics 01, section 3.5).
@@ -193,7 +194,7 @@ def closest_point(segment_start, segments, level, states, index, px, py, reach):
         start = segment_start[level, column * ROWS + first_row]
         stop = segment_start[level, column * ROWS + last_row + 1]
         for i in range(start, stop):
-            if is_absent(segments[i], states, index):
+            if is_absent(segments[i], states, own):
                 continue
             back, a, b = closest_on(segments[i], px, py)
             dx, dy = px - a, py - b
@@ -216,7 +217,7 @@ def is_beyond(segment, left, top, right, bottom):
 
 
 @kernel
-def sweep_tiles(segment_start, segments, level, states, index, xs, ys, mx, my, radius):
+def sweep_tiles(segment_start, segments, level, states, own, xs, ys, mx, my, radius):
     """Return the fraction of the displacement (mx, my) up to the first contact of a disc (physics 01, section 3.9)."""
     margin = radius + 1.0
     xe, ye = xs + mx, ys + my
@@ -229,7 +230,7 @@ def sweep_tiles(segment_start, segments, level, states, index, xs, ys, mx, my, r
         stop = segment_start[level, column * ROWS + last_row + 1]
         for i in range(start, stop):
             segment = segments[i]
-            if is_beyond(segment, left, top, right, bottom) or is_absent(segment, states, index):
+            if is_beyond(segment, left, top, right, bottom) or is_absent(segment, states, own):
                 continue
             x1, y1, x2, y2 = segment["x1"], segment["y1"], segment["x2"], segment["y2"]
             if segment["kind"] == STRAIGHT or segment["kind"] >= DOOR_CLOSED_AT_0:
@@ -241,14 +242,14 @@ def sweep_tiles(segment_start, segments, level, states, index, xs, ys, mx, my, r
 
 
 @kernel
-def wall_normal(segment_start, segments, level, states, index, px, py):
+def wall_normal(segment_start, segments, level, states, own, px, py):
     """Return the horizontal normal, about -1 or 1, of the first wall within reach, else 0 (physics 01, section 9.2)."""
     first_column, last_column, first_row, last_row = cells_within(px, py, WALL_REACH)
     for column in range(first_column, last_column + 1):
         start = segment_start[level, column * ROWS + first_row]
         stop = segment_start[level, column * ROWS + last_row + 1]
         for i in range(start, stop):
-            if is_absent(segments[i], states, index):
+            if is_absent(segments[i], states, own):
                 continue
             _, a, b = closest_on(segments[i], px, py)
             dx, dy = px - a, py - b

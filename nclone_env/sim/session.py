@@ -18,24 +18,28 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from nclone_env.errors import InputsError, LevelIndexError, SnapshotError, WorldIndexError
+from nclone_env.errors import InputsError, LevelIndexError, WorldIndexError
 from nclone_env.game import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet, LevelSource, load_level, pack
 from nclone_env.machine import check_fits
 from nclone_env.sim.frame import start, tick
 from nclone_env.sim.pace import Pace
+from nclone_env.sim.plausible import read_world
 from nclone_env.sim.state import (
+    MOVER,
     NINJA_RECORD,
     NO_CELL,
-    WorldArrays,
-    adopt_world,
+    World,
     copy_world,
     equal_worlds,
     gather_worlds,
     hash_world,
     make_worlds,
+    place_world,
+    world_at,
 )
+from nclone_env.sim.store import WorldArrays, mover_of, state_of
 
 MOST_FRAMES = 1 << 30
 """Frames of a world from its start; the counter has 32 bits."""
@@ -92,6 +96,10 @@ class Session:
         """Return the number of worlds."""
         return len(self.worlds.ninjas)
 
+    def __getitem__(self, world: SupportsIndex) -> World:
+        """Return one of the worlds; what is written to it, but for the trail, is written to the world."""
+        return world_at(self.worlds, self._world(world))
+
     @property
     def ninja(self) -> np.void:
         """The ``NINJA_RECORD`` of the first world, a view."""
@@ -108,7 +116,7 @@ class Session:
 
     def entity_states(self, world: SupportsIndex = 0) -> np.ndarray:
         """Return (E,) uint8, the state byte of each of these entities, a view."""
-        return self.worlds.entity_states[self._world(world), : len(self.entities(world))]
+        return self[world].entity_states
 
     def start(self, levels: Any = 0) -> None:
         """Put every world at the start of a level.
@@ -185,11 +193,10 @@ class Session:
         index, codes = self._world(world), check_inputs(inputs)
         rows = len(codes) if entities else 0
         if len(codes) > _MANY:
-            check_fits("inputs", len(codes), sum(array[0].nbytes for array in self.worlds[: 3 if entities else 1]))
+            check_fits("inputs", len(codes), sum(part.nbytes for part in self[index][: 3 if entities else 1]))
+        sizes = len(self[index].entity_states), len(self[index].movers)
         frames = Frames(
-            np.zeros(len(codes), dtype=self.worlds.ninjas.dtype),
-            np.zeros((rows, self.worlds.entity_states.shape[1]), dtype=np.uint8),
-            np.zeros((rows, self.worlds.movers.shape[1]), dtype=self.worlds.movers.dtype),
+            np.zeros(len(codes), NINJA_RECORD), np.zeros((rows, sizes[0]), np.uint8), np.zeros((rows, sizes[1]), MOVER)
         )
         for first, last in self._pieces(len(codes), index):
             record_world(self.levels, self.worlds, index, codes, first, last, *frames)
@@ -242,40 +249,27 @@ class Session:
         return int(hash_world(self.worlds, self._world(world)))
 
     def snapshot(self, world: SupportsIndex = 0) -> bytes:
-        """Return all state of a world as bytes of a fixed size.
+        """Return all state of a world as bytes, as many as its level needs.
 
         Raises:
             WorldIndexError: if there is no such world.
         """
-        index = self._world(world)
-        return b"".join(row.tobytes() for row in self.worlds.stored(slice(index, index + 1)).values())
+        return self[world].tobytes()
 
     def restore(self, snapshot: bytes, world: SupportsIndex = 0) -> None:
         """Restore a world from a snapshot.
 
         Args:
-            snapshot: from a session of the same levels and ``max_frames``.
+            snapshot: from a session of the same levels.
             world: index of the world.
 
         Raises:
-            SnapshotError: if the snapshot is of other levels, as far as size and level index tell.
+            SnapshotError: if the snapshot is of other levels, as far as size and numbers tell, or cannot be played.
             WorldIndexError: if there is no such world.
         """
         index = self._world(world)
-        arrays = self.worlds.state().values()
-        sizes = [array[index].nbytes for array in arrays]
-        if len(snapshot) != sum(sizes):
-            raise SnapshotError("<snapshot>", "size", f"{sum(sizes)} bytes", f"{len(snapshot)}")
-        level = int(np.frombuffer(snapshot, NINJA_RECORD, 1)[0]["level"])
-        count = len(self.level_set.levels)
-        if not 0 <= level < count:
-            raise SnapshotError("<snapshot>", "level", f"an index from 0 to {count - 1}", str(level))
-        offset = 0
-        for array, size in zip(arrays, sizes, strict=True):
-            row = array[index : index + 1]
-            row[:] = np.frombuffer(snapshot, array.dtype, row.size, offset).reshape(row.shape)
-            offset += size
-        adopt_world(self.levels, self.worlds, index)
+        most = int(self.worlds.rooms["trail"]["used"][-1])
+        place_world(self.levels, self.worlds, index, read_world(snapshot, self.level_set, most, "<snapshot>"))
 
     def _pieces(self, frames: int, world: int | slice = slice(None)) -> Iterator[tuple[int, int]]:
         """Yield the ends of the pieces in which frames of one world or of all are to be played."""
@@ -299,7 +293,7 @@ def renumber_entries(worlds: WorldArrays, levels: LevelSet) -> None:
     if worlds.ninjas["next_order"].max() <= MOST_ENTRIES:
         return
     for index in np.flatnonzero(worlds.ninjas["next_order"] > MOST_ENTRIES):
-        ninja, movers = worlds.ninjas[index], worlds.movers[index]
+        ninja, movers = worlds.ninjas[index], world_at(worlds, int(index)).movers
         first = int(levels.arrays.header[ninja["level"]]["entity_count"])  # below it are the orders of the level itself
         entered = np.flatnonzero((movers["cell"] != NO_CELL) & (movers["order"] >= first))
         movers["order"][entered[np.argsort(movers["order"][entered], kind="stable")]] = first + np.arange(len(entered))
@@ -333,9 +327,9 @@ def record_world(levels, worlds, index, inputs, first, last, ninjas, entity_stat
         ninjas[frame] = worlds.ninjas[index]
         if entity_states.shape[0] > 0:
             for slot in range(entity_states.shape[1]):
-                entity_states[frame, slot] = worlds.entity_states[index, slot]
+                entity_states[frame, slot] = state_of(worlds, index, slot)
             for number in range(movers.shape[1]):
-                movers[frame, number] = worlds.movers[index, number]
+                movers[frame, number] = mover_of(worlds, index, number)
 
 
 def check_inputs(inputs: Any) -> np.ndarray:

@@ -17,6 +17,7 @@ from nclone_env.level import DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.geometry import disc_meets_segment, discs_overlap, greater, lesser, sweep_arc, sweep_straight
 from nclone_env.sim.ninja import is_targetable
 from nclone_env.sim.query import cells_between, is_absent, is_beyond
+from nclone_env.sim.store import states_of
 
 RAY_LENGTH = 2000.0
 NOTHING = -1.0
@@ -28,9 +29,6 @@ frames, an aiming line, the trail of a rocket; the last three are harmless."""
 SHOT_SHOWN = 4  # frames, including that of the shot: one agent step at the default frame_skip
 TO_THE_WALL = -1.0
 """The length of a beam that ends at the first wall."""
-
-ENTITIES_USED, MOVERS_USED, TRAIL_USED, FIRST_HINT = range(4)
-"""Columns of the ``marks`` of worlds (``sim.state``); hints of all movers from the last one on."""
 
 _NEVER = 999999.0
 _SLACK = 0.001  # far above the rounding error of a distance, pixels
@@ -71,12 +69,12 @@ def misses(segment, x, y, dx, dy):
 
 
 @kernel
-def ray_in_cell(levels, states, index, level, cell, x, y, dx, dy):
+def ray_in_cell(levels, states, own, level, cell, x, y, dx, dy):
     """Return (fraction of ``RAY_LENGTH``, segment) of the nearest segment of a cell on a ray; (1, -1) without one."""
     fraction, met = 1.0, -1
     for i in range(levels.segment_start[level, cell], levels.segment_start[level, cell + 1]):
         segment = levels.segments[i]
-        if misses(segment, x, y, dx, dy) or is_absent(segment, states, index):
+        if misses(segment, x, y, dx, dy) or is_absent(segment, states, own):
             continue
         f = sweep_segment(segment, x, y, RAY_LENGTH * dx, RAY_LENGTH * dy)
         if f < fraction:
@@ -95,7 +93,7 @@ def grid_steps(position, direction, cell):
 
 
 @called_kernel
-def ray(levels, states, index, level, x, y, dx, dy):
+def ray(levels, states, own, level, x, y, dx, dy):
     """Return (length, segment) of a ray from (x, y) along a unit vector up to the first wall, pixels.
 
     The length is ``NOTHING``, the segment -1 if it meets none.
@@ -105,7 +103,7 @@ def ray(levels, states, index, level, x, y, dx, dy):
     step_y, spacing_y, next_y = grid_steps(y, dy, row)
     for _ in range(_MOST_CELLS):
         cell = min(max(column, 0), COLUMNS - 1) * ROWS + min(max(row, 0), ROWS - 1)
-        fraction, met = ray_in_cell(levels, states, index, level, cell, x, y, dx, dy)
+        fraction, met = ray_in_cell(levels, states, own, level, cell, x, y, dx, dy)
         if fraction < 1.0:
             return RAY_LENGTH * fraction, met
         if next_x < next_y:
@@ -120,7 +118,7 @@ def ray(levels, states, index, level, x, y, dx, dy):
 
 
 @kernel
-def hides(levels, states, index, level, number, x, y, dx, dy):
+def hides(levels, states, own, level, number, x, y, dx, dy):
     """Return whether segment ``number`` plainly stops the view from (x, y) over the displacement (dx, dy).
 
     If it does, :func:`ray` finds this segment or a nearer one, or leaves the cells: the ninja cannot be seen. It needs
@@ -133,7 +131,7 @@ def hides(levels, states, index, level, number, x, y, dx, dy):
     if kind != STRAIGHT:
         if kind < DOOR_CLOSED_AT_0:
             return arc_hides(segment, x, y, dx, dy)
-        if is_absent(segment, states, index):
+        if is_absent(segment, states, own):
             return False
     ax, ay, bx, by = segment["x1"] - x, segment["y1"] - y, segment["x2"] - x, segment["y2"] - y
     one, two = ax * dy - ay * dx, bx * dy - by * dx
@@ -167,24 +165,26 @@ def arc_hides(segment, x, y, dx, dy):
 @kernel
 def sees(levels, worlds, index, number, x, y):
     """Return whether mover ``number`` of a world sees a targetable ninja from (x, y) (physics 03, section 3.3)."""
-    ninja, states, marks = worlds.ninjas[index], worlds.entity_states, worlds.marks
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
     if not is_targetable(ninja):
         return False
     level = ninja["level"]
     dx, dy = ninja["x"] - x, ninja["y"] - y
     first = levels.segment_start[level, 0]
-    hint = first + marks[index, FIRST_HINT + number]
+    place = worlds.rooms[index]["movers"]["first"] + number
+    hint = first + worlds.hints[place]
     if hint < levels.segment_start[level, CELLS] and levels.header[level]["has_plain_walls"] != 0:
-        if hides(levels, states, index, level, hint, x, y, dx, dy):
+        if hides(levels, states, own, level, hint, x, y, dx, dy):
             return False
     distance = math.sqrt(dx * dx + dy * dy)
     if distance < RADIUS:
         return True
-    length, met = ray(levels, states, index, level, x, y, dx / distance, dy / distance)
+    length, met = ray(levels, states, own, level, x, y, dx / distance, dy / distance)
     if length != NOTHING and length > distance - RADIUS:
         return True
     if met >= 0:
-        marks[index, FIRST_HINT + number] = met - first
+        worlds.hints[place] = met - first
     return False
 
 
@@ -197,11 +197,11 @@ def is_beside(ninja, x, y, dx, dy, slack):
 
 
 @kernel
-def shot(levels, states, index, ninja, x, y, dx, dy):
+def shot(levels, states, own, ninja, x, y, dx, dy):
     """Return whether a beam from (x, y) along the unit vector (dx, dy) hits the ninja (physics 03, section 3.4)."""
     if not is_targetable(ninja) or not is_beside(ninja, x, y, dx, dy, _SLACK):
         return False
-    length, _ = ray(levels, states, index, ninja["level"], x, y, dx, dy)
+    length, _ = ray(levels, states, own, ninja["level"], x, y, dx, dy)
     if length == NOTHING:
         length = RAY_LENGTH
     if length == 0.0:
@@ -210,7 +210,7 @@ def shot(levels, states, index, ninja, x, y, dx, dy):
 
 
 @kernel
-def step_meets_wall(levels, states, index, level, x, y, mx, my):
+def step_meets_wall(levels, states, own, level, x, y, mx, my):
     """Return whether a point meets a segment within one step (mx, my), by the cells of the step's rectangle.
 
     This is the sweep of rockets (physics 03, section 8.2, rules R2 and R3).
@@ -222,9 +222,7 @@ def step_meets_wall(levels, states, index, level, x, y, mx, my):
         stop = levels.segment_start[level, column * ROWS + last_row + 1]
         for i in range(start, stop):
             segment = levels.segments[i]
-            if is_beyond(segment, left - 1.0, top - 1.0, right + 1.0, bottom + 1.0) or is_absent(
-                segment, states, index
-            ):
+            if is_beyond(segment, left - 1.0, top - 1.0, right + 1.0, bottom + 1.0) or is_absent(segment, states, own):
                 continue
             if sweep_segment(segment, x, y, mx, my) < 1.0:
                 return True

@@ -1,13 +1,11 @@
-"""The state of a batch of worlds, a fixed number of bytes per world, no pointers; copies, comparisons and hashes of it.
+"""The state of a batch of worlds, no pointers: how it is made, copied, compared and hashed.
 
-All of these work on every array of the state. A new array needs a loop in :func:`copy_world`,
-:func:`equal_worlds` and :func:`hash_world`; new fields of a record are included automatically.
-
-A world has room for the largest level of its set, and a level uses what it needs: the rest is zero, is neither copied
-nor compared, and takes no memory of the machine as long as no level has used it.
+All of these work on every part of a world, as far as its level uses it (``sim.store``). A new part needs a loop in
+:func:`copy_world`, :func:`equal_worlds` and :func:`hash_world`; new fields of a record are included automatically.
 
 The hash mixes a world into 64 bits, word by word: fields of the ninja, eight entity states at a time, fields of each
-mover, coordinates of the trail; a float is its bits, an integer is sign-extended. For each word, modulo 2**64,
+mover, coordinates of the trail; a float is its bits, an integer is sign-extended. What the largest level of the set
+would use in addition is zeros, and movers in no cell. For each word, modulo 2**64,
 
     h = (h ^ word) * 0x9E3779B97F4A7C15;  h = h ^ (h >> 32)
 
@@ -16,17 +14,30 @@ Every step is invertible, so two states that differ in a single word never have 
 depend only on a seed and a counter, are mixed likewise.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from nclone_env.game import KINDS
 from nclone_env.jit import each, kernel
-from nclone_env.level import LevelSet
-from nclone_env.memory import MemoryNode, array_group
+from nclone_env.level import LevelArrays, LevelSet
 from nclone_env.sim.entities.laser.learn import know_lasers
 from nclone_env.sim.geometry import difference
-from nclone_env.sim.sight import ENTITIES_USED, FIRST_HINT, MOVERS_USED, TRAIL_USED
+from nclone_env.sim.store import (
+    NO_TRAIL,
+    PARTS,
+    ROOM,
+    SLACK,
+    WorldArrays,
+    mover_of,
+    state_of,
+    store_of,
+    trail_count,
+    trail_row,
+)
 
 RANDOM_BITS = 63
 FIRST, _GOLDEN = np.uint64(0x243F6A8885A308D3), np.uint64(0x9E3779B97F4A7C15)
@@ -54,7 +65,7 @@ that are in no cell; other modules use its accessors."""
 
 NO_CELL = -1
 
-_WORD = 8  # bytes; rows of entity states are whole words
+_WORD = 8  # bytes
 
 
 @kernel
@@ -94,78 +105,160 @@ def draw(state, count):
     return np.int64(random_bits(state["seed"], state["random"]) % np.uint64(count))
 
 
-class WorldArrays(NamedTuple):
-    """The state of N worlds. Equal bytes mean an equal future; padding stays zero.
+class World(NamedTuple):
+    """One world: what its level uses. Equal bytes mean an equal future.
 
     Attributes:
-        ninjas: (N,) ``NINJA_RECORD``.
-        entity_states: (N, E) uint8, one byte an entity in the order of the level's entity table; ``kinds`` names its
-            values. 0 is untouched.
-        movers: (N, M) ``MOVER``.
-        trail: (N, R, 2) float64; past positions of the ninja for the evil ninjas of the level set, pixels, the one at
-            the end of frame j in row j % R. One unused row without evil ninjas.
-        marks: (N, 3 + M) uint16; how many entity states and movers of a world its level has, and whether rows of the
-            trail may be written (:func:`adopt_world` sets these for a world whose arrays were written from outside);
-            then, of movers that look out, the segment of the level that hid the ninja last (``sim.sight``). No part of
-            the state.
+        ninja: a ``NINJA_RECORD``.
+        entity_states: (E,) uint8.
+        movers: (M,) ``MOVER``.
+        trail: (R, 2) float64; positions of the ninja at the end of its last frames, the present one not included,
+            oldest first: those since an evil ninja was first touched, as far as evil ninjas of the level follow them.
     """
 
-    ninjas: np.ndarray
+    ninja: Any
     entity_states: np.ndarray
     movers: np.ndarray
     trail: np.ndarray
-    marks: np.ndarray
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Return the arrays of the state by name."""
-        return {name: getattr(self, name) for name in STATE_ARRAYS}
+    def copy(self) -> "World":
+        """Return a copy, which shares nothing."""
+        return World(*(part.copy() for part in self))
 
-    def stored(self, where: slice = slice(None)) -> dict[str, np.ndarray]:
-        """Return the state of some worlds as it is stored, by name; mover records without use are in no cell."""
-        arrays = {name: array[where] for name, array in self.state().items()}
-        unused = np.arange(self.movers.shape[1]) >= self.marks[where, MOVERS_USED, None]
-        if unused.any():
-            arrays["movers"] = arrays["movers"].copy()
-            arrays["movers"]["cell"][unused] = NO_CELL
-        return arrays
-
-    def memory(self) -> MemoryNode:
-        """Return the bytes of the arrays."""
-        return array_group("worlds", self._asdict(), shared=False)
-
-
-_NO_TRAIL = np.zeros((1, 1, 2))
-"""The trail of single worlds without evil ninjas, in which only zeros are ever written: they share it."""
-STATE_ARRAYS = ("ninjas", "entity_states", "movers", "trail")
-"""The arrays of ``WorldArrays`` that are copied, compared, hashed and stored."""
+    def tobytes(self) -> bytes:
+        """Return the bytes of the parts, one after another."""
+        return b"".join(part.tobytes() for part in self)
 
 
 def make_worlds(count: int, levels: LevelSet, max_frames: int | None = None) -> WorldArrays:
-    """Return zeroed worlds that can hold any level of a set; ``levels.arrays`` get what is known of lasers.
+    """Return zeroed worlds, each with room for any level of a set; ``levels.arrays`` get what is known of lasers.
 
     Args:
         count: number of worlds.
         levels: levels to play.
         max_frames: a world is restarted after at most so many frames, which bounds the trail; None: no limit.
     """
-    know_lasers(levels, np.zeros(1, MOVER))
-    entities, movers = max(levels.max_entities, 1), max(levels.max_movers, 1)  # kernels need a valid first record
+    most = _most(levels, max_frames)
+    worlds = _worlds(count, levels, most, [count * size for size in most])
+    for part, size in zip(PARTS, most, strict=True):
+        spans = worlds.rooms[part][:-1]
+        spans["first"], spans["size"] = size * np.arange(count), size
+    return worlds
+
+
+def make_growing_worlds(count: int, levels: LevelSet, max_frames: int, step: int) -> WorldArrays:
+    """Return zeroed worlds without room; they get it by ``sim.store.fit_world`` at least every ``step`` frames.
+
+    The arrays are as large as worlds on two levels drawn at random each hardly ever need together; those of the trail
+    grow as it is needed. Other arguments as of :func:`make_worlds`.
+    """
+    most = _most(levels, max_frames)
+    parts = ("entity_count", 1), ("mover_count", MOVER.itemsize)
+    sizes = [_likely_size(count, levels.arrays.header[name], _SMALL // size) for name, size in parts]
+    if count > 1 and (most[2] or len(levels.levels) > 1):  # spans will move
+        sizes = [size + size // SLACK for size in sizes]
+    worlds = _worlds(count, levels, most, (sizes[0] + 1, sizes[1] + 1, 1 if most[2] else 0))
+    worlds.rooms["trail_begin"][-1] = step
+    return worlds
+
+
+def _most(levels: LevelSet, max_frames: int | None) -> tuple[int, int, int]:
+    """Return the most elements of each part that a level uses."""
     trail = levels.max_trail if max_frames is None else min(levels.max_trail, max_frames)
+    return levels.max_entities, levels.max_movers, trail
+
+
+def expected_bytes(levels: LevelSet) -> int:
+    """Return the bytes of a world with room for two levels drawn from the set, the larger of which counts, on average.
+
+    Trails are left out: they depend on play.
+    """
+    header = levels.arrays.header
+    entities, movers = (_larger_of_two(header[name])[0] for name in ("entity_count", "mover_count"))
+    return math.ceil(NINJA_RECORD.itemsize + ROOM.itemsize + entities + (MOVER.itemsize + 2) * movers)
+
+
+def _larger_of_two(sizes: np.ndarray) -> tuple[float, float]:
+    """Return mean and standard deviation of the larger of two sizes that are drawn at random."""
+    count = len(sizes)
+    ascending, shares = np.sort(sizes).astype(np.float64), (2.0 * np.arange(count) + 1.0) / count**2
+    mean = float(shares @ ascending)
+    return mean, math.sqrt(max(float(shares @ ascending**2) - mean**2, 0.0))
+
+
+def _likely_size(count: int, sizes: np.ndarray, least: int) -> int:
+    """Return what a number of worlds hardly ever need more of together: the mean, and four standard deviations.
+
+    If even that is little, it is as much as they can ever need, up to ``least``.
+    """
+    mean, deviation = _larger_of_two(sizes)
+    likely = math.ceil(count * mean + 4.0 * math.sqrt(count) * deviation)
+    return min(max(likely, least), (count + (count > 1)) * int(sizes.max()))  # for all, and for one to move
+
+
+def _worlds(count: int, levels: LevelSet, most: Sequence[int], sizes: Sequence[int]) -> WorldArrays:
+    """Return zeroed worlds over arrays of some sizes, which have at least one element, as kernels need."""
+    know_lasers(levels, np.zeros(1, MOVER))
+    entities, movers, rows = (max(size, 1) for size in sizes)
+    rooms = np.zeros(count + 1, ROOM)
+    for part, size in zip(PARTS, most, strict=True):
+        rooms[part]["used"][-1] = size
+    rooms["trail_begin"] = NO_TRAIL
+    rooms["before"], rooms["after"] = np.arange(-1, count) % (count + 1), np.arange(1, count + 2) % (count + 1)
     return WorldArrays(
-        np.zeros(count, dtype=NINJA_RECORD),
-        np.zeros((count, -(-entities // 8) * 8), dtype=np.uint8),
-        np.zeros((count, movers), dtype=MOVER),
-        _NO_TRAIL if count == 1 and trail == 0 else np.zeros((count, max(trail, 1), 2)),
-        np.zeros((count, FIRST_HINT + movers), dtype=np.uint16),
+        np.zeros(count, NINJA_RECORD),
+        rooms,
+        np.zeros(entities, np.uint8),
+        np.zeros(movers, MOVER),
+        np.zeros(movers, np.uint16) if np.isin(levels.arrays.runs["type"], _LOOKING).any() else _no_hints(movers),
+        np.zeros((rows, 2)) if sizes[2] else _NO_ROWS,
     )
 
 
-def worlds_of(state: Mapping[str, np.ndarray]) -> WorldArrays:
-    """Return worlds in a state, (N, ...) by name of the array, which they share."""
-    count, movers = state["movers"].shape
-    marks = np.zeros((count, FIRST_HINT + movers), np.uint16)
-    marks[:, :FIRST_HINT] = state["entity_states"].shape[1], movers, 1
-    return WorldArrays(**{name: state[name] for name in STATE_ARRAYS}, marks=marks)
+@lru_cache(maxsize=64)
+def _no_hints(count: int) -> np.ndarray:
+    """Return the hints of worlds in which nothing looks out, which stay zero: they share them."""
+    return np.zeros(count, np.uint16)
+
+
+_LOOKING = tuple(kind.number for kind in KINDS if kind.shoots)
+_SMALL = 1 << 14  # bytes
+_NO_ROWS = np.zeros((1, 2))
+"""The trail of worlds that have no room for one: they share it."""
+
+
+def worlds_of(ninjas: np.ndarray, entity_states: np.ndarray, movers: np.ndarray, trail: np.ndarray) -> WorldArrays:
+    """Return worlds over arrays of equal rows, (N, ...) each: the parts of a :class:`World`; the trail is (N, R, 2)."""
+    count, rooms = len(ninjas), np.zeros(len(ninjas) + 1, ROOM)
+    for part, array in zip(PARTS, (entity_states, movers, trail), strict=True):
+        size = array.shape[1]
+        rooms[part]["first"] = size * np.arange(count + 1)
+        rooms[part]["size"] = rooms[part]["used"] = size
+    rooms["trail_begin"][:-1] = np.where(trail.shape[1], ninjas["frame"] - trail.shape[1], NO_TRAIL)
+    flat = (entity_states.reshape(-1), movers.reshape(-1), trail.reshape(-1, 2))
+    states, records, rows = (array if len(array) else np.zeros((1, *array.shape[1:]), array.dtype) for array in flat)
+    return WorldArrays(ninjas, rooms, states, records, np.zeros(len(records), np.uint16), rows)
+
+
+def world_at(worlds: WorldArrays, index: int) -> World:
+    """Return one of the worlds: views, but for the trail."""
+    room, frame = worlds.rooms[index], int(worlds.ninjas[index]["frame"])
+    states, movers = (slice(room[part]["first"], room[part]["first"] + room[part]["used"]) for part in PARTS[:2])
+    ring, begin = room["trail"]["used"], room["trail_begin"]
+    past = np.arange(max(begin, frame - ring) if begin != NO_TRAIL else frame, frame)
+    rows = room["trail"]["first"] + (past - begin) % max(ring, 1)
+    return World(worlds.ninjas[index], worlds.entity_states[states], worlds.movers[movers], worlds.trail[rows])
+
+
+def place_world(levels: LevelArrays, worlds: WorldArrays, index: int, world: World) -> None:
+    """Overwrite one of the worlds, which has room for it."""
+    room = worlds.rooms[index]
+    for part, array, given in zip(PARTS, (worlds.entity_states, worlds.movers, worlds.trail), world[1:], strict=True):
+        first, room[part]["used"] = room[part]["first"], len(given)
+        array[first : first + len(given)] = given
+    worlds.ninjas[index] = world.ninja
+    room["trail"]["used"] = levels.header[world.ninja["level"]]["trail_count"]
+    room["trail_begin"] = world.ninja["frame"] - len(world.trail) if len(world.trail) else NO_TRAIL
 
 
 def _kernels_of(record: np.dtype) -> tuple[Any, Any, Any]:
@@ -214,98 +307,31 @@ _NO_MOVER_WORDS = tuple(
 
 
 @kernel
-def clear_mover(mover):
-    """Set all fields of a record to zero."""
-    for name in each(_MOVER_FIELDS):
-        mover[name] = 0
-
-
-@kernel
 def copy_world(source_worlds, source_index, target_worlds, target_index):
-    """Copy one world over another; nothing is checked.
+    """Copy one world over another, which has room for it; nothing is checked.
 
     Args:
         source_worlds: ``WorldArrays``.
         source_index: world to copy.
-        target_worlds: ``WorldArrays`` for the same level set, changed in place; may be the same.
+        target_worlds: ``WorldArrays`` of the same level set, changed in place; may be the same.
         target_index: world to overwrite.
     """
-    marks = source_worlds.marks
-    entities, movers = marks[source_index, ENTITIES_USED], marks[source_index, MOVERS_USED]
-    rows = trail_rows(source_worlds, source_index)
-    clear_trail(target_worlds, target_index, rows)
+    source, target = source_worlds.rooms[source_index], target_worlds.rooms[target_index]
     copy_ninja(source_worlds.ninjas[source_index], target_worlds.ninjas[target_index])
-    for slot in range(entities):
-        target_worlds.entity_states[target_index, slot] = source_worlds.entity_states[source_index, slot]
-    for number in range(movers):
-        copy_mover(source_worlds.movers[source_index, number], target_worlds.movers[target_index, number])
-        target_worlds.marks[target_index, FIRST_HINT + number] = marks[source_index, FIRST_HINT + number]
-    for row in range(rows):
+    first, place, count = source["entities"]["first"], target["entities"]["first"], source["entities"]["used"]
+    for k in range(count):
+        target_worlds.entity_states[place + k] = source_worlds.entity_states[first + k]
+    target["entities"]["used"] = count
+    first, place, count = source["movers"]["first"], target["movers"]["first"], source["movers"]["used"]
+    for k in range(count):
+        copy_mover(source_worlds.movers[first + k], target_worlds.movers[place + k])
+        target_worlds.hints[place + k] = source_worlds.hints[first + k]
+    target["movers"]["used"] = count
+    first, place = source["trail"]["first"], target["trail"]["first"]
+    for k in range(trail_count(source_worlds, source_index)):
         for axis in range(2):
-            target_worlds.trail[target_index, row, axis] = source_worlds.trail[source_index, row, axis]
-    use(target_worlds, target_index, entities, movers)
-    target_worlds.marks[target_index, TRAIL_USED] = marks[source_index, TRAIL_USED]
-
-
-@kernel
-def use(worlds, index, entities, movers):
-    """Note that a world uses so many entity states and movers; clear those that it used behind them."""
-    marks = worlds.marks
-    for slot in range(entities, marks[index, ENTITIES_USED]):
-        worlds.entity_states[index, slot] = 0
-    for number in range(movers, marks[index, MOVERS_USED]):
-        clear_mover(worlds.movers[index, number])
-    marks[index, ENTITIES_USED], marks[index, MOVERS_USED] = entities, movers
-
-
-@kernel
-def clear_trail(worlds, index, first):
-    """Clear what a world may have written to its trail from a row on; before its frame counter changes."""
-    for row in range(first, trail_rows(worlds, index)):
-        worlds.trail[index, row, 0], worlds.trail[index, row, 1] = 0.0, 0.0
-
-
-@kernel
-def trail_rows(worlds, index):
-    """Return the number of rows of the trail of a world that may be other than zero; a single row is never used."""
-    used = worlds.marks[index, TRAIL_USED] != 0 and worlds.trail.shape[1] > 1
-    return used_rows(worlds, index) if used else 0
-
-
-@kernel
-def adopt_world(levels, worlds, index):
-    """Note what a world uses whose arrays were written from outside, of any contents behind what its level has."""
-    header = levels.header[worlds.ninjas[index]["level"]]
-    marks = worlds.marks
-    marks[index, ENTITIES_USED], marks[index, MOVERS_USED] = worlds.entity_states.shape[1], worlds.movers.shape[1]
-    use(worlds, index, header["entity_count"], header["mover_count"])
-    marks[index, TRAIL_USED] = 1
-    for row in range(trail_rows(worlds, index), worlds.trail.shape[1]):
-        worlds.trail[index, row, 0], worlds.trail[index, row, 1] = 0.0, 0.0
-
-
-@kernel
-def used_rows(worlds, index):
-    """Return the number of rows of the trail of a world that its frames so far may have written; others are zero."""
-    frame, rows = np.int64(worlds.ninjas[index]["frame"]), worlds.trail.shape[1]
-    return frame if 0 <= frame < rows else rows
-
-
-def transfer_world(source: WorldArrays, index: int, target: WorldArrays, place: int, level: int) -> None:
-    """Copy a world over world ``place`` of another level set, in which its level has number ``level``."""
-    target.marks[place, :FIRST_HINT] = source.marks[index, :FIRST_HINT]
-    target.ninjas[place] = source.ninjas[index]
-    target.ninjas[place]["level"] = level
-    for name in ("entity_states", "movers"):
-        given, row = getattr(source, name)[index], getattr(target, name)[place]
-        size = min(len(given), len(row))  # what is behind belongs to larger levels
-        row[:size], row[size:] = given[:size], np.zeros((), row.dtype)
-    # the trail is a ring: the position at the end of frame f is in row f - 1 modulo the number of rows
-    given, row = source.trail[index], target.trail[place]
-    frame = int(source.ninjas[index]["frame"])
-    frames = np.arange(frame - min(frame, len(given), len(row)), frame)
-    row[:] = 0.0
-    row[frames % len(row)] = given[frames % len(given)]
+            target_worlds.trail[place + k, axis] = source_worlds.trail[first + k, axis]
+    target["trail"]["used"], target["trail_begin"] = source["trail"]["used"], source["trail_begin"]
 
 
 @kernel
@@ -326,16 +352,19 @@ def equal_worlds(worlds, left, right):
     """Return whether two worlds of the same arrays are equal bit by bit."""
     if _ninja_difference(worlds.ninjas[left], worlds.ninjas[right]) != 0:
         return False
-    states, trail, marks = worlds.entity_states, worlds.trail, worlds.marks
-    for slot in range(max(marks[left, ENTITIES_USED], marks[right, ENTITIES_USED])):
-        if states[left, slot] != states[right, slot]:
+    one, other, rows = worlds.rooms[left], worlds.rooms[right], trail_count(worlds, left)
+    if one["entities"]["used"] != other["entities"]["used"] or rows != trail_count(worlds, right):
+        return False
+    for slot in range(one["entities"]["used"]):
+        if state_of(worlds, left, slot) != state_of(worlds, right, slot):
             return False
-    for number in range(max(marks[left, MOVERS_USED], marks[right, MOVERS_USED])):
-        if _mover_difference(worlds.movers[left, number], worlds.movers[right, number]) != 0:
+    for number in range(one["movers"]["used"]):
+        if _mover_difference(mover_of(worlds, left, number), mover_of(worlds, right, number)) != 0:
             return False
-    for row in range(max(trail_rows(worlds, left), trail_rows(worlds, right))):
+    frame = worlds.ninjas[left]["frame"]
+    for past in range(frame - rows, frame):
         for axis in range(2):
-            if difference(trail[left, row, axis], trail[right, row, axis]) != 0:
+            if difference(worlds.trail[trail_row(one, past), axis], worlds.trail[trail_row(other, past), axis]) != 0:
                 return False
     return True
 
@@ -347,19 +376,22 @@ def hash_world(worlds, index):
     The whole state counts, including the frame counter. Hashes are comparable within a level set.
     """
     value = hash_ninja(worlds.ninjas[index], FIRST)
-    states = worlds.entity_states
-    for first in range(0, states.shape[1], _WORD):
+    room, most = worlds.rooms[index], store_of(worlds)
+    for first in range(0, max(most["entities"]["used"], 1), _WORD):
         word = np.uint64(0)
-        for place in range(_WORD):
-            word |= np.uint64(states[index, first + place]) << np.uint64(8 * place)
+        for slot in range(first, min(first + _WORD, room["entities"]["used"])):
+            word |= np.uint64(state_of(worlds, index, slot)) << np.uint64(8 * (slot - first))
         value = mix(value, word)
-    for number in range(worlds.movers.shape[1]):
-        if number < worlds.marks[index, MOVERS_USED]:
-            value = _hash_mover(worlds.movers[index, number], value)
+    for number in range(max(most["movers"]["used"], 1)):
+        if number < room["movers"]["used"]:
+            value = _hash_mover(mover_of(worlds, index, number), value)
         else:
             for word in _NO_MOVER_WORDS:
                 value = mix(value, word)
-    for row in range(worlds.trail.shape[1]):
+    ring, frame, rows = max(most["trail"]["used"], 1), worlds.ninjas[index]["frame"], trail_count(worlds, index)
+    for row in range(ring):
+        past = frame - 1 - (frame - 1 - row) % ring  # the last frame with a position in this row
         for axis in range(2):
-            value = mix(value, np.float64(worlds.trail[index, row, axis]).view(np.uint64))
+            held = past >= frame - rows
+            value = mix(value, np.float64(worlds.trail[trail_row(room, past), axis] if held else 0.0).view(np.uint64))
     return finish(value)

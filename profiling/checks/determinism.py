@@ -29,6 +29,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.level.build import everything, moving
+from nclone_env.sim.state import MOVER, NO_CELL, world_at
 from profiling.measure import compiled_for
 
 ENVS, STEPS, SEED = 12, 300, 100
@@ -124,8 +125,16 @@ def _carried_over(envs: NPlusPlusVectorEnv, others: NPlusPlusVectorEnv) -> NPlus
 
 
 def _worlds(envs: NPlusPlusVectorEnv) -> dict[str, np.ndarray]:
-    stored = envs.worlds.stored()
-    return {name: array.view(np.uint8) if array.dtype.names else array for name, array in stored.items()}
+    """Return the worlds with room for the largest level each, by name; the hashes were first taken of this form."""
+    levels, count = envs.level_set, envs.num_envs
+    states = np.zeros((count, -(-levels.max_entities // 8) * 8), np.uint8)
+    movers, trail = np.zeros((count, max(levels.max_movers, 1)), MOVER), np.zeros((count, 1, 2))
+    movers["cell"] = NO_CELL
+    for index in range(count):
+        world = world_at(envs.worlds, index)
+        states[index, : len(world.entity_states)], movers[index, : len(world.movers)] = world[1:3]
+    worlds = {"ninjas": envs.worlds.ninjas, "entity_states": states, "movers": movers, "trail": trail}
+    return {name: array.view(np.uint8) if array.dtype.names else array for name, array in worlds.items()}
 
 
 def _copies(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

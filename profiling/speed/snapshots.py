@@ -17,7 +17,8 @@ from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level import Level, count_exits
 from nclone_env.level.load import load_levels
 from nclone_env.sim.session import Session
-from nclone_env.sim.state import WorldArrays, copy_world, gather_worlds, hash_world
+from nclone_env.sim.state import copy_world, gather_worlds, hash_world, world_at
+from nclone_env.sim.store import WorldArrays
 from profiling.measure import best_of, describe
 from profiling.speed.simulator import sample
 
@@ -72,7 +73,7 @@ def measure(level: Level) -> tuple[float, ...]:
 
 def world_bytes(worlds: WorldArrays) -> int:
     """Return the bytes of one world."""
-    return sum(array.nbytes // len(array) for array in worlds.state().values())
+    return len(world_at(worlds, 0).tobytes())
 
 
 def measure_bytes_form(level: Level) -> tuple[float, float]:

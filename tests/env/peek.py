@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from nclone_env.env.arrays.buffers import Buffers
 from nclone_env.env.base import BaseEnvironment
+from nclone_env.env.compiled.records import EPISODE, RESULT
 from nclone_env.env.compiled.step_arrays import StepArrays
-from nclone_env.env.snapshot import Rows
 from nclone_env.obs.fields import Reachability
+from nclone_env.sim.state import MOVER, NINJA_RECORD
 
 
 def step_arrays(env: BaseEnvironment) -> StepArrays:
@@ -19,9 +22,19 @@ def observe(env: BaseEnvironment, index: int, out: Buffers) -> None:
     env._batch.observe(index, out)
 
 
-def rows(env: BaseEnvironment) -> Rows:
-    """Return the arrays whose rows are in a snapshot."""
-    return env._batch._rows()
+def parts_of(env: BaseEnvironment, state: bytes) -> dict[str, np.ndarray]:
+    """Return the parts of the contents of a snapshot, as copies by name."""
+    header = env.level_set.arrays.header[np.frombuffer(state, NINJA_RECORD, 1, 48)["level"][0]]
+    counts = {"ninjas": 1, "entity_states": int(header["entity_count"]), "movers": int(header["mover_count"])}
+    dtypes = {"ninjas": NINJA_RECORD, "entity_states": np.dtype("u1"), "movers": MOVER, "trail": np.dtype("f8")}
+    known = sum(count * dtypes[name].itemsize for name, count in counts.items()) + EPISODE.itemsize + RESULT.itemsize
+    counts |= {"trail": (len(state) - 48 - 4 - known) // 8, "episodes": 1, "results": 1}
+    dtypes |= {"episodes": EPISODE, "results": RESULT}
+    parts, place = {}, 48
+    for name, count in counts.items():
+        parts[name] = np.frombuffer(state, dtypes[name], count, place).copy()
+        place += parts[name].nbytes
+    return parts
 
 
 def digest(env: BaseEnvironment) -> bytes:

@@ -8,6 +8,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled.records import DISABLED, NEXT_STEP, SAME_STEP
 from nclone_env.env.phases import REST, WHOLE, PhaseTimer, measure_phases
+from nclone_env.sim.state import world_at
 
 N, STEPS = 6, 80
 NAMES = ("game_state", "entity_states", "reachability", "action_mask")
@@ -34,7 +35,8 @@ def played(autoreset, seed=0):
 
 
 def state(batch):
-    return [array.tobytes() for array in (*batch.worlds, batch.episodes, batch.results)]
+    worlds = [world_at(batch.worlds, index).tobytes() for index in range(N)]
+    return [*worlds, batch.episodes.tobytes(), batch.results.tobytes()]
 
 
 @pytest.mark.parametrize("autoreset", [NEXT_STEP, SAME_STEP, DISABLED])

@@ -18,6 +18,7 @@ from nclone_env.config import OBSERVATION_NAMES
 from nclone_env.env.snapshot import write_snapshot
 from nclone_env.errors import SnapshotError
 from nclone_env.level.build import moving
+from nclone_env.sim.state import world_at
 
 from . import peek
 from .bases import ENVIRONMENT_ID, QUICK_DEATH, QUICK_WIN, RIGHT, WALK, assert_same, choices, copies
@@ -455,7 +456,7 @@ def sealed(data: bytes) -> bytes:
 def test_messages_name_what_was_expected_and_what_came(pair):
     env, state = pair
     refused(env, b"PK" + state[2:], r"state: offset 0: expected a snapshot, which begins with .*, got b'PK")
-    refused(env, state[:8] + b"\2\0\0\0" + state[12:], "offset 8: expected format version 1, got 2")
+    refused(env, state[:8] + b"\3\0\0\0" + state[12:], "offset 8: expected format version 2 or less, got 3")
     refused(env, state[:20], "expected at least 52 bytes, got the end")
     refused(env, state[:-1], rf"expected {len(state)} bytes as the header says, got {len(state) - 1}")
     refused(env, state[:-1] + b"\0", "expected the checksum, got another: it was damaged")
@@ -473,10 +474,11 @@ def test_forged_level_numbers_are_refused(pair):
 
 def test_rows_of_another_size_are_refused(pair):
     env, _ = pair
-    rows = peek.rows(env)
-    wider = rows | {"entity_states": np.zeros((1, rows["entity_states"].shape[1] + 8), np.uint8)}
-    data = write_snapshot(peek.digest(env), wider)
-    refused(env, data, r"contents of \d+ bytes for these levels and this max_frames, got \d+; use the same max_frames")
+    world = world_at(env.worlds, 0)
+    wider = world._replace(entity_states=np.zeros(len(world.entity_states) + 8, np.uint8))
+    arrays = peek.step_arrays(env)
+    data = write_snapshot(peek.digest(env), wider, arrays.episodes, arrays.results)
+    refused(env, data, r"size: expected \d+ bytes, got \d+")
 
 
 @pytest.mark.parametrize(
@@ -499,8 +501,9 @@ def test_other_settings_do_not_matter(pair):
 
 
 def test_the_error_survives_a_process_boundary():
-    error = SnapshotError("state", "offset 8", "format version 1", "2")
-    assert str(pickle.loads(pickle.dumps(error))) == str(error) == "state: offset 8: expected format version 1, got 2"
+    error = SnapshotError("state", "offset 8", "format version 2 or less", "3")
+    message = "state: offset 8: expected format version 2 or less, got 3"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error) == message
 
 
 @pytest.mark.parametrize("weight", [-1e7, 1e9, -1e300])

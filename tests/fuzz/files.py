@@ -375,17 +375,18 @@ def other_header(rng: random.Random, data: bytes) -> bytes:
 def other_numbers(rng: random.Random, data: bytes) -> bytes:
     """Forge numbers of two arrays, with those of another snapshot or with such as may be impossible."""
     changed, other, place = bytearray(data), rng.choice(snapshots()), _SNAPSHOT_HEADER
-    arrays = list(peek.rows(environments()[0]).values())
-    forged = rng.choices(range(len(arrays)), k=2)
+    arrays = list(peek.parts_of(environments()[0], data).values())
+    forged = rng.choices([number for number, array in enumerate(arrays) if len(array)], k=2)
     for number, array in enumerate(arrays):
-        values, given = (np.frombuffer(whole, array.dtype, array[0].size, place) for whole in (changed, other))
+        values = np.frombuffer(changed, array.dtype, len(array), place)
+        given = np.frombuffer(other + data, array.dtype, len(array), place)  # it may be shorter
         if array.dtype.names:
             name = rng.choice(array.dtype.names)
             values, given = values[name], given[name]
         if number in forged:
             chosen = rng.randrange(len(values))
             values[chosen] = given[chosen] if rng.random() < 0.3 else _number(rng, values.dtype)
-        place += array[0].nbytes
+        place += array.nbytes
     return _with_checksum(bytes(changed))
 
 

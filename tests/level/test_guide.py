@@ -80,7 +80,7 @@ def left(level, guide, x=None, taken=()):
     session = Session(level)
     if x is not None:
         session.worlds.ninjas[0]["x"] = x
-    session.worlds.entity_states[0, list(taken)] = 1
+    session[0].entity_states[list(taken)] = 1
     return float(path_remaining(guide, session.worlds, 0))
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from nclone_env.level.compile import CompiledLevel
-from nclone_env.sim.state import WorldArrays
+from nclone_env.sim.state import WorldArrays, world_at
 
 DRONES = {12: 0.4285714285714285, 13: 0.2857142857142857, 14: 8 / 7, 15: 8 / 7, 26: 1.3}
 RADII = {2: 6, 3: 12, 4: 6, 5: 12, 6: 12, 7: 5, 8: 12, 9: 5, 10: 6, 11: 12, 16: 6, 17: 9, 20: 9, 24: 6, 25: 5, 28: 12}
@@ -21,7 +21,7 @@ def clipped(value: float) -> float:
 
 def listed(level: CompiledLevel, worlds: WorldArrays, index: int) -> list[tuple[float, int, tuple[float, ...]]]:
     """Return (squared distance, kind, row) of all that matters, nearest first."""
-    ninja, states, things = worlds.ninjas[index], worlds.entity_states[index], []
+    ninja, states, things = worlds.ninjas[index], world_at(worlds, index).entity_states, []
     for slot, entity in enumerate(level.entities):
         kind, state = int(entity["type"]), int(states[slot])
         if kind == 5 or (kind in (2, 4, 6, 8) and state):
@@ -29,7 +29,7 @@ def listed(level: CompiledLevel, worlds: WorldArrays, index: int) -> list[tuple[
         kind += kind in (6, 8)
         x, y = float(entity["x"]), float(entity["y"])
         if slot in level.mover_slots:
-            mover = worlds.movers[index, list(level.mover_slots).index(slot)]
+            mover = world_at(worlds, index).movers[list(level.mover_slots).index(slot)]
             x, y = float(mover["x"]), float(mover["y"])
         else:
             mover = None
@@ -136,12 +136,12 @@ def rocket_speed(step: int) -> float:
 
 def follow(state, entity, mover, worlds, index):
     """Return the way of an evil ninja in the next frame."""
-    trail, frame = worlds.trail[index], int(worlds.ninjas[index]["frame"])
+    trail, frame = world_at(worlds, index).trail, int(worlds.ninjas[index]["frame"])
     met, number = int(mover["a"]), int(mover["b"])
     if state == 3:
-        x, y = trail[(frame + 2 - 120 * number) % len(trail)]
+        x, y = trail[2 - 120 * number]  # the last one is of the frame before
         return x - mover["x"], y - mover["y"]
     if state == 2 and frame > met + 120 * (number - 1) and frame > met + 1:
-        x, y = trail[(met + 1) % len(trail)]
+        x, y = trail[met + 1 - frame]
         return (x - entity["x"]) / 120, (y - entity["y"]) / 120
     return 0.0, 0.0

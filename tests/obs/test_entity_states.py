@@ -11,6 +11,7 @@ from nclone_env.level.build import build_level, everything, mine_field, moving
 from nclone_env.level.level import Level
 from nclone_env.obs.spec import ENTITY_STATE
 from nclone_env.sim.session import play_worlds
+from nclone_env.sim.state import world_at
 
 from ..env import peek
 from ..env.bases import RIGHT, WALK, corridor
@@ -107,7 +108,7 @@ def test_doors_and_their_switches_are_listed_apart():
     assert [kinds.count(kind) for kind in range(5, 10)] == [1, 1, 1, 1, 1]
     slots = envs.level_set.entities_of(0)["type"]
     for kind in (LOCKED_DOOR, TRAP_DOOR):
-        envs.worlds.entity_states[0, np.flatnonzero(slots == kind)[0]] = 1
+        world_at(envs.worlds, 0).entity_states[np.flatnonzero(slots == kind)[0]] = 1
     peek.observe(envs, 0, observations)
     check(envs, observations)
     kinds = observations["entity_kinds"][0].tolist()
@@ -146,7 +147,7 @@ def compare_velocities(level, frames, agreeing) -> None:
         if envs.worlds.ninjas["state"][0] >= 6:
             observations = envs.reset()[0]
         ninja = np.array([envs.worlds.ninjas[name][0] for name in "xy"])
-        before, movers = listed(compiled(level), envs.worlds, 0), envs.worlds.movers[0].copy()
+        before, movers = listed(compiled(level), envs.worlds, 0), world_at(envs.worlds, 0).movers.copy()
         play_worlds(envs.level_set.arrays, envs.worlds, np.array([[inputs]], np.uint8))
         for place, (_, kind, row) in enumerate(before):  # drones may turn in their first frame
             velocity, offset = observations["entity_states"][0, place, 2:4] * 8.0, np.array(row[:2]) * 528
@@ -154,7 +155,7 @@ def compare_velocities(level, frames, agreeing) -> None:
                 continue
             spot = ninja + offset
             number = int(np.hypot(movers["x"] - spot[0], movers["y"] - spot[1]).argmin())
-            moved = [envs.worlds.movers[name][0, number] - movers[name][number] for name in "xy"]
+            moved = [world_at(envs.worlds, 0).movers[name][number] - movers[name][number] for name in "xy"]
             agreeing.setdefault(kind, []).append(bool(np.abs(moved - velocity).max() < 0.15))
         peek.observe(envs, 0, observations)
 

@@ -13,6 +13,7 @@ from nclone_env.game import LOCKED_DOOR, TRAP_DOOR
 from nclone_env.level.build import build_level, build_room, everything
 from nclone_env.level.routes.distance import distance_at
 from nclone_env.obs.locals import QUARTER_SHARES
+from nclone_env.sim.state import world_at
 
 from ..env import peek
 from ..golden.tiles import SOLID
@@ -34,7 +35,7 @@ def window(level, worlds, index, size) -> np.ndarray:
         for u in range(88):
             squares[v, u] = QUARTER_SHARES[4 * compiled(level).tiles[v // 2, u // 2] + 2 * (v % 2) + u % 2]
     for door in compiled(level).doors:
-        closed = (worlds.entity_states[index, door["owner"]] == 0) != (door["type"] == 8)
+        closed = (world_at(worlds, index).entity_states[door["owner"]] == 0) != (door["type"] == 8)
         if closed and door["vertical"]:
             squares[door["y"] // 12 - 1 : door["y"] // 12 + 1, min(door["x"] // 12, 2 * door["column"] + 1)] = 255
         elif closed:
@@ -90,7 +91,7 @@ def test_a_closed_door_is_solid_and_an_open_one_is_not():
     first = envs.reset()[0]["locals"][0].copy()
     level = envs.levels[0]
     for kind in (LOCKED_DOOR, TRAP_DOOR):
-        envs.worlds.entity_states[0, np.flatnonzero(compiled(level).entities["type"] == kind)[0]] = 1
+        world_at(envs.worlds, 0).entity_states[np.flatnonzero(compiled(level).entities["type"] == kind)[0]] = 1
     second = {"locals": np.zeros((1, 41, 41), np.uint8)}
     peek.observe(envs, 0, second)
     np.testing.assert_array_equal(second["locals"][0], window(level, envs.worlds, 0, 41))
@@ -112,7 +113,7 @@ def plane_of(number, level, x, y, state=None, **config):
     worlds = env.worlds
     worlds.ninjas[0]["x"], worlds.ninjas[0]["y"] = x, y
     if state is not None:
-        worlds.entity_states[0, 2] = state
+        world_at(worlds, 0).entity_states[2] = state
     seen = {"locals": np.zeros((1, 3, 21, 21), np.uint8)}
     peek.observe(env, 0, seen)
     return seen["locals"][0, number], env

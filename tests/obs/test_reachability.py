@@ -21,6 +21,7 @@ from nclone_env.obs import fields as cached
 from nclone_env.obs.fields import compute_fields
 from nclone_env.obs.reachability import KEY
 from nclone_env.obs.spec import REACHABILITY
+from nclone_env.sim.state import world_at
 
 from ..env import peek
 from ..env.bases import assert_same, choices, copies
@@ -104,8 +105,9 @@ def place(envs, x, y, index=0) -> None:
 
 def states_of(envs, kind, index=0):
     """Return the places in ``entity_states`` of the entities of a kind in the level that is played."""
+    first = envs.worlds.rooms[index]["entities"]["first"]
     level = envs.level_set.levels[envs.worlds.ninjas[index]["level"]]
-    return [(index, slot) for slot in np.flatnonzero(compiled(level).entities["type"] == kind).tolist()]
+    return [first + slot for slot in np.flatnonzero(compiled(level).entities["type"] == kind).tolist()]
 
 
 def side(a, b, c) -> float:
@@ -176,7 +178,7 @@ def free_of(level) -> set[Node]:
 def check(envs, index, draw, count) -> list[dict[str, float]]:
     """Compare the features of a world with the slow search, at random places."""
     level = envs.levels[envs.worlds.ninjas[index]["level"]]
-    search = Search(level, envs.worlds.entity_states[index])
+    search = Search(level, world_at(envs.worlds, index).entity_states)
     ways = {"switch": search.distances(search.switches), "exit": search.distances(search.exits)}
     observe(envs, index)
     fields = np.empty((3, 51, 89), np.float32)

@@ -23,7 +23,7 @@ from nclone_env.plan.solver import solve
 from nclone_env.plan.task import make_task, origin_of
 from nclone_env.sim.keys import cell_key, key_parts
 from nclone_env.sim.session import Session
-from nclone_env.sim.state import mix
+from nclone_env.sim.state import mix, world_at
 from nclone_env.sim.trajectory import simulate
 
 LEVEL = load_level("jumps/03-islands")
@@ -62,7 +62,7 @@ def check_cells(archive, parts, level=LEVEL):
         assert len(inputs) == archive.cells[number]["frame"]
         session = Session(level, max_frames=MAX_FRAMES)
         session.play(inputs)
-        assert session.snapshot() == b"".join(array[number].tobytes() for array in worlds.state().values())
+        assert session.snapshot() == world_at(worlds, number).tobytes()
         place = np.flatnonzero(archive.table.numbers == number)
         key = mix(np.uint64(cell_key(worlds, number, parts, SIZE, SPEED)), np.uint64(0))
         assert [int(archive.table.keys[one]) for one in place] == [int(key)]
@@ -71,7 +71,8 @@ def check_cells(archive, parts, level=LEVEL):
 def trapped_cells(archive):
     """Return whether the trap door is closed in the world of each cell, and the ninja on this side of it."""
     count = archive.search[0]["cells"]
-    ninjas, states = archive.worlds.ninjas[:count], archive.worlds.entity_states[:count]
+    ninjas = archive.worlds.ninjas[:count]
+    states = np.array([world_at(archive.worlds, number).entity_states for number in range(count)])
     assert count > 20
     return (states[:, 2] != 0) & (ninjas["x"] < 585.0)
 

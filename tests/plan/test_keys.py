@@ -8,7 +8,7 @@ from nclone_env.level.build import build_room, everything, moving
 from nclone_env.level.level_set import pack
 from nclone_env.sim.keys import cell_key, hash_future, key_parts
 from nclone_env.sim.session import Session
-from nclone_env.sim.state import copy_world
+from nclone_env.sim.state import copy_world, world_at
 
 WRITTEN_ONLY = ("facing", "finish_fraction", "gold", "frame")
 ALWAYS = ("x", "y", "vx", "vy", "gravity", "drag", "airborne", "jump_held")
@@ -129,7 +129,7 @@ def test_worlds_with_the_same_hash_have_the_same_future(seed):
 def test_orders_of_entry_count_back_from_the_next_one():
     session = busy(build_room(*EXIT, "thwump 60 40 0", "floor_guard 70 58"), 3)
     before, count = future(session, 0), len(session.entities())
-    movers, ninja = session.worlds.movers[0], session.worlds.ninjas[0]
+    movers, ninja = session[0].movers, session.worlds.ninjas[0]
     entered = movers["order"] >= count
     movers["order"][entered] += 5
     ninja["next_order"] += 5
@@ -150,7 +150,7 @@ def test_the_frame_and_the_path_count_once_an_evil_ninja_follows():
     session.worlds.ninjas["frame"][1] += 1
     assert future(session, 0) != future(session, 1)
     session.worlds.ninjas["frame"][1] -= 1
-    session.worlds.trail[1, 29, 0] += 1.0
+    session.worlds.trail[session.worlds.rooms[1]["trail"]["first"], 0] += 1.0
     assert future(session, 0) != future(session, 1)
 
 
@@ -161,8 +161,8 @@ def test_gold_and_mines_do_not_count_switches_and_doors_do():
     session = Session(level, 2)
     counting = set()
     for slot, kind in enumerate(session.entities()["type"]):
-        session.worlds.entity_states[1] = session.worlds.entity_states[0]
-        session.worlds.entity_states[1, slot] ^= 1
+        session[1].entity_states[:] = session[0].entity_states
+        session[1].entity_states[slot] ^= 1
         if future(session, 0) != future(session, 1):
             counting.add(KINDS[kind].name)
     assert counting == {"exit", "exit_switch", "toggle_mine", "regular_door", "boost_pad"}
@@ -208,7 +208,7 @@ def test_cells_are_squares_of_position_and_velocity(name, inside, outside):
 
 def test_switches_change_the_key():
     def take(worlds):
-        worlds.entity_states[0, 0] = 1
+        world_at(worlds, 0).entity_states[0] = 1
 
     before, after = keys_after(take)
     assert before != after
@@ -216,7 +216,7 @@ def test_switches_change_the_key():
 
 def test_movers_at_rest_change_the_key():
     def push(worlds):
-        worlds.movers[0, 0]["x"] += 12.0
+        world_at(worlds, 0).movers[0]["x"] += 12.0
 
     before, after = keys_after(push, build_room("thwump 60 40 0"))
     assert before != after

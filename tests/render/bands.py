@@ -9,6 +9,7 @@ import numpy as np
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.dispatch import beam_of
 from nclone_env.sim.sight import NO_BEAM
+from nclone_env.sim.state import world_at
 
 LOOKS = (("beam", 3.0), ("shot", 3.0), ("aim", 1.0), ("trail", 3.0))
 
@@ -18,7 +19,7 @@ def put_beams(canvas, levels, worlds, index, left=0.0, top=0.0, scale_x=1.0, sca
     header = levels.header[worlds.ninjas[index]["level"]]
     for slot in range(header["entity_count"]):
         entity = levels.entities[header["first_entity"] + slot]
-        what, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, worlds.entity_states[index, slot])
+        what, x, y, dx, dy, length = beam_of(levels, worlds, index, entity, world_at(worlds, index).entity_states[slot])
         if what != NO_BEAM and length > 0:
             paint, width = LOOKS[what]
             start = ((x - left) * scale_x, (y - top) * scale_y)

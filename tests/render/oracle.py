@@ -12,6 +12,7 @@ from nclone_env.render.looks import appearance, layers_of
 from nclone_env.render.raster import GREYS, all_glyphs, stamp
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
+from nclone_env.sim.state import world_at
 
 from .bands import put_beams
 from .scenes import make_levels, pictures_of
@@ -48,19 +49,19 @@ def drawn(levels, worlds, index):
     """Return (kind, x, y) of everything drawn, in order: doors, entities, the ninja."""
     ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
-    states = worlds.entity_states[index]
+    states = world_at(worlds, index).entity_states
     found = []
     for number in range(header["door_count"]):
         door = levels.doors[header["first_door"] + number]
         found.append((door["type"], 0 if door["vertical"] else 6, states[door["owner"]], door))
     for number in range(header["entity_count"]):
         entity = levels.entities[header["first_entity"] + number]
-        where = worlds.movers[index, entity["mover"]] if entity["type"] in MOVING else entity
+        where = world_at(worlds, index).movers[entity["mover"]] if entity["type"] in MOVING else entity
         kind, orientation = int(entity["type"]), entity["orientation"]
         if kind == 18 and states[number] >= 16:
             found.append((18, 0, 0, entity))
         if kind == 23 and entity["mover"] >= 0:
-            orientation = round(float(worlds.movers[index, entity["mover"]][BEAM_ANGLE]) / (math.pi / 4)) % 8
+            orientation = round(float(world_at(worlds, index).movers[entity["mover"]][BEAM_ANGLE]) / (math.pi / 4)) % 8
         if kind != 5:
             found.append((SWITCH_OF.get(kind, kind), orientation, states[number], where))
     found.append((0, 0 if ninja["facing"] > 0 else 4, ninja["state"], ninja))

@@ -14,7 +14,7 @@ from nclone_env.render.arrays import PictureArrays
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.observed import picture_arrays
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
-from nclone_env.sim.state import WorldArrays, make_worlds
+from nclone_env.sim.state import WorldArrays, make_worlds, world_at
 
 Ninja = tuple[float, float, int, int, int]
 """x, y (pixels), level, state, facing."""
@@ -49,13 +49,16 @@ def view_of(levels: LevelArrays, worlds: WorldArrays, index: int, pictures: Pict
 def put_worlds(levels: LevelSet, ninjas: Sequence[Ninja]) -> WorldArrays:
     """Return worlds at the start of their level, but with the ninja in a place and a state."""
     worlds = make_worlds(len(ninjas), levels)
+    header = levels.arrays.header[[ninja[2] for ninja in ninjas]]
+    rooms = worlds.rooms[:-1]
+    rooms["entities"]["used"], rooms["movers"]["used"] = header["entity_count"], header["mover_count"]
     for index, ninja in enumerate(ninjas):
         for name, value in zip(("x", "y", "level", "state", "facing"), ninja, strict=True):
             worlds.ninjas[index][name] = value
         for slot, entity in enumerate(levels.entities_of(ninja[2])):
-            worlds.entity_states[index, slot] = entity["initial"]
+            world_at(worlds, index).entity_states[slot] = entity["initial"]
             if KINDS[entity["type"]].has_mover:
-                mover = worlds.movers[index, entity["mover"]]
+                mover = world_at(worlds, index).movers[entity["mover"]]
                 mover["x"], mover["y"] = entity["x"], entity["y"]
     return worlds
 
@@ -88,9 +91,13 @@ def random_scene(seed: int, count: int = 4, entity_count: int = 120) -> tuple[Le
         for k in range(count)
     ]
     worlds = put_worlds(levels, ninjas)
-    few, all_states = (draw.integers(0, end, worlds.entity_states.shape) for end in (8, 256))
-    worlds.entity_states[:] = np.where(draw.random(few.shape) < 0.7, few, all_states)
-    worlds.movers["x"] = draw.uniform(-30, 1090, worlds.movers.shape)
-    worlds.movers["y"] = draw.uniform(-30, 630, worlds.movers.shape)
-    worlds.movers[BEAM_ANGLE] = draw.uniform(-np.pi, np.pi, worlds.movers.shape)
+    few, all_states = (draw.integers(0, end, (count, -(-levels.max_entities // 8) * 8)) for end in (8, 256))
+    states = np.where(draw.random(few.shape) < 0.7, few, all_states)
+    ranges = {"x": (-30, 1090), "y": (-30, 630), BEAM_ANGLE: (-np.pi, np.pi)}
+    movers = {name: draw.uniform(*ends, (count, levels.max_movers)) for name, ends in ranges.items()}
+    for index in range(count):
+        world = world_at(worlds, index)
+        world.entity_states[:] = states[index, : len(world.entity_states)]
+        for name, values in movers.items():
+            world.movers[name] = values[index, : len(world.movers)]
     return levels.arrays, worlds

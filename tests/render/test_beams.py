@@ -16,6 +16,7 @@ from nclone_env.sim.dispatch import beam_of
 from nclone_env.sim.entities.turrets import AIM_X
 from nclone_env.sim.session import Session
 from nclone_env.sim.sight import AIM, BEAM, NO_BEAM, ROCKET_TRAIL, SHOT_FIRED, SHOT_SHOWN
+from nclone_env.sim.state import world_at
 
 from .bands import exact_band
 from .scenes import pictures_of
@@ -38,7 +39,9 @@ class Scene:
         return self.ninja["state"]
 
     def beam(self, slot=0):
-        return beam_of(self.levels, self.worlds, 0, self.levels.entities[slot], self.worlds.entity_states[0, slot])
+        return beam_of(
+            self.levels, self.worlds, 0, self.levels.entities[slot], world_at(self.worlds, 0).entity_states[slot]
+        )
 
     def pictures(self):
         """Return the player frame, the global view and the picture for people."""
@@ -114,7 +117,7 @@ def test_the_view_shows_as_much_of_a_beam_as_its_width():
 def test_a_closed_door_stops_a_beam_and_an_open_one_does_not():
     scene = Scene("regular_door 70 50", "laser_turret 50 50", tiles=WALL)
     assert scene.beam(1)[5] == pytest.approx(120.0)
-    scene.worlds.entity_states[0, 0] = 1
+    world_at(scene.worlds, 0).entity_states[0] = 1
     assert scene.beam(1)[5] == pytest.approx(204.0)
 
 
@@ -165,7 +168,7 @@ def test_a_gauss_turret_shows_its_aim_and_its_shot():
         what, *_, length = scene.beam()
         found.append((what, round(length)))
         if frame == 103:
-            mover = scene.worlds.movers[0, 0]
+            mover = world_at(scene.worlds, 0).movers[0]
             assert length == mover[AIM_X] - 300.0  # still on its way
     assert [what for what, _ in found] == [AIM] * 118 + [SHOT_FIRED] * SHOT_SHOWN + [NO_BEAM] * 11 + [AIM] * 6
     assert {length for _, length in found[103:122]} == {732}

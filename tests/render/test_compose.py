@@ -11,6 +11,7 @@ import pytest
 from nclone_env.game import GOLD, LASER_TURRET, MINE, kind_name
 from nclone_env.render.shapes import PAINTS
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
+from nclone_env.sim.state import world_at
 
 from .oracle import MOVING, blended, drawn, full_grey, full_size
 from .scenes import NO_TILES, frame_of, make_levels, pictures_of, put_worlds, random_scene, view_of
@@ -47,7 +48,7 @@ def one_entity(entity_type, state=0, orientation=0, ninja_state=0, facing=1):
     if entity_type in (4, 7, 9):
         entities = [f"{kind_name(entity_type - 1)} 120 80 {orientation}", f"{kind_name(entity_type)} 60 51"]
     levels, worlds = in_empty_level(ninja, *entities)
-    worlds.entity_states[0, 1 if entity_type == 4 else 0] = state
+    world_at(worlds, 0).entity_states[1 if entity_type == 4 else 0] = state
     return levels, worlds
 
 
@@ -104,7 +105,7 @@ def test_a_laser_points_where_its_beam_does(draw):
     levels, worlds = inactive(LASER_TURRET, 0)
 
     def pointing(angle):
-        worlds.movers[0, 0][BEAM_ANGLE] = angle
+        world_at(worlds, 0).movers[0][BEAM_ANGLE] = angle
         return draw(levels, worlds, 0)
 
     eighths = [(eighth if eighth < 4 else eighth - 8) * math.pi / 4 for eighth in range(8)]
@@ -150,8 +151,8 @@ def test_what_moves_is_drawn_where_it_is(draw):
     for entity_type in MOVING:
         levels, worlds = one_entity(entity_type)
         before = draw(levels, worlds, 0)
-        worlds.movers[0, 0]["x"] += 30.0
-        worlds.movers[0, 0]["y"] -= 18.0
+        world_at(worlds, 0).movers[0]["x"] += 30.0
+        world_at(worlds, 0).movers[0]["y"] -= 18.0
         moved = one_entity(entity_type)
         entities = moved[0].entities.copy()
         entities[0]["x"] += 30
@@ -165,13 +166,13 @@ def test_a_mover_is_drawn_at_the_pixel_it_is_in():
     levels, worlds = one_entity(17)
     frames = []
     for x in (360.0, 360.99, 359.99):
-        worlds.movers[0, 0]["x"] = x
+        world_at(worlds, 0).movers[0]["x"] = x
         frames.append(player_frame(levels, worlds, 0))
     np.testing.assert_array_equal(frames[0], frames[1])
     np.testing.assert_array_equal(frames[0][64:, 85:115], frames[2][64:, 84:114])
     phases = set()
     for quarter in range(4):
-        worlds.movers[0, 0]["x"] = 360.0 + quarter * SCALE_X / 4
+        world_at(worlds, 0).movers[0]["x"] = 360.0 + quarter * SCALE_X / 4
         phases.add(global_view(levels, worlds, 0).tobytes())
     assert len(phases) == 4
 
@@ -217,7 +218,8 @@ def test_the_global_view_averages_the_world():
 def test_an_open_exit_is_brighter_than_a_closed_one_in_the_global_view():
     levels = make_levels((NO_TILES, ["exit 100 46", "exit_switch 120 46"]))
     worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)] * 2)
-    worlds.entity_states[:, :2] = [[0], [1]]
+    for index in range(2):
+        world_at(worlds, index).entity_states[:2] = index
     closed, opened = (global_view(levels.arrays, worlds, index).astype(int) for index in (0, 1))
     leaf = slice(57, 61), slice(143, 148)
     assert (opened - closed)[leaf].min() >= 40

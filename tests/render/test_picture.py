@@ -22,6 +22,7 @@ from nclone_env.render.picture import (
 )
 from nclone_env.render.shapes import PAINTS
 from nclone_env.replay.text import BAD, GOLD, GOOD
+from nclone_env.sim.state import world_at
 
 from .scenes import NO_TILES, make_levels, put_worlds, random_entities, random_scene
 
@@ -64,7 +65,7 @@ def test_a_world_equals_its_level_before_play():
     levels = pack([level])
     worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
     np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), level_picture(level))
-    worlds.entity_states[0, 0] = 1
+    world_at(worlds, 0).entity_states[0] = 1
     rows, columns = np.nonzero((world_picture(levels.arrays, worlds, 0) != level_picture(level)).any(2))
     assert abs(rows - 239.5).max() < 6
     assert abs(columns - 359.5).max() < 6
@@ -82,14 +83,14 @@ def test_a_world_of_all_types_equals_its_level_before_play():
     worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
     for slot, entity in enumerate(levels.arrays.entities):
         if entity["type"] in (12, 13, 14, 15, 26):  # as the simulator starts drones
-            worlds.entity_states[0, slot] = entity["orientation"] >> 1
+            world_at(worlds, 0).entity_states[slot] = entity["orientation"] >> 1
     np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), level_picture(levels.levels[0]))
 
 
 def test_what_moves_is_drawn_where_it_is():
     levels = make_levels((NO_TILES, ["bounce_block 60 40"]))
     worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
-    worlds.movers[0, 0]["x"] = 480.0
+    world_at(worlds, 0).movers[0]["x"] = 480.0
     expected = level_picture(make_levels((NO_TILES, ["bounce_block 80 40"])).levels[0])
     np.testing.assert_array_equal(world_picture(levels.arrays, worlds, 0), expected)
 
@@ -170,7 +171,7 @@ def door(state, theme="light"):
     """Return the picture of an exit and its switch, closed or open, as grey levels (24, 24) each."""
     levels = make_levels((NO_TILES, ["exit 100 46", "exit_switch 120 46"]))
     worlds = put_worlds(levels, [(120.0, 240.0, 0, 0, 1)])
-    worlds.entity_states[0, :2] = state
+    world_at(worlds, 0).entity_states[:2] = state
     picture = world_picture(levels.arrays, worlds, 0, theme=theme)
     grey = picture @ (0.299, 0.587, 0.114)
     return grey[264:288, 588:612], grey[264:288, 708:732]

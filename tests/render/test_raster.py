@@ -12,6 +12,7 @@ from nclone_env.config import RenderConfig
 from nclone_env.game import kind_name
 from nclone_env.render.compose import write_global_view, write_player_frame
 from nclone_env.render.raster import all_glyphs, area_average, cached_glyphs, static_layers
+from nclone_env.sim.state import world_at
 
 from .oracle import SOLID, blended, drawn, full_grey, full_size, oracle_global_view, oracle_player_frame, put_things
 from .scenes import NO_TILES, frame_of, make_levels, pictures_of, put_worlds, random_scene, view_of
@@ -131,7 +132,7 @@ def spread_out(levels, step):
     draw = np.random.default_rng(1)
     worlds = put_worlds(levels, [(403.0 + step, 301.0, 0, 4, 1)])
     for number in range(levels.arrays.header[0]["mover_count"]):
-        mover, (aside, down) = worlds.movers[0, number], draw.integers(0, 20, 2) * step
+        mover, (aside, down) = world_at(worlds, 0).movers[number], draw.integers(0, 20, 2) * step
         mover["x"], mover["y"] = 130.0 + 60 * number + aside, 150.0 + down
     return worlds
 
@@ -224,7 +225,7 @@ def test_a_mover_is_drawn_to_the_nearest_quarter_of_a_pixel():
     pictures = pictures_of(levels.arrays, RenderConfig(64, 2.0))
     frames = []
     for x in (360.0, 360.2, 360.5, 361.0, 361.5, 362.0):
-        worlds.movers[0, 0]["x"] = x
+        world_at(worlds, 0).movers[0]["x"] = x
         frames.append(frame_of(levels.arrays, worlds, 0, pictures, 64).copy())
     np.testing.assert_array_equal(frames[0], frames[1])
     assert len({frame.tobytes() for frame in frames}) == 5

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nclone_env.sim.frame import act_entities
 from nclone_env.sim.session import Session
+from nclone_env.sim.state import world_at
 
 
 class FixedNinja(Session):
@@ -22,9 +23,9 @@ class FixedNinja(Session):
     @property
     def mover(self):
         """The first mover."""
-        return self.worlds.movers[0, 0]
+        return world_at(self.worlds, 0).movers[0]
 
     @property
     def code(self) -> int:
         """The state byte of the entity of the first mover."""
-        return int(self.worlds.entity_states[0, self.levels.mover_slots[0]])
+        return int(world_at(self.worlds, 0).entity_states[self.levels.mover_slots[0]])

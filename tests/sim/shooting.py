@@ -6,6 +6,7 @@ import numpy as np
 
 from nclone_env.level.load import LevelSource
 from nclone_env.sim.session import Session
+from nclone_env.sim.state import world_at
 
 
 class ShootingRange:
@@ -14,13 +15,13 @@ class ShootingRange:
     def __init__(self, level: LevelSource):
         self.session = Session(level)
         self.ninja = self.session.ninja
-        self.mover = self.session.worlds.movers[0, 0]
+        self.mover = world_at(self.session.worlds, 0).movers[0]
         self.frames = 0
 
     @property
     def state(self) -> int:
         """State byte of the first entity."""
-        return int(self.session.worlds.entity_states[0, 0])
+        return int(world_at(self.session.worlds, 0).entity_states[0])
 
     def frame(self, ninja, velocity=(0.0, 0.0), state=0) -> int:
         """Play one frame, counted from 1; return the state of the ninja after it."""

@@ -30,7 +30,7 @@ from nclone_env.sim.ninja_move import (
     hit,
     list_movers,
     mend_corner,
-    mover_of,
+    number_of,
 )
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import NINJA_RECORD, make_worlds
@@ -232,7 +232,7 @@ def listed(levels, worlds, centre, pushing, found):
         total = list_movers(levels, worlds, 0, near, centre, worlds.ninjas[0]["next_order"], pushing, last)
         held = min(total, NEAR_SLOTS - NEAR_FIRST)
         for k in range(NEAR_FIRST, NEAR_FIRST + held):
-            found[count] = mover_of(near[k])
+            found[count] = number_of(near[k])
             count += 1
         lists += 1
         if held == total:
@@ -247,7 +247,7 @@ def test_movers_are_met_by_cell_then_by_order_however_many_there_are(crowd, push
     kinds = [("bounce_block", "thwump", "zap_drone")[k] for k in random.integers(0, 3, crowd)]
     levels = pack([build_room(*(f"{kind} 50 50" for kind in kinds))])
     worlds, found = make_worlds(1, levels), np.zeros(crowd, np.int64)
-    movers, count = worlds.movers[0], levels.max_movers
+    movers, count = worlds.movers, levels.max_movers
     centre, worlds.ninjas["next_order"] = 10 * 25 + 12, 3 * crowd
     movers["cell"][:count] = random.choice(
         [-1, *(centre + 25 * c + r for c in (-2, -1, 0, 1) for r in (-1, 0, 1, 2))], count

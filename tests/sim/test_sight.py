@@ -9,7 +9,8 @@ from nclone_env.level.build import build_level
 from nclone_env.level.load import LevelSource
 from nclone_env.sim.geometry import lesser
 from nclone_env.sim.session import Session
-from nclone_env.sim.sight import FIRST_HINT, NOTHING, RAY_LENGTH, hides, ray, sees, shot, step_meets_wall, sweep_segment
+from nclone_env.sim.sight import NOTHING, RAY_LENGTH, hides, ray, sees, shot, step_meets_wall, sweep_segment
+from nclone_env.sim.state import world_at
 
 from ..golden.synthetic import synthetic_map
 
@@ -78,11 +79,11 @@ def test_a_segment_on_which_the_ray_starts_does_not_stop_it_but_its_end_does():
 def test_open_doors_do_not_stop_rays():
     beam = Beam(build_level("regular_door 60 50"))
     assert beam.ray(300, 300, 1, 0) == 60.0
-    beam.states[0, 0] = 1
+    beam.states[0] = 1
     assert beam.ray(300, 300, 1, 0) == RIGHT - 300
     trap = Beam(build_level("trap_door 60 50", "trap_door_switch 100 50"))
     assert trap.ray(300, 300, 1, 0) == RIGHT - 300
-    trap.states[0, 0] = 1
+    trap.states[0] = 1
     assert trap.ray(300, 300, 1, 0) == 60.0
     assert trap.ray(500, 300, -1, 0) == 140.0  # from both sides
 
@@ -211,12 +212,12 @@ def test_looks_with_and_without_hints_agree():
     worlds, random = session.worlds, np.random.default_rng(7)
     for (x, y), target in zip(*views(random, 2000), strict=True):
         session.ninja["x"], session.ninja["y"] = target
-        worlds.entity_states[0, -1] = random.integers(2)
+        world_at(worlds, 0).entity_states[-1] = random.integers(2)
         hinted = sees(session.levels, worlds, 0, 0, x, y)
-        worlds.marks[:, FIRST_HINT:] = 65535  # no segment
+        worlds.hints[:] = 65535  # no segment
         assert sees(session.levels, worlds, 0, 0, x, y) == hinted
         if random.integers(2):
-            worlds.marks[:, FIRST_HINT:] = random.integers(0, 1000)
+            worlds.hints[:] = random.integers(0, 1000)
 
 
 def test_a_level_whose_doors_stick_out_of_their_cells_has_no_hints():

@@ -1,25 +1,33 @@
 """Copies of worlds have the same future; hashes tell worlds apart."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nclone_env.jit import kernel
 from nclone_env.level.build import build_room, moving
 from nclone_env.level.level_set import pack
-from nclone_env.sim.session import play_worlds, start_worlds
+from nclone_env.sim.frame import start as begin
+from nclone_env.sim.frame import tick
+from nclone_env.sim.session import start_worlds
 from nclone_env.sim.state import (
     MOVER,
     NINJA_RECORD,
     NO_CELL,
-    WorldArrays,
-    adopt_world,
     copy_world,
+    equal_worlds,
+    expected_bytes,
     gather_worlds,
     hash_world,
     make_worlds,
+    place_world,
+    world_at,
     worlds_of,
 )
+from nclone_env.sim.store import ROOM, WorldArrays
 
 WALLS = {(column, row): 1 for column in (5, 15) for row in range(7, 15)}
 BUMPY = build_room("gold 44 58", cells=WALLS | {(8, 14): 9, (7, 14): 1, (6, 14): 1, (13, 14): 1})
@@ -29,17 +37,23 @@ LEVELS = pack(SOURCES)
 ODD, ONES = 0x9E3779B97F4A7C15, 2**64 - 1
 
 
-def only(worlds: WorldArrays, index: int) -> WorldArrays:
-    """Return one of the worlds, as views."""
-    return WorldArrays(*(array[index : index + 1] for array in worlds))
+@kernel
+def start_one(levels, worlds, index, level):
+    begin(levels, worlds, index, level)
+
+
+@kernel
+def play_one(levels, worlds, index, inputs):
+    for code in inputs:
+        tick(levels, worlds, index, code)
 
 
 def start(worlds: WorldArrays, index: int, level: int) -> None:
-    start_worlds(LEVELS.arrays, only(worlds, index), np.array([level]))
+    start_one(LEVELS.arrays, worlds, index, level)
 
 
 def play(worlds: WorldArrays, index: int, inputs) -> None:
-    play_worlds(LEVELS.arrays, only(worlds, index), np.array(inputs, np.uint8)[:, None])
+    play_one(LEVELS.arrays, worlds, index, np.array(inputs, np.uint8))
 
 
 def playing(count: int, frames: int = 60) -> WorldArrays:
@@ -52,17 +66,18 @@ def playing(count: int, frames: int = 60) -> WorldArrays:
 
 
 def bytes_of(worlds: WorldArrays, index: int) -> bytes:
-    return b"".join(array[index].tobytes() for array in worlds.state().values())
+    return world_at(worlds, index).tobytes()
 
 
 def noise(count: int) -> WorldArrays:
     """Return worlds of random bytes, padding aside."""
-    state = {name: array.copy() for name, array in make_worlds(count, LEVELS).state().items()}
+    shapes = (count,), (count, LEVELS.max_entities), (count, LEVELS.max_movers)
+    arrays = [np.zeros(shape, dtype) for shape, dtype in zip(shapes, (NINJA_RECORD, np.uint8, MOVER), strict=True)]
     rng = np.random.default_rng(1)
-    for array in (array for name, array in state.items() if name != "trail" or array.shape[1] > 1):
+    for array in arrays:
         for part in [array[name] for name in array.dtype.names or ()] or [array]:
             part[...] = np.frombuffer(rng.bytes(part.size * part.itemsize), part.dtype).reshape(part.shape)
-    return worlds_of(state)
+    return worlds_of(*arrays, np.zeros((count, 0, 2)))
 
 
 def test_a_copy_is_equal_in_every_array():
@@ -89,8 +104,8 @@ def test_a_copy_leaves_no_row_of_a_longer_trail(frames, others):
     worlds = make_worlds(2, EVIL)
     start_worlds(EVIL.arrays, worlds, np.zeros(2, np.int64))
     for index, count in enumerate((frames, others)):
-        play_worlds(EVIL.arrays, only(worlds, index), np.full((count, 1), 3, np.uint8))
-    rows = [np.count_nonzero(worlds.trail[index].any(axis=1)) for index in range(2)]
+        play_one(EVIL.arrays, worlds, index, np.full(count, 3, np.uint8))
+    rows = [len(world_at(worlds, index).trail) for index in range(2)]
     assert (rows[0] < rows[1]) == (frames < others)
     copy_world(worlds, 0, worlds, 1)
     assert bytes_of(worlds, 0) == bytes_of(worlds, 1)
@@ -129,7 +144,7 @@ def test_equal_bytes_have_an_equal_future(level, before, other, after):
 
 def test_the_moving_level_moves():
     worlds = playing(1, 120)
-    movers = worlds.movers[0]
+    movers = world_at(worlds, 0).movers
     homes = LEVELS.entities_of(0)[LEVELS.mover_slots_of(0)]
     assert np.count_nonzero((movers["x"] != homes["x"]) | (movers["y"] != homes["y"])) >= 5
     assert worlds.ninjas[0]["next_order"] > len(LEVELS.entities_of(0))
@@ -151,7 +166,7 @@ def test_every_bit_of_every_field_changes_the_hash(array, name):
     field = getattr(worlds, array)[name]
     before = hash_world(worlds, 0)
     seen = {before}
-    records = getattr(worlds, array).reshape(-1)
+    records = records_of(worlds, 0, array)
     for record in range(len(records)):
         for bit in range(8 * field.itemsize):
             flip(records[record : record + 1], name, bit)
@@ -171,7 +186,7 @@ def flip(record: np.ndarray, name: str, bit: int) -> None:
 
 def test_every_bit_of_every_entity_state_changes_the_hash():
     worlds = playing(1)
-    states = worlds.entity_states[0]
+    states = world_at(worlds, 0).entity_states
     seen = {hash_world(worlds, 0)}
     for slot in range(len(states)):
         for bit in range(8):
@@ -189,12 +204,15 @@ def test_every_byte_but_padding_counts():
 
 def test_the_hash_is_the_documented_one():
     worlds = playing(1)
-    ninja, movers = worlds.ninjas[0], worlds.movers[0]
+    ninja, states, movers, trail = world_at(worlds, 0)
     words = list(record_words(ninja, NINJA_RECORD))
-    words += worlds.entity_states[0].view("<u8").tolist()
-    for mover in movers:
+    words += np.pad(states, (0, -LEVELS.max_entities % 8 + LEVELS.max_entities - len(states))).view("<u8").tolist()
+    unused = np.zeros(LEVELS.max_movers - len(movers), MOVER)
+    unused["cell"] = NO_CELL
+    for mover in np.concatenate([movers, unused]):
         words += record_words(mover, MOVER)
-    words += worlds.trail[0].view(np.uint64).reshape(-1).tolist()
+    assert not len(trail)
+    words += [0, 0]  # a level set without evil ninjas counts one position
     value = 0x243F6A8885A308D3
     for word in words:
         value = (value ^ word) * ODD & ONES
@@ -228,12 +246,16 @@ ONLY_READ_ELSEWHERE = {"frame", "gold", "facing", "finish_fraction"}
 
 def matters(worlds: WorldArrays, array: str, name: str, inputs) -> bool:
     """Return whether another value of a field of world 0 changes anything else in the frames to come."""
-    records = range(getattr(worlds, array)[0].size)
     return any(
-        changes_something(worlds, array, record, name, other, inputs)
-        for record in records
-        for other in others(getattr(worlds, array)[0].reshape(-1)[record][name])
+        changes_something(worlds, array, number, name, other, inputs)
+        for number, record in enumerate(records_of(worlds, 0, array))
+        for other in others(record[name])
     )
+
+
+def records_of(worlds: WorldArrays, index: int, array: str) -> np.ndarray:
+    """Return the ninja or the movers of a world, a view."""
+    return worlds.ninjas[index : index + 1] if array == "ninjas" else world_at(worlds, index).movers
 
 
 def others(value) -> list:
@@ -244,7 +266,7 @@ def others(value) -> list:
 def changes_something(worlds, array, record, name, other, inputs) -> bool:
     for index in (1, 2):
         copy_world(worlds, 0, worlds, index)
-    kept, changed = (getattr(worlds, array)[index].reshape(-1)[record : record + 1] for index in (1, 2))
+    kept, changed = (records_of(worlds, index, array)[record : record + 1] for index in (1, 2))
     changed[name] = other
     for code in inputs:
         play(worlds, 1, [code])
@@ -288,29 +310,24 @@ def test_no_other_field_is_dead():
 CROWDED = pack([build_room(), build_room(*("zap_drone 60 50",) * 40, *("gold 40 40",) * 30), EVIL.levels[0]])
 
 
-def behind(worlds: WorldArrays, index: int) -> list[np.ndarray]:
-    """Return what a world has behind the entities and movers of its level, and its trail."""
-    header = CROWDED.arrays.header[worlds.ninjas[index]["level"]]
-    movers = worlds.movers[index, header["mover_count"] :]
-    return [worlds.entity_states[index, header["entity_count"] :], movers.view(np.uint8), worlds.trail[index]]
-
-
 def restart(worlds: WorldArrays, index: int, level: int) -> None:
-    start_worlds(CROWDED.arrays, only(worlds, index), np.array([level]))
-    play_worlds(CROWDED.arrays, only(worlds, index), np.full((300, 1), 3, np.uint8))
+    start_one(CROWDED.arrays, worlds, index, level)
+    play_one(CROWDED.arrays, worlds, index, np.full(300, 3, np.uint8))
 
 
 def test_a_world_uses_what_its_level_needs():
     worlds = make_worlds(3, CROWDED, 1000)
     for level in (1, 2, 0):
         restart(worlds, 0, level)
-    assert not any(array.any() for array in behind(worlds, 0))
+    header = CROWDED.arrays.header[0]
+    assert [len(part) for part in world_at(worlds, 0)[1:]] == [header["entity_count"], header["mover_count"], 0]
     restart(worlds, 1, 1)
     copy_world(worlds, 0, worlds, 1)
-    assert not any(array.any() for array in behind(worlds, 1))
     assert bytes_of(worlds, 0) == bytes_of(worlds, 1)
+    assert equal_worlds(worlds, 0, 1)
     restart(worlds, 2, 2)
-    assert worlds.trail[2].any(), "negative control: the trail of this level is used"
+    assert world_at(worlds, 2).trail.any(), "negative control: the trail of this level is used"
+    assert not equal_worlds(worlds, 0, 2)
     copy_world(worlds, 2, worlds, 1)
     assert bytes_of(worlds, 2) == bytes_of(worlds, 1)
     assert hash_world(worlds, 2) == hash_world(worlds, 1)
@@ -318,23 +335,31 @@ def test_a_world_uses_what_its_level_needs():
     assert bytes_of(worlds, 2) == bytes_of(worlds, 0)
 
 
-def test_what_is_written_behind_a_level_is_cleared_when_a_world_is_adopted():
-    worlds = make_worlds(1, CROWDED, 1000)
-    restart(worlds, 0, 0)
-    expected = bytes_of(worlds, 0)
-    states, movers, trail = behind(worlds, 0)
-    states[...], movers[...], trail[worlds.ninjas["frame"][0] :] = 7, 7, 7.0
-    adopt_world(CROWDED.arrays, worlds, 0)
-    assert bytes_of(worlds, 0) == expected
+def test_a_world_is_placed_as_it_was():
+    worlds = make_worlds(3, CROWDED, 1000)
+    for level in range(3):
+        restart(worlds, 0, level)
+        restart(worlds, 1, (level + 1) % 3)
+        place_world(CROWDED.arrays, worlds, 1, world_at(worlds, 0).copy())
+        assert equal_worlds(worlds, 0, 1)
+        assert hash_world(worlds, 0) == hash_world(worlds, 1)
+        for index in range(2):
+            play_one(CROWDED.arrays, worlds, index, np.full(300, 5, np.uint8))
+        assert bytes_of(worlds, 0) == bytes_of(worlds, 1)
 
 
-def test_records_without_use_are_stored_in_no_cell():
+def test_a_view_is_written_to_its_world():
     worlds = make_worlds(2, CROWDED)
-    for index in range(2):
-        restart(worlds, index, index)
-    used = CROWDED.arrays.header["mover_count"][:2]
-    cells = worlds.stored()["movers"]["cell"]
-    assert (cells[0, used[0] :] == NO_CELL).all()
-    assert (cells[1, : used[1]] == worlds.movers["cell"][1, : used[1]]).all()
-    assert not worlds.movers["cell"][0, used[0] :].any()
-    assert worlds.stored(slice(1, 2))["movers"].tobytes() == worlds.stored()["movers"][1:].tobytes()
+    restart(worlds, 1, 1)
+    before = hash_world(worlds, 1)
+    world_at(worlds, 1).movers["x"][3] += 1.0
+    assert hash_world(worlds, 1) != before
+
+
+def test_the_room_that_is_expected():
+    """Of two levels drawn at random the larger one counts."""
+    header = CROWDED.arrays.header
+    pairs = [(a, b) for a in range(3) for b in range(3)]
+    parts = (header["entity_count"], 42 * header["mover_count"])
+    mean = sum(max(part[a], part[b]) for part in parts for a, b in pairs) / len(pairs)
+    assert expected_bytes(CROWDED) == math.ceil(NINJA_RECORD.itemsize + ROOM.itemsize + mean)

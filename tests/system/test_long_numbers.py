@@ -42,7 +42,8 @@ def future(session: Session) -> bytes:
 def far(session: Session, by: int) -> Session:
     """Let all entries that were made in play be so many numbers later."""
     first = len(session.entities())
-    for ninja, movers in zip(session.worlds.ninjas, session.worlds.movers):
+    for index in range(len(session)):
+        ninja, movers = session.worlds.ninjas[index], session[index].movers
         entered = (movers["cell"] >= 0) & (movers["order"] >= first)
         movers["order"][entered] += by
         ninja["next_order"] += by

@@ -25,8 +25,7 @@ class ActionMasks:
     """Writes the masks of a batch."""
 
     def __init__(self, levels: LevelSet, arrays: StepArrays, slots: int):
-        trail_rows = arrays.worlds.trail.shape[1]
-        self._scratch = make_worlds(NUM_ACTIONS * slots, levels, trail_rows if levels.max_trail else None)
+        self._scratch = make_worlds(NUM_ACTIONS * slots, levels, int(arrays.settings["max_frames"][0]))
         unused = np.zeros((0, NUM_ACTIONS), np.int8)
         self._write = specialised(mask_range, *self._arguments(arrays, unused), 0, 0, 0, 0)
 

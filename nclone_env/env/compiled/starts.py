@@ -1,9 +1,6 @@
-"""Start states: worlds in which episodes begin instead of at the start of their level.
+"""Where episodes begin: on which level, and in which world, if not at the start of their level."""
 
-A world is as large as the largest level of a set needs; of a start state only what its own level uses is stored.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -11,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.errors import ConfigError, shortened
-from nclone_env.level import LevelArrays, LevelSet, content_digest
+from nclone_env.jit import kernel
+from nclone_env.level import LevelSet, content_digest
 from nclone_env.memory import MemoryNode, array_group
-from nclone_env.sim import MOVER, NINJA_RECORD, RANDOM_BITS
+from nclone_env.sim import MOVER, NINJA_RECORD, RANDOM_BITS, World, copy_mover, copy_ninja, mover_of, random_bits
 
 START = np.dtype(
     [("bound", "u8"), ("first_entity", "i8"), ("first_mover", "i8"), ("first_trail", "i8")]
@@ -24,6 +22,7 @@ START = np.dtype(
 packed arrays, and its number in the list that was set."""
 
 _ROUNDING = 1e-9
+_STREAM = np.uint64(0x6A09E667F3BCC908)  # any constant: start states are drawn independently of levels
 
 
 class StartArrays(NamedTuple):
@@ -35,7 +34,7 @@ class StartArrays(NamedTuple):
         ninjas: (K,) ``NINJA_RECORD``.
         entity_states: uint8; those of all states.
         movers: ``MOVER`` records of all states.
-        trail: (R, 2) float64; past positions of all states, each up to the last that is not zero.
+        trail: (R, 2) float64; past positions of all states.
     """
 
     starts: np.ndarray
@@ -48,15 +47,6 @@ class StartArrays(NamedTuple):
     def memory(self) -> MemoryNode:
         """Return the bytes of the start states."""
         return array_group("start states", self._asdict(), shared=True)
-
-
-class StartState(NamedTuple):
-    """A world in which episodes can begin, as copies of the rows that its level uses."""
-
-    ninja: Any
-    entity_states: np.ndarray
-    movers: np.ndarray
-    trail: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,32 +65,18 @@ class PackedStarts:
         return len(self.arrays.starts)
 
 
-def start_state(levels: LevelArrays, rows: Mapping[str, np.ndarray], index: int) -> StartState:
-    """Return a start state from the worlds of environments or of a snapshot, (n, ...) by name."""
-    ninja = rows["ninjas"][index]
-    header = levels.header[ninja["level"]]
-    trail = rows["trail"][index]
-    remembered = np.flatnonzero(trail.view(np.uint64))
-    return StartState(
-        ninja.copy(),
-        rows["entity_states"][index, : header["entity_count"]].copy(),
-        rows["movers"][index, : header["mover_count"]].copy(),
-        trail[: remembered[-1] // trail.shape[1] + 1 if len(remembered) else 0].copy(),
-    )
-
-
 @lru_cache(maxsize=64)
 def no_starts(level_count: int) -> StartArrays:
     """Return no start states of a number of levels; all environments share them."""
     return _packed(level_count, [])
 
 
-def pack_starts(levels: LevelSet, states: Iterable[StartState]) -> PackedStarts:
+def pack_starts(levels: LevelSet, states: Iterable[World]) -> PackedStarts:
     """Return start states on levels; they are numbered in this order."""
     return PackedStarts(content_digest(levels.levels), _packed(len(levels.levels), states))
 
 
-def _packed(level_count: int, states: Iterable[StartState]) -> StartArrays:
+def _packed(level_count: int, states: Iterable[World]) -> StartArrays:
     numbered = sorted(enumerate(states), key=lambda item: int(item[1].ninja["level"]))
     numbers, parts = [number for number, _ in numbered], [part for _, part in numbered]
     starts = np.zeros(len(parts), START)
@@ -152,3 +128,71 @@ def _checked_shares(share: Any, arrays: StartArrays) -> np.ndarray:
         got = f"{sums.max():.6g} for level {sums.argmax()}"
         raise ConfigError(f"share: expected at most 1 for the states of a level together, got {got}")
     return shares
+
+
+@kernel
+def next_start(arrays, index):
+    """Return (level, place): where the next episode of an environment begins.
+
+    It is the requested level, else the assigned one, else a random one. Without a request it may be a start state of
+    the level, at a place in ``arrays.starts``; else the place is -1.
+    """
+    episode = arrays.episodes[index]
+    level = np.int64(episode["next_level"])
+    if level >= 0:
+        return level, -1
+    level = np.int64(episode["own_level"])
+    if level < 0:
+        level = draw(episode["seed"], episode["number"], arrays.thresholds)
+    return level, draw_start(arrays.starts, episode["seed"], episode["number"], level)
+
+
+@kernel
+def draw(seed, number, thresholds):
+    """Return a random level that depends only on seed, episode number and weights: the first with a bound above z."""
+    z = random_bits(seed, number)
+    low, high = 0, thresholds.shape[0] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if z < thresholds[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def draw_start(arrays, seed, number, level):
+    """Return the place of a random start state of a level, -1 for the start of the level.
+
+    It depends only on seed, episode number and shares, as the level does.
+    """
+    low, high = arrays.first[level], arrays.first[level + 1] - 1
+    if high < low:
+        return -1
+    z = random_bits(np.uint64(seed) ^ _STREAM, number)
+    if z >= arrays.starts[high]["bound"]:
+        return -1
+    while low < high:
+        middle = (low + high) // 2
+        if z < arrays.starts[middle]["bound"]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@kernel
+def place_start(arrays, place, worlds, index):
+    """Put a world that is at the start of the level of start state ``place`` into that state."""
+    state, room = arrays.starts[place], worlds.rooms[index]
+    copy_ninja(arrays.ninjas[place], worlds.ninjas[index])
+    for slot in range(state["entity_count"]):
+        worlds.entity_states[room["entities"]["first"] + slot] = arrays.entity_states[state["first_entity"] + slot]
+    for number in range(state["mover_count"]):
+        copy_mover(arrays.movers[state["first_mover"] + number], mover_of(worlds, index, number))
+    for row in range(state["trail_count"]):
+        for axis in range(2):
+            worlds.trail[room["trail"]["first"] + row, axis] = arrays.trail[state["first_trail"] + row, axis]
+    if state["trail_count"] > 0:
+        room["trail_begin"] = worlds.ninjas[index]["frame"] - state["trail_count"]

@@ -6,16 +6,15 @@
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
+from nclone_env.env.compiled.rooms import make_room
+from nclone_env.env.compiled.starts import next_start, place_start
 from nclone_env.env.compiled.step_arrays import FinalArrays, StepArrays
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
 from nclone_env.jit import call_at, called_kernel, kernel, next_number
 from nclone_env.obs import ObservationArrays, observe, open_exit_count, path_remaining
-from nclone_env.sim import TRAIL_USED, copy_mover, copy_ninja, copy_world, random_bits, start, tick
+from nclone_env.sim import copy_world, start, tick, unsettle
 
-_STREAM = np.uint64(0x6A09E667F3BCC908)  # any constant: start states are drawn independently of levels
 _LONGEST_PATH = 3.0  # in initial path lengths; also used where no path exists, as for ninjas below the world
 
 
@@ -63,10 +62,17 @@ def step_all(steps: KernelSteps, row):
     The actions are in ``steps.arrays.actions``. The results are written to ``steps.arrays.results``, the observations
     to the rows of ``steps.out`` from ``row`` on. In same-step mode the last observations of the episodes that end are
     written to the first rows of ``steps.final``, in the order of the environments. Actions and rows are not checked.
+
+    Returns:
+        Whether the step was made. If not, the worlds need larger arrays: ask the environments for ``kernel_steps``
+        again, and repeat it.
     """
+    if not make_room(steps.arrays):
+        return False
     steps.final.used[0] = 0
     count = len(steps.arrays.actions)
     call_at(steps.address, (steps.arrays, steps.out, steps.final, row, 0, 0, count))
+    return True
 
 
 @kernel
@@ -151,17 +157,9 @@ def record_event(ninja, episode, event, x_before, y_before, potential_after, fra
 
 @called_kernel
 def begin(arrays, index):
-    """Begin the next episode of an environment: on the requested level, else the assigned one, else a random one.
-
-    Without a request it may begin in a start state of the level.
-    """
-    episode, place = arrays.episodes[index], -1
-    level = np.int64(episode["next_level"])
-    if level < 0:
-        level = np.int64(episode["own_level"])
-        if level < 0:
-            level = draw(episode["seed"], episode["number"], arrays.thresholds)
-        place = draw_start(arrays.starts, episode["seed"], episode["number"], level)
+    """Begin the next episode of an environment, which has room for it."""
+    episode = arrays.episodes[index]
+    level, place = next_start(arrays, index)
     episode["next_level"] = -1
     episode["number"] += 1
     episode["steps"] = 0
@@ -173,57 +171,7 @@ def begin(arrays, index):
         episode["start"] = arrays.starts.starts[place]["number"]
         place_start(arrays.starts, place, arrays.worlds, index)
     episode["potential"] = potential(arrays.levels, arrays.paths, arrays.worlds, index)
-
-
-@kernel
-def draw(seed, number, thresholds):
-    """Return a random level that depends only on seed, episode number and weights: the first with a bound above z."""
-    z = random_bits(seed, number)
-    low, high = 0, thresholds.shape[0] - 1
-    while low < high:
-        middle = (low + high) // 2
-        if z < thresholds[middle]:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@kernel
-def draw_start(arrays, seed, number, level):
-    """Return the place of a random start state of a level, -1 for the start of the level.
-
-    It depends only on seed, episode number and shares, as the level does.
-    """
-    low, high = arrays.first[level], arrays.first[level + 1] - 1
-    if high < low:
-        return -1
-    z = random_bits(np.uint64(seed) ^ _STREAM, number)
-    if z >= arrays.starts[high]["bound"]:
-        return -1
-    while low < high:
-        middle = (low + high) // 2
-        if z < arrays.starts[middle]["bound"]:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@kernel
-def place_start(arrays, place, worlds, index):
-    """Put a world that is at the start of the level of start state ``place`` into that state."""
-    state = arrays.starts[place]
-    copy_ninja(arrays.ninjas[place], worlds.ninjas[index])
-    for slot in range(state["entity_count"]):
-        worlds.entity_states[index, slot] = arrays.entity_states[state["first_entity"] + slot]
-    for number in range(state["mover_count"]):
-        copy_mover(arrays.movers[state["first_mover"] + number], worlds.movers[index, number])
-    for row in range(state["trail_count"]):
-        for axis in range(2):
-            worlds.trail[index, row, axis] = arrays.trail[state["first_trail"] + row, axis]
-    if state["trail_count"] > 0:
-        worlds.marks[index, TRAIL_USED] = 1
+    unsettle(arrays.worlds, index)
 
 
 @kernel

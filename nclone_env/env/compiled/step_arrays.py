@@ -14,6 +14,7 @@ import numpy as np
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.records import EPISODE, EVENT, RESULT, make_settings
+from nclone_env.env.compiled.rooms import fit_copies, with_room
 from nclone_env.env.compiled.starts import StartArrays, no_starts
 from nclone_env.errors import UnsupportedLevelError
 from nclone_env.level import (
@@ -35,8 +36,9 @@ from nclone_env.sim import (
     NINJA_RECORD,
     RANDOM_BITS,
     WorldArrays,
-    make_worlds,
-    transfer_world,
+    copy_world,
+    make_growing_worlds,
+    worlds_of,
 )
 
 STREAMED_BYTES = 16 * 1024**2
@@ -118,12 +120,8 @@ class FinalArrays(NamedTuple):
     worlds: WorldArrays
 
 
-_NO_WORLDS = WorldArrays(
-    np.zeros(0, NINJA_RECORD),
-    np.zeros((0, 0), np.uint8),
-    np.zeros((0, 0), MOVER),
-    np.zeros((0, 0, 2)),
-    np.zeros((0, 0), np.uint16),
+_NO_WORLDS = worlds_of(
+    np.zeros(0, NINJA_RECORD), np.zeros((0, 0), np.uint8), np.zeros((0, 0), MOVER), np.zeros((0, 0, 2))
 )
 NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32), _NO_WORLDS
 """``used``, ``places`` and ``worlds`` where no last observations are asked for."""
@@ -142,7 +140,8 @@ def make_step_arrays(
     """Allocate the arrays of environments before their first episode; levels are drawn equally often at first."""
     episodes = np.zeros(num_envs, EPISODE)
     episodes["next_level"] = episodes["own_level"] = episodes["start"] = -1
-    worlds = make_worlds(num_envs, levels, config.max_frames)  # before the arrays of the levels, which it completes
+    # Before the arrays of the levels, which it completes.
+    worlds = make_growing_worlds(num_envs, levels, config.max_frames, config.frame_skip)
     return StepArrays(
         **level_arrays(config, levels, pictures),
         settings=make_settings(config, autoreset),
@@ -210,9 +209,13 @@ def exchange(config: EnvironmentConfig, old: LevelSet, arrays: StepArrays) -> tu
     levels = shared_level_set([*fresh, *kept])
     numbers = {_identity(level): number for number, level in enumerate(levels.levels)}
     renumbered = np.array([numbers.get(_identity(level), _GONE) for level in old.levels])
-    worlds = make_worlds(len(arrays.episodes), levels, config.max_frames)
+    sources = np.full(len(playing), -1)
+    sources[begun] = begun
+    empty = make_growing_worlds(len(playing), levels, config.max_frames, config.frame_skip)
+    worlds = with_room(empty, lambda worlds: fit_copies(worlds, arrays.worlds, sources))
     for index in begun:
-        transfer_world(arrays.worlds, index, worlds, index, int(renumbered[playing[index]]))
+        copy_world(arrays.worlds, index, worlds, index)
+        worlds.ninjas[index]["level"] = renumbered[playing[index]]
     episodes, results = _copied(arrays.episodes), _copied(arrays.results)
     episodes["next_level"] = episodes["own_level"] = -1
     of_results = renumbered[results["level"]]  # in same-step mode also levels of episodes that ended in the last step

@@ -59,9 +59,9 @@ def is_trapped(guide, worlds, index, step):
 
     ``guide`` is a ``TrapGuide``, ``step`` the landmarks taken.
     """
-    closed = np.uint64(0)
+    closed, first = np.uint64(0), worlds.rooms[index]["entities"]["first"]
     for place in range(guide.slots.shape[0]):
-        if worlds.entity_states[index, guide.slots[place]] != 0:
+        if worlds.entity_states[first + guide.slots[place]] != 0:
             closed |= guide.doors[place]
     if closed == 0:
         return False

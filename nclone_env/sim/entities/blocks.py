@@ -10,6 +10,7 @@ from nclone_env.jit import kernel
 from nclone_env.sim.geometry import difference, disc_meets_segment, square_penetration
 from nclone_env.sim.ninja import is_targetable, kill, touches
 from nclone_env.sim.query import empty_line, half_cell, refresh
+from nclone_env.sim.store import states_of
 
 _HALF, _WALL_HALF = 19.0, 19.1  # half side of bounce blocks and thwumps plus the ninja's radius
 
@@ -98,8 +99,9 @@ def axis(entity):
 @kernel
 def move_thwump(levels, worlds, index, slot, entity, mover):
     """Charge up to an obstacle, then return home."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    state = states[index, slot]
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    state = states[own + slot]
     if state == _IDLE:
         return
     horizontal, direction = axis(entity)
@@ -110,13 +112,13 @@ def move_thwump(levels, worlds, index, slot, entity, mover):
     ahead = along + speed * sign
     if state == _RETURNING and (ahead - home) * (along - home) <= 0.0:
         place_at(mover, horizontal, home + 0.0)
-        states[index, slot] = _IDLE
+        states[own + slot] = _IDLE
         return
     place = half_cell(along + sign * _PASSAGE)
     if place != half_cell(ahead + sign * _PASSAGE):
         first, last = half_cell(across - _PASSAGE), half_cell(across + _PASSAGE)
-        if not empty_line(levels, states, index, ninja["level"], horizontal, place, first, last, sign):
-            states[index, slot] = _RETURNING
+        if not empty_line(levels, states, own, ninja["level"], horizontal, place, first, last, sign):
+            states[own + slot] = _RETURNING
             return
     place_at(mover, horizontal, ahead)
     refresh(ninja, mover)
@@ -134,8 +136,9 @@ def place_at(mover, horizontal, along):
 @kernel
 def think_thwump(levels, worlds, index, slot, entity, mover):
     """Charge at a targetable ninja ahead if the path to it is free."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    if states[index, slot] != _IDLE or not is_targetable(ninja):
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    if states[own + slot] != _IDLE or not is_targetable(ninja):
         return
     horizontal, direction = axis(entity)
     along, across = (mover["x"], mover["y"]) if horizontal else (mover["y"], mover["x"])
@@ -149,13 +152,13 @@ def think_thwump(levels, worlds, index, slot, entity, mover):
         return
     seen = _LOOK_AHEAD - 1
     for step in range(_LOOK_AHEAD):
-        if not empty_line(levels, states, index, ninja["level"], horizontal, place, first, last, direction):
+        if not empty_line(levels, states, own, ninja["level"], horizontal, place, first, last, direction):
             gap = goal - place
             seen = step
             break
         place += direction
     if seen > 0 and gap * direction <= 0:
-        states[index, slot] = _CHARGING
+        states[own + slot] = _CHARGING
 
 
 @kernel
@@ -203,28 +206,29 @@ def describe_thwump(entity, state):
 @kernel
 def think_shove_thwump(levels, worlds, index, slot, entity, mover):
     """Launch when released; travel; stop at home."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    code = states[index, slot]
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    code = states[own + slot]
     if code & _PHASE == _PRESSED:
         if code & _HELD:
-            states[index, slot] = _PRESSED
+            states[own + slot] = _PRESSED
             return
-        states[index, slot] = _LAUNCHING
-    state = states[index, slot] & _PHASE
+        states[own + slot] = _LAUNCHING
+    state = states[own + slot] & _PHASE
     ex, ey = mover[PRESS_X], mover[PRESS_Y]
     if state == _SHOVE_RETURNING:
         hx, hy = entity["x"], entity["y"]
         if abs(mover["x"] - hx) + abs(mover["y"] - hy) >= 1.0:
-            travel_shove_thwump(levels, ninja, mover, states, index, slot, ex, ey, _SHOVE_RETURN_SPEED)
+            travel_shove_thwump(levels, ninja, mover, states, own, slot, ex, ey, _SHOVE_RETURN_SPEED)
         else:
             mover["x"], mover["y"] = hx, hy
-            states[index, slot] = _SHOVE_IDLE | (states[index, slot] & _HELD)
+            states[own + slot] = _SHOVE_IDLE | (states[own + slot] & _HELD)
     elif state == _LAUNCHING:
-        travel_shove_thwump(levels, ninja, mover, states, index, slot, -ex, -ey, _LAUNCH_SPEED)
+        travel_shove_thwump(levels, ninja, mover, states, own, slot, -ex, -ey, _LAUNCH_SPEED)
 
 
 @kernel
-def travel_shove_thwump(levels, ninja, mover, states, index, slot, zx, zy, speed):
+def travel_shove_thwump(levels, ninja, mover, states, own, slot, zx, zy, speed):
     """Move in a direction, or return if an obstacle is ahead; only the middle looks ahead."""
     horizontal = mover[PRESS_Y] == 0.0
     along, across = (mover["x"], mover["y"]) if horizontal else (mover["y"], mover["x"])
@@ -234,8 +238,8 @@ def travel_shove_thwump(levels, ninja, mover, states, index, slot, zx, zy, speed
     if place != half_cell(ahead):
         first, last = half_cell(across - _SHOVE_PASSAGE), half_cell(across + _SHOVE_PASSAGE)
         direction = 1 if z > 0.0 else -1
-        if not empty_line(levels, states, index, ninja["level"], horizontal, place, first, last, direction):
-            states[index, slot] = _SHOVE_RETURNING | (states[index, slot] & _HELD)
+        if not empty_line(levels, states, own, ninja["level"], horizontal, place, first, last, direction):
+            states[own + slot] = _SHOVE_RETURNING | (states[own + slot] & _HELD)
             return
     if horizontal:
         mover["x"] = ahead
@@ -245,9 +249,9 @@ def travel_shove_thwump(levels, ninja, mover, states, index, slot, zx, zy, speed
 
 
 @kernel
-def push_shove_thwump(ninja, mover, states, index, slot):
+def push_shove_thwump(ninja, mover, states, own, slot):
     """Return (hit, nx, ny, length): solid when idle; when pressed only the pressed face is."""
-    state = states[index, slot] & _PHASE
+    state = states[own + slot] & _PHASE
     if state > _PRESSED:
         return False, 0.0, 0.0, 0.0
     inside, nx, ny, depth, _ = square_penetration(mover["x"], mover["y"], ninja["x"], ninja["y"], _SHOVE_HALF)
@@ -257,19 +261,19 @@ def push_shove_thwump(ninja, mover, states, index, slot):
 
 
 @kernel
-def touch_shove_thwump(ninja, mover, states, index, slot):
+def touch_shove_thwump(ninja, mover, states, own, slot):
     """Register a press and return the wall normal; the core kills while the block moves."""
-    state = states[index, slot] & _PHASE
+    state = states[own + slot] & _PHASE
     inside, nx, ny, _, other = square_penetration(mover["x"], mover["y"], ninja["x"], ninja["y"], _SHOVE_WALL_HALF)
     if inside and state == _SHOVE_IDLE:
-        states[index, slot] = _SHOVE_IDLE | _HELD
+        states[own + slot] = _SHOVE_IDLE | _HELD
         if other > _OFF_CORNER:
             mover[PRESS_X], mover[PRESS_Y] = nx, ny
-            states[index, slot] = _PRESSED | _HELD
+            states[own + slot] = _PRESSED | _HELD
         return nx
     if inside and state == _PRESSED:
         if mover[PRESS_X] * nx + mover[PRESS_Y] * ny >= _SAME_FACE:
-            states[index, slot] = _PRESSED | _HELD
+            states[own + slot] = _PRESSED | _HELD
             return nx
         return 0.0
     if touches(ninja, mover["x"], mover["y"], _CORE):

@@ -22,6 +22,7 @@ from nclone_env.sim.geometry import unit, whole_24ths
 from nclone_env.sim.ninja import is_targetable, kill, meets
 from nclone_env.sim.query import empty_line, half_cell, refresh
 from nclone_env.sim.sight import AIM, BEAM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, sees, shot
+from nclone_env.sim.store import state_of, states_of
 
 NODE_X, NODE_Y = "a", "b"
 HEADING = 3  # bits of the state; chasers and shooting drones keep more above them
@@ -45,9 +46,9 @@ _BEAM, _SHOT_INTERVAL, _SHOTS = 80, 9, 7  # frames, frames, shots of a burst
 
 
 @kernel
-def start(entity, mover, states, index, slot):
+def start(entity, mover, states, own, slot):
     """Turn to the heading of the record; the drone is on its node."""
-    states[index, slot] = entity["orientation"] >> 1
+    states[own + slot] = entity["orientation"] >> 1
     mover[NODE_X], mover[NODE_Y] = mover["x"], mover["y"]
 
 
@@ -68,12 +69,13 @@ def move_mini(levels, worlds, index, slot, entity, mover):
 @kernel
 def patrol(levels, worlds, index, slot, entity, mover, mini, speed):
     """Fly on, or choose the next node when this one is reached; return whether it is."""
-    level, states = worlds.ninjas[index]["level"], worlds.entity_states
-    reached, flown = fly(mover, states[index, slot], speed)
+    level = worlds.ninjas[index]["level"]
+    states, own = states_of(worlds, index)
+    reached, flown = fly(mover, states[own + slot], speed)
     if reached:
-        heading = choose(levels, level, mini, entity["mode"], mover, states, index, states[index, slot])
+        heading = choose(levels, level, mini, entity["mode"], mover, states, own, states[own + slot])
         if heading >= 0:
-            states[index, slot] = heading
+            states[own + slot] = heading
             advance(mover, heading, speed - flown)
     return reached
 
@@ -103,17 +105,17 @@ def advance(mover, heading, distance):
 
 
 @kernel
-def choose(levels, level, mini, mode, mover, states, index, heading):
+def choose(levels, level, mini, mode, mover, states, own, heading):
     """Choose the first free heading in the order of the mode and return it, -1 if all are blocked."""
     for attempt in range(4):
         turned = (heading + TURNS[mode][attempt]) & 3
-        if try_heading(levels, level, mini, mover, states, index, turned):
+        if try_heading(levels, level, mini, mover, states, own, turned):
             return turned
     return -1
 
 
 @kernel
-def try_heading(levels, level, mini, mover, states, index, heading):
+def try_heading(levels, level, mini, mover, states, own, heading):
     """Make the next node in a direction the target if the path to it is free; return whether it is."""
     diameter, steps = (_MINI_DIAMETER, _MINI_STEPS) if mini else (_DIAMETER, _STEPS)
     horizontal, direction = heading & 1 == 0, 1 if heading < 2 else -1
@@ -122,7 +124,7 @@ def try_heading(levels, level, mini, mover, states, index, heading):
     place = half_cell_of(2 * along + direction * diameter)
     first, last = half_cell_of(2 * across - diameter), half_cell_of(2 * across + diameter)
     for _ in range(steps):
-        if not empty_line(levels, states, index, level, horizontal, place, first, last, direction):
+        if not empty_line(levels, states, own, level, horizontal, place, first, last, direction):
             return False
         place += direction
     length = 12.0 * steps
@@ -155,15 +157,16 @@ def describe(entity, state):
 @kernel
 def move_chaser(levels, worlds, index, slot, entity, mover):
     """Fly on, or look for the ninja and choose the next node when this one is reached."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    heading, speed = states[index, slot] & HEADING, speed_of(states[index, slot])
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    heading, speed = states[own + slot] & HEADING, speed_of(states[own + slot])
     reached, flown = fly(mover, heading, speed)
     if not reached:
         refresh(ninja, mover)
-    elif decide(levels, ninja, entity, mover, states, index, slot):
-        rest = speed_of(states[index, slot]) - flown
+    elif decide(levels, ninja, entity, mover, states, own, slot):
+        rest = speed_of(states[own + slot]) - flown
         if rest > 0.0:  # a drone that stopped chasing may have moved too far already
-            advance(mover, states[index, slot] & HEADING, rest)
+            advance(mover, states[own + slot] & HEADING, rest)
 
 
 @kernel
@@ -173,31 +176,31 @@ def speed_of(state):
 
 
 @kernel
-def decide(levels, ninja, entity, mover, states, index, slot):
+def decide(levels, ninja, entity, mover, states, own, slot):
     """Continue the chase, else chase the ninja if it is in sight, else patrol; return whether a heading is free."""
     level, mode = ninja["level"], entity["mode"]
-    ahead = states[index, slot] & HEADING
+    ahead = states[own + slot] & HEADING
     heading = ahead
-    if states[index, slot] & CHASING != 0:
-        if try_heading(levels, level, False, mover, states, index, ahead):
+    if states[own + slot] & CHASING != 0:
+        if try_heading(levels, level, False, mover, states, own, ahead):
             return True
         heading = (ahead + 4 - TURNS[mode][0]) & HEADING
-        states[index, slot] = heading
+        states[own + slot] = heading
     if is_targetable(ninja):
         for turn in range(3):  # to the left, ahead, to the right
             side = (ahead + 3 + turn) & HEADING
-            if spots(levels, ninja, mover, states, index, side):
-                if try_heading(levels, level, False, mover, states, index, side):
-                    states[index, slot] = side | CHASING
+            if spots(levels, ninja, mover, states, own, side):
+                if try_heading(levels, level, False, mover, states, own, side):
+                    states[own + slot] = side | CHASING
                     return True
-    heading = choose(levels, level, False, mode, mover, states, index, heading)
+    heading = choose(levels, level, False, mode, mover, states, own, heading)
     if heading >= 0:
-        states[index, slot] = heading
+        states[own + slot] = heading
     return heading >= 0
 
 
 @kernel
-def spots(levels, ninja, mover, states, index, heading):
+def spots(levels, ninja, mover, states, own, heading):
     """Return whether the ninja is in a direction, close to the line, with nothing in between.
 
     The view runs along the half row or half column of the drone's centre; of a drone in the middle of a cell that is
@@ -212,7 +215,7 @@ def spots(levels, ninja, mover, states, index, heading):
     place, end = half_cell(along), half_cell(ninja["x"] if horizontal else ninja["y"])
     lane, direction = half_cell(across), 1 if ex + ey > 0.0 else -1
     while place != end:
-        if not empty_line(levels, states, index, ninja["level"], horizontal, place, lane, lane, direction):
+        if not empty_line(levels, states, own, ninja["level"], horizontal, place, lane, lane, direction):
             return False
         place += direction
     return True
@@ -229,7 +232,7 @@ def describe_chaser(state):
 @kernel
 def move_shooting(levels, worlds, index, slot, entity, mover):
     """Patrol; stay in place in the other phases."""
-    if worlds.entity_states[index, slot] & PHASE == PATROL:
+    if state_of(worlds, index, slot) & PHASE == PATROL:
         speed = _LASER_SPEED if entity["type"] == LASER_DRONE else _CHAINGUN_SPEED
         patrol(levels, worlds, index, slot, entity, mover, False, speed)
 
@@ -237,71 +240,72 @@ def move_shooting(levels, worlds, index, slot, entity, mover):
 @kernel
 def think_shooting(levels, worlds, index, slot, entity, mover):
     """Look for the ninja, warn, fire, recover."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    phase, laser = states[index, slot] & PHASE, entity["type"] == LASER_DRONE
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    phase, laser = states[own + slot] & PHASE, entity["type"] == LASER_DRONE
     if phase == FIRING:
-        fire(levels, ninja, laser, mover, states, index, slot)
+        fire(levels, ninja, laser, mover, states, own, slot)
     elif phase == WARNING:
-        warn(ninja, laser, mover, states, index, slot)
+        warn(ninja, laser, mover, states, own, slot)
     else:
         if phase == RECOVERING:
             mover[FRAMES] += 1
             if mover[FRAMES] < (_LASER_RECOVERY if laser else _CHAINGUN_RECOVERY):
                 return
         if sees(levels, worlds, index, entity["mover"], mover["x"], mover["y"]):
-            acquire(ninja, mover, states, index, slot)
+            acquire(ninja, mover, states, own, slot)
         elif phase == RECOVERING:
-            resume(mover, states, index, slot)
+            resume(mover, states, own, slot)
 
 
 @kernel
-def enter(mover, states, index, slot, phase):
+def enter(mover, states, own, slot, phase):
     """Begin a phase; the heading stays."""
-    states[index, slot] = (states[index, slot] & HEADING) | phase
+    states[own + slot] = (states[own + slot] & HEADING) | phase
     mover[FRAMES] = 0
 
 
 @kernel
-def acquire(ninja, mover, states, index, slot):
+def acquire(ninja, mover, states, own, slot):
     """Stop, aim at the ninja and warn it; a drone that patrolled keeps its node."""
-    if states[index, slot] & PHASE == PATROL:
-        upright = states[index, slot] & 1
+    if states[own + slot] & PHASE == PATROL:
+        upright = states[own + slot] & 1
         mover[KEPT_NODE] = int(mover[NODE_Y] if upright else mover[NODE_X])
     mover[AIM_X], mover[AIM_Y] = ninja["x"], ninja["y"]
-    enter(mover, states, index, slot, WARNING)
+    enter(mover, states, own, slot, WARNING)
 
 
 @kernel
-def resume(mover, states, index, slot):
+def resume(mover, states, own, slot):
     """Resume the flight to the node."""
-    upright = states[index, slot] & 1
+    upright = states[own + slot] & 1
     mover[NODE_X], mover[NODE_Y] = mover["x"], mover["y"]
     if upright:
         mover[NODE_Y] = mover[KEPT_NODE]
     else:
         mover[NODE_X] = mover[KEPT_NODE]
-    enter(mover, states, index, slot, PATROL)
+    enter(mover, states, own, slot, PATROL)
 
 
 @kernel
-def warn(ninja, laser, mover, states, index, slot):
+def warn(ninja, laser, mover, states, own, slot):
     """Wait, then begin to fire; a chaingun drone aims again and sweeps to the side of the ninja's motion."""
     if not is_targetable(ninja):
-        enter(mover, states, index, slot, RECOVERING)
+        enter(mover, states, own, slot, RECOVERING)
         return
     mover[FRAMES] += 1
     if mover[FRAMES] < (_LASER_WARNING if laser else _CHAINGUN_WARNING):
         return
-    enter(mover, states, index, slot, FIRING)
+    enter(mover, states, own, slot, FIRING)
     if not laser:
         mover[AIM_X], mover[AIM_Y] = ninja["x"], ninja["y"]
         ux, uy = unit(ninja["x"] - mover["x"], ninja["y"] - mover["y"], 1.0, 0.0)
         if -uy * ninja["vx"] + ux * ninja["vy"] < 0.0:
-            states[index, slot] |= SIDE
+            states[own + slot] |= SIDE
 
 
 @kernel
-def fire(levels, ninja, laser, mover, states, index, slot):
+def fire(levels, ninja, laser, mover, states, own, slot):
     """Fire if it is time; recover at the end."""
     mover[FRAMES] += 1
     dx, dy = unit(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"], 1.0, 0.0)
@@ -309,15 +313,15 @@ def fire(levels, ninja, laser, mover, states, index, slot):
         if mover[FRAMES] < _SHOT_INTERVAL:
             return
         mover[FRAMES] = 0
-        if states[index, slot] >= _SHOTS * SHOT:
-            enter(mover, states, index, slot, RECOVERING)
+        if states[own + slot] >= _SHOTS * SHOT:
+            enter(mover, states, own, slot, RECOVERING)
             return
-        states[index, slot] += SHOT
-        dx, dy = swept(mover, states[index, slot], dx, dy)
-    if shot(levels, states, index, ninja, mover["x"], mover["y"], dx, dy):
+        states[own + slot] += SHOT
+        dx, dy = swept(mover, states[own + slot], dx, dy)
+    if shot(levels, states, own, ninja, mover["x"], mover["y"], dx, dy):
         kill(ninja)
     if laser and mover[FRAMES] >= _BEAM:
-        enter(mover, states, index, slot, RECOVERING)
+        enter(mover, states, own, slot, RECOVERING)
 
 
 @kernel

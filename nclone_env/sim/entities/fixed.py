@@ -34,6 +34,7 @@ from nclone_env.jit import kernel
 from nclone_env.sim.geometry import sweep_point
 from nclone_env.sim.ninja import FLOORS, kill, meets, touches, win
 from nclone_env.sim.query import cell_of, enter
+from nclone_env.sim.store import mover_of, states_of
 
 _UNTOUCHED, _TAKEN = KINDS[GOLD].states.values()  # and of all switches; that of a door is one entity with the door
 _GOLD_RADIUS, _EXIT_RADIUS, _EXIT_SWITCH_RADIUS, _DOOR_SWITCH_RADIUS, _LAUNCH_PAD_RADIUS, _BOOST_PAD_RADIUS = (
@@ -54,12 +55,12 @@ _DEEPEST = 1.1  # how far the ninja may already have been inside before it moved
 
 
 @kernel
-def touch_gold(ninja, entity, states, index, slot):
+def touch_gold(ninja, entity, states, own, slot):
     """Count and take the gold unless the ninja has won (physics 02, section 6.2)."""
-    if states[index, slot] != _UNTOUCHED or ninja["state"] == CELEBRATING:
+    if states[own + slot] != _UNTOUCHED or ninja["state"] == CELEBRATING:
         return
     if touches(ninja, entity["x"], entity["y"], _GOLD_RADIUS):
-        states[index, slot] = _TAKEN
+        states[own + slot] = _TAKEN
         ninja["gold"] += 1
 
 
@@ -75,34 +76,35 @@ def touch_exit(ninja, entity, x0, y0):
 @kernel
 def touch_exit_switch(worlds, index, entity, slot):
     """Take the switch and open its exit, the entity before it, whose mover enters its cell now (section 6.4)."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    if states[index, slot] == _UNTOUCHED and touches(ninja, entity["x"], entity["y"], _EXIT_SWITCH_RADIUS):
-        states[index, slot], states[index, slot - 1] = _TAKEN, _EXIT_OPEN
-        mover = worlds.movers[index, entity["mover"]]
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    if states[own + slot] == _UNTOUCHED and touches(ninja, entity["x"], entity["y"], _EXIT_SWITCH_RADIUS):
+        states[own + slot], states[own + slot - 1] = _TAKEN, _EXIT_OPEN
+        mover = mover_of(worlds, index, entity["mover"])
         enter(ninja, mover, cell_of(mover["x"], mover["y"]))
 
 
 @kernel
 def think_regular_door(levels, worlds, index, slot, entity, mover):
     """Count the frames since the last touch of a regular door; close in the sixth (section 6.5)."""
-    states = worlds.entity_states
-    state = states[index, slot]
+    states, own = states_of(worlds, index)
+    state = states[own + slot]
     if state != _CLOSED:
-        states[index, slot] = state + 1 if state < _LAST_OPEN else _CLOSED
+        states[own + slot] = state + 1 if state < _LAST_OPEN else _CLOSED
 
 
 @kernel
-def touch_regular_door(ninja, entity, states, index, slot):
+def touch_regular_door(ninja, entity, states, own, slot):
     """Open on contact."""
     if touches(ninja, entity["x"], entity["y"], _REGULAR_DOOR_RADIUS):
-        states[index, slot] = _JUST_OPENED
+        states[own + slot] = _JUST_OPENED
 
 
 @kernel
-def touch_switched_door(ninja, entity, states, index, slot):
+def touch_switched_door(ninja, entity, states, own, slot):
     """Open a locked door or close a trap door, once, at its switch (sections 6.6 to 6.8)."""
-    if states[index, slot] == _UNTOUCHED and touches(ninja, entity["x"], entity["y"], _DOOR_SWITCH_RADIUS):
-        states[index, slot] = _TAKEN
+    if states[own + slot] == _UNTOUCHED and touches(ninja, entity["x"], entity["y"], _DOOR_SWITCH_RADIUS):
+        states[own + slot] = _TAKEN
 
 
 @kernel
@@ -117,50 +119,51 @@ def think_mines(levels, worlds, index, base, first, stop):
 
     A mine that does both thinks twice, which is as good as once.
     """
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    if has_state(states, index, first, stop, _STEPPED_ON):
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    if has_state(states, own, first, stop, _STEPPED_ON):
         for slot in range(first, stop):
-            if states[index, slot] == _STEPPED_ON:
-                think_mine(ninja, levels.entities[base + slot], states, index, slot)
+            if states[own + slot] == _STEPPED_ON:
+                think_mine(ninja, levels.entities[base + slot], states, own, slot)
     level, cell = ninja["level"], cell_of(ninja["x"], ninja["y"])
     for i in range(levels.near_start[level, cell], levels.near_start[level, cell + 1]):
         slot = levels.near[i]
         if first <= slot < stop:
-            think_mine(ninja, levels.entities[base + slot], states, index, slot)
+            think_mine(ninja, levels.entities[base + slot], states, own, slot)
 
 
 @kernel
-def has_state(states, index, first, stop, state):
+def has_state(states, own, first, stop, state):
     """Return whether any of the entities ``first`` to ``stop - 1`` is in a state."""
     found = False
     for slot in range(first, stop):
-        found |= states[index, slot] == state
+        found |= states[own + slot] == state
     return found
 
 
 @kernel
-def think_mine(ninja, entity, states, index, slot):
+def think_mine(ninja, entity, states, own, slot):
     """Register the ninja stepping on, arm when it steps off; a ninja that dies on the mine leaves it safe.
 
     Toggle mines start safe. A mine that is none is safe only after it has killed, and then for good: it need not think
     (section 6.1).
     """
-    state = states[index, slot]
+    state = states[own + slot]
     if state == _ARMED:
         return
     touched = meets(ninja, entity["x"], entity["y"], _MINE_RADII[state])
     if state == _STEPPED_ON and not touched:
         gone = ninja["state"] == DEAD or ninja["state"] == DISABLED
-        states[index, slot] = _SAFE if gone else _ARMED
+        states[own + slot] = _SAFE if gone else _ARMED
     elif state == _SAFE and touched:
-        states[index, slot] = _STEPPED_ON
+        states[own + slot] = _STEPPED_ON
 
 
 @kernel
-def touch_mine(ninja, entity, states, index, slot):
+def touch_mine(ninja, entity, states, own, slot):
     """Kill a targetable ninja that touches an armed mine; the mine becomes safe."""
-    if states[index, slot] == _ARMED and meets(ninja, entity["x"], entity["y"], _MINE_RADII[_ARMED]):
-        states[index, slot] = _SAFE
+    if states[own + slot] == _ARMED and meets(ninja, entity["x"], entity["y"], _MINE_RADII[_ARMED]):
+        states[own + slot] = _SAFE
         kill(ninja)
 
 
@@ -215,28 +218,29 @@ def describe_launch_pad(entity):
 @kernel
 def move_boost_pads(levels, worlds, index, base, first, stop):
     """Let the boost pads ``first`` to ``stop - 1`` act, unless all are idle and none is near the ninja."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
     level, cell = ninja["level"], cell_of(ninja["x"], ninja["y"])
-    wanted = has_state(states, index, first, stop, _PAD_TOUCHED)
+    wanted = has_state(states, own, first, stop, _PAD_TOUCHED)
     for i in range(levels.near_start[level, cell], levels.near_start[level, cell + 1]):
         wanted |= first <= levels.near[i] < stop
     if wanted:
         for slot in range(first, stop):
-            move_boost_pad(ninja, levels.entities[base + slot], states, index, slot)
+            move_boost_pad(ninja, levels.entities[base + slot], states, own, slot)
 
 
 @kernel
-def move_boost_pad(ninja, entity, states, index, slot):
+def move_boost_pad(ninja, entity, states, own, slot):
     """Accelerate a targetable ninja once on arrival, in its direction of motion (section 6.19)."""
     if not meets(ninja, entity["x"], entity["y"], _BOOST_PAD_RADIUS):
-        states[index, slot] = _PAD_IDLE
-    elif states[index, slot] == _PAD_IDLE:
+        states[own + slot] = _PAD_IDLE
+    elif states[own + slot] == _PAD_IDLE:
         vx, vy = ninja["vx"], ninja["vy"]
         speed = math.sqrt(vx * vx + vy * vy)
         if speed > 0.0:
             ninja["vx"] = vx + _BOOST * vx / speed
             ninja["vy"] = vy + _BOOST * vy / speed
-        states[index, slot] = _PAD_TOUCHED
+        states[own + slot] = _PAD_TOUCHED
 
 
 @kernel

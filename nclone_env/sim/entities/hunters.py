@@ -5,12 +5,13 @@ their mover are the velocity, and ``timer`` is 1 once the ball is stuck for good
 
 Evil ninjas repeat the path of the ninja, some seconds behind (physics 03, section 12; section 17, choice E1). Their
 state is a phase. ``a`` of the mover is the frame in which the ninja touched it, ``b`` its ordinal among those touched.
-The path of the ninja is kept in the world's trail, from the first touch on: the centre at the end of frame j is in row
-j modulo its length. The k-th evil ninja needs the last 120 k - 1 of them. Evidence: one source. No recording contains
-one.
+The path of the ninja is kept in the world's trail (``sim.store``), from the first touch on. The k-th evil ninja needs
+the last 120 k - 1 positions. Evidence: one source. No recording contains one.
 """
 
 import math
+
+import numpy as np
 
 from nclone_env.game import DEATH_BALL, EVIL_DELAY, EVIL_NINJA, FLOOR_GUARD, KINDS, ROWS
 from nclone_env.jit import called_kernel, kernel
@@ -26,7 +27,7 @@ from nclone_env.sim.query import (
     refresh,
     sweep_tiles,
 )
-from nclone_env.sim.sight import TRAIL_USED
+from nclone_env.sim.store import mover_of, movers_of, recall, remember, states_of
 
 _IDLE, _RIGHT, _LEFT = KINDS[FLOOR_GUARD].states.values()
 _GUARD_RADIUS = KINDS[FLOOR_GUARD].radii[0]
@@ -44,14 +45,16 @@ _RECOIL = 10.0
 
 WAITING, TOUCHED, CHARGING, ACTIVE = KINDS[EVIL_NINJA].states.values()
 TOUCH_FRAME, ORDINAL = "a", "b"
+_NEVER = 1 << 30  # frames
 _WAITING_RADIUS, _ACTIVE_RADIUS = (KINDS[EVIL_NINJA].radii[state] for state in (WAITING, ACTIVE))
 
 
 @kernel
 def move_floor_guard(levels, worlds, index, slot, entity, mover):
     """Run until a wall or the end of a fully solid floor."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    state = states[index, slot]
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    state = states[own + slot]
     if state == _IDLE:
         return
     sign = 1 if state == _RIGHT else -1
@@ -60,12 +63,12 @@ def move_floor_guard(levels, worlds, index, slot, entity, mover):
     place, next_place = half_cell(x + sign * _GUARD_RADIUS), half_cell(ahead + sign * _GUARD_RADIUS)
     if place != next_place:
         row = half_cell(mover["y"])
-        free = empty_line(levels, states, index, level, True, place, row, row, sign)
+        free = empty_line(levels, states, own, level, True, place, row, row, sign)
         if not free or edge_bits(levels, level, SOLID_EDGES, HORIZONTAL, row + 1, next_place, next_place) == 0:
             if sign == 1:
                 place += 1
             ahead = 12.0 * place - _GUARD_STOP * sign
-            states[index, slot] = _IDLE
+            states[own + slot] = _IDLE
     mover["x"] = ahead
     refresh(ninja, mover)
 
@@ -73,8 +76,9 @@ def move_floor_guard(levels, worlds, index, slot, entity, mover):
 @kernel
 def think_floor_guard(levels, worlds, index, slot, entity, mover):
     """Start towards a targetable ninja at the guard's height with nothing in between."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    if states[index, slot] != _IDLE or not is_targetable(ninja):
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    if states[own + slot] != _IDLE or not is_targetable(ninja):
         return
     x, y = mover["x"], mover["y"]
     if not y + _GUARD_RADIUS - 24.0 <= ninja["y"] <= y + _GUARD_RADIUS:
@@ -86,11 +90,11 @@ def think_floor_guard(levels, worlds, index, slot, entity, mover):
         sign = 1
     goal, place, row = half_cell(ninja["x"]), half_cell(x), half_cell(y)
     while goal != place:
-        if not empty_line(levels, states, index, ninja["level"], True, place, row, row, sign):
+        if not empty_line(levels, states, own, ninja["level"], True, place, row, row, sign):
             return
         place += sign
     if sign != 0:
-        states[index, slot] = _RIGHT if sign == 1 else _LEFT
+        states[own + slot] = _RIGHT if sign == 1 else _LEFT
 
 
 @kernel
@@ -117,11 +121,12 @@ def think_death_balls(levels, worlds, index, first, stop):
 @kernel
 def think_death_ball(levels, worlds, index, number, stop):
     """Steer, move, leave the tiles, bounce off, push the balls after this one, up to mover ``stop``."""
-    ninja, mover = worlds.ninjas[index], worlds.movers[index, number]
+    ninja, mover = worlds.ninjas[index], mover_of(worlds, index, number)
     steer(ninja, mover)
     if mover[STUCK] != 0:
         return
-    complete, nx, ny = travel(levels, ninja["level"], worlds.entity_states, index, mover)
+    states, own = states_of(worlds, index)
+    complete, nx, ny = travel(levels, ninja["level"], states, own, mover)
     if not complete:
         mover[STUCK] = is_stuck(levels, ninja["level"], mover["x"], mover["y"])
         return
@@ -153,18 +158,18 @@ def steer(ninja, mover):
 
 
 @kernel
-def travel(levels, level, states, index, mover):
+def travel(levels, level, states, own, mover):
     """Move and leave the tiles; return (complete, sum of normals) (steps B and C).
 
     Not complete if the centre lies on a segment: then the ball skips the rest of its frame.
     """
     qx, qy, ux, uy = mover["x"], mover["y"], mover[VELOCITY_X], mover[VELOCITY_Y]
     start, segments = levels.segment_start, levels.segments
-    fraction = sweep_tiles(start, segments, level, states, index, qx, qy, ux, uy, _SWEEP_RADIUS)
+    fraction = sweep_tiles(start, segments, level, states, own, qx, qy, ux, uy, _SWEEP_RADIUS)
     x, y = qx + fraction * ux, qy + fraction * uy
     normal_x, normal_y, complete = 0.0, 0.0, True
     for _ in range(_PUSHES):
-        facing, a, b = closest_point(start, segments, level, states, index, x, y, _SEGMENT_RADIUS)
+        facing, a, b = closest_point(start, segments, level, states, own, x, y, _SEGMENT_RADIUS)
         if facing == 0:
             break
         dx, dy = x - a, y - b
@@ -218,10 +223,10 @@ def respond(mover, normal_x, normal_y):
 @kernel
 def push_others(worlds, index, number, stop):
     """Push the balls of higher index away (step E). Coinciding centres, a fault in the reference, do not push."""
-    mover = worlds.movers[index, number]
+    mover = mover_of(worlds, index, number)
     x, y = mover["x"], mover["y"]
     for k in range(number + 1, stop):
-        other = worlds.movers[index, k]
+        other = mover_of(worlds, index, k)
         dx, dy = x - other["x"], y - other["y"]
         if abs(dx) >= _PAIR_DISTANCE or abs(dy) >= _PAIR_DISTANCE:
             continue
@@ -256,16 +261,18 @@ def describe_death_ball(mover):
 @kernel
 def think_evil_ninjas(levels, worlds, index, base, first, stop, shift):
     """Let the evil ninjas ``first`` to ``stop - 1`` take an ordinal, move to the place of the touch, then follow."""
-    states, ninja = worlds.entity_states, worlds.ninjas[index]
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    movers, moved = movers_of(worlds, index)
     remembered = False
     for slot in range(first, stop):
-        state = states[index, slot]
+        state = states[own + slot]
         if state == WAITING:
             continue
-        mover = worlds.movers[index, shift + slot]
+        mover = movers[moved + shift + slot]
         if state == TOUCHED:
-            mover[ORDINAL] = 1 + count_ordinals(states, index, first, stop)
-            states[index, slot] = CHARGING
+            mover[ORDINAL] = 1 + count_ordinals(states, own, first, stop)
+            states[own + slot] = CHARGING
             continue
         if not remembered:
             remember(worlds, index)
@@ -273,59 +280,49 @@ def think_evil_ninjas(levels, worlds, index, base, first, stop, shift):
         frame, ordinal = ninja["frame"], int(mover[ORDINAL])
         begin = int(mover[TOUCH_FRAME]) + EVIL_DELAY * ordinal
         if frame >= begin:
-            states[index, slot] = ACTIVE
-            mover["x"], mover["y"] = recall(worlds.trail, index, frame - EVIL_DELAY * ordinal + 1)
+            states[own + slot] = ACTIVE
+            mover["x"], mover["y"] = recall(worlds, index, frame - EVIL_DELAY * ordinal + 1)
             refresh(ninja, mover)
         elif frame > begin - EVIL_DELAY:
             fraction = (frame - (begin - EVIL_DELAY)) / EVIL_DELAY
-            charge(ninja, levels.entities[base + slot], mover, worlds.trail, index, fraction)
+            charge(worlds, index, levels.entities[base + slot], mover, fraction)
 
 
 @kernel
-def charge(ninja, entity, mover, trail, index, fraction):
+def charge(worlds, index, entity, mover, fraction):
     """Move to a fraction of the line from home to the ninja's position one frame after the touch."""
-    x, y = recall(trail, index, int(mover[TOUCH_FRAME]) + 1)
+    x, y = recall(worlds, index, int(mover[TOUCH_FRAME]) + 1)
     mover["x"] = entity["x"] + fraction * (x - entity["x"])
     mover["y"] = entity["y"] + fraction * (y - entity["y"])
-    refresh(ninja, mover)
+    refresh(worlds.ninjas[index], mover)
 
 
 @kernel
-def count_ordinals(states, index, first, stop):
+def count_ordinals(states, own, first, stop):
     """Return the number of the evil ninjas ``first`` to ``stop - 1`` that have an ordinal."""
     count = 0
     for slot in range(first, stop):
-        count += states[index, slot] >= CHARGING
+        count += states[own + slot] >= CHARGING
     return count
 
 
 @kernel
-def remember(worlds, index):
-    """Store the ninja's position at the end of the last frame."""
-    ninja, trail = worlds.ninjas[index], worlds.trail
-    row = (ninja["frame"] - 1) % trail.shape[1]
-    trail[index, row, 0], trail[index, row, 1] = ninja["x"], ninja["y"]
-    worlds.marks[index, TRAIL_USED] = 1
-
-
-@kernel
-def recall(trail, index, frame):
-    """Return the ninja's position at the end of a frame."""
-    row = frame % trail.shape[1]
-    return trail[index, row, 0], trail[index, row, 1]
-
-
-@kernel
-def touch_evil_ninja(ninja, mover, states, index, slot):
+def touch_evil_ninja(ninja, mover, states, own, slot):
     """Wake up if waiting, kill if active."""
-    phase = states[index, slot]
+    phase = states[own + slot]
     if phase == TOUCHED or phase == CHARGING or not meets(ninja, mover["x"], mover["y"], evil_ninja_radius(phase)):
         return
     if phase == WAITING:
-        states[index, slot] = TOUCHED
+        states[own + slot] = TOUCHED
         mover[TOUCH_FRAME] = ninja["frame"]
     else:
         kill(ninja)
+
+
+def first_touch(entities: np.ndarray, states: np.ndarray, movers: np.ndarray) -> int:
+    """Return the first frame in which one of the evil ninjas that follow was touched, 2**30 if none does."""
+    following = entities["mover"][(entities["type"] == EVIL_NINJA) & (states >= CHARGING)]
+    return int(np.nan_to_num(movers[TOUCH_FRAME][following]).clip(0, _NEVER).min(initial=_NEVER))
 
 
 @kernel
@@ -342,10 +339,10 @@ def next_motion(worlds, index, entity, mover, state):
     frame, met, ordinal = worlds.ninjas[index]["frame"], int(mover[TOUCH_FRAME]), int(mover[ORDINAL])
     begin = met + EVIL_DELAY * ordinal
     if state == ACTIVE:
-        x, y = recall(worlds.trail, index, frame - EVIL_DELAY * ordinal + 2)
+        x, y = recall(worlds, index, frame - EVIL_DELAY * ordinal + 2)
         return x - mover["x"], y - mover["y"]
     if state == CHARGING and frame > begin - EVIL_DELAY and frame > met + 1:
-        x, y = recall(worlds.trail, index, met + 1)
+        x, y = recall(worlds, index, met + 1)
         return (x - entity["x"]) / EVIL_DELAY, (y - entity["y"]) / EVIL_DELAY
     return 0.0, 0.0
 

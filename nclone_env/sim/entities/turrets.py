@@ -31,6 +31,7 @@ from nclone_env.sim.sight import (
     step_meets_wall,
 )
 from nclone_env.sim.state import NO_CELL
+from nclone_env.sim.store import states_of
 
 IDLE, AIMING, WARNING, RECOVERING = KINDS[GAUSS_TURRET].states.values()
 AIM_X, AIM_Y = "a", "b"
@@ -61,25 +62,26 @@ def rest_gauss(entity, mover):
 @kernel
 def think_gauss(levels, worlds, index, slot, entity, mover):
     """Search for the ninja, aim, warn, shoot, recover."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    state = states[index, slot]
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    state = states[own + slot]
     if WARNING <= state < RECOVERING:
         if state + 1 < WARNING + _PAUSE:
-            states[index, slot] = state + 1
+            states[own + slot] = state + 1
             return
-        fire(levels, ninja, entity, mover, states, index)
-        states[index, slot] = RECOVERING
+        fire(levels, ninja, entity, mover, states, own)
+        states[own + slot] = RECOVERING
         return
     if state >= RECOVERING and state + 1 < RECOVERING + _PAUSE:
-        states[index, slot] = state + 1
+        states[own + slot] = state + 1
         return
     if not sees(levels, worlds, index, entity["mover"], mover["x"], mover["y"]):
-        states[index, slot] = IDLE
+        states[own + slot] = IDLE
         rest_gauss(entity, mover)
     elif AIMING <= state < WARNING:
-        states[index, slot] = aim(ninja, mover, state)
+        states[own + slot] = aim(ninja, mover, state)
     else:  # on sight after recovery the aim is kept
-        states[index, slot] = AIMING
+        states[own + slot] = AIMING
 
 
 @kernel
@@ -102,7 +104,7 @@ def aim(ninja, mover, state):
 
 
 @kernel
-def fire(levels, ninja, entity, mover, states, index):
+def fire(levels, ninja, entity, mover, states, own):
     """Shoot through the point aimed at, up to the first wall."""
     x, y = mover["x"], mover["y"]
     dx, dy = mover[AIM_X] - x, mover[AIM_Y] - y
@@ -110,7 +112,7 @@ def fire(levels, ninja, entity, mover, states, index):
         hit = meets(ninja, x, y, 0.0)
     else:
         ux, uy = unit(dx, dy, 1.0, 0.0)
-        hit = shot(levels, states, index, ninja, x, y, ux, uy)
+        hit = shot(levels, states, own, ninja, x, y, ux, uy)
     if hit:
         kill(ninja)
 
@@ -163,36 +165,37 @@ def rest_rocket(entity, mover):
 @kernel
 def think_rocket(levels, worlds, index, slot, entity, mover):
     """Search for the ninja, warn, launch, fly."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
-    state = states[index, slot]
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
+    state = states[own + slot]
     if state >= FLYING:
-        fly(levels, ninja, entity, mover, states, index, slot)
+        fly(levels, ninja, entity, mover, states, own, slot)
     elif state >= ROCKET_WARNING:
         if not is_targetable(ninja):
-            states[index, slot] = ROCKET_IDLE
+            states[own + slot] = ROCKET_IDLE
         elif state + 1 < ROCKET_WARNING + _PAUSE:
-            states[index, slot] = state + 1
+            states[own + slot] = state + 1
         else:
-            states[index, slot] = FLYING
+            states[own + slot] = FLYING
             ux, uy = unit(ninja["x"] - mover["x"], ninja["y"] - mover["y"], 1.0, 0.0)
             mover[DIRECTION_X], mover[DIRECTION_Y] = ux, uy
             enter(ninja, mover, cell_of(mover["x"], mover["y"]))
     elif sees(levels, worlds, index, entity["mover"], mover["x"], mover["y"]):
-        states[index, slot] = ROCKET_WARNING
+        states[own + slot] = ROCKET_WARNING
 
 
 @kernel
-def fly(levels, ninja, entity, mover, states, index, slot):
+def fly(levels, ninja, entity, mover, states, own, slot):
     """Fly one step; explode at a wall, else steer."""
-    step = states[index, slot] - FLYING + 1
+    step = states[own + slot] - FLYING + 1
     if step > _LAST_STEP:
         step = _LAST_STEP
-    states[index, slot] = FLYING + step
+    states[own + slot] = FLYING + step
     x, y, mx, my = mover["x"], mover["y"], SPEEDS[step] * mover[DIRECTION_X], SPEEDS[step] * mover[DIRECTION_Y]
     mover["x"], mover["y"] = x + mx, y + my
     refresh(ninja, mover)
-    if step_meets_wall(levels, states, index, ninja["level"], x, y, mx, my):
-        explode(entity, mover, states, index, slot)
+    if step_meets_wall(levels, states, own, ninja["level"], x, y, mx, my):
+        explode(entity, mover, states, own, slot)
     elif is_targetable(ninja):
         steer(ninja, mover, mx, my)
 
@@ -217,17 +220,17 @@ def steer(ninja, mover, mx, my):
 
 
 @kernel
-def explode(entity, mover, states, index, slot):
+def explode(entity, mover, states, own, slot):
     """End the flight; the turret may see the ninja again in its next frame."""
-    states[index, slot] = ROCKET_IDLE
+    states[own + slot] = ROCKET_IDLE
     rest_rocket(entity, mover)
 
 
 @kernel
-def touch_rocket(ninja, entity, mover, states, index, slot):
+def touch_rocket(ninja, entity, mover, states, own, slot):
     """Kill, and explode."""
-    if states[index, slot] >= FLYING and meets(ninja, mover["x"], mover["y"], 0.0):
-        explode(entity, mover, states, index, slot)
+    if states[own + slot] >= FLYING and meets(ninja, mover["x"], mover["y"], 0.0):
+        explode(entity, mover, states, own, slot)
         kill(ninja)
 
 

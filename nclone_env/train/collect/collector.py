@@ -107,11 +107,14 @@ class Collector:
         steps = None if arrays is None else envs.kernel_steps(self.columns.storage.flat_observations, self._finals)
         if steps is None:
             return False
-        finals = network.seen(self._finals)
-        for begin in range(0, len(seconds), _STEPS_OF_CALL):
+        finals, begin = network.seen(self._finals), 0
+        while begin < len(seconds):
             end, began = min(begin + _STEPS_OF_CALL, len(seconds)), time.perf_counter()
-            count = self._kernel(steps, arrays, finals, self._arrays, self._numbers, step, begin, end, count)
-            seconds[begin:end] = (time.perf_counter() - began) / (end - begin)
+            made, count = self._kernel(steps, arrays, finals, self._arrays, self._numbers, step, begin, end, count)
+            seconds[begin:made] = (time.perf_counter() - began) / max(made - begin, 1)
+            if made < end:  # the worlds need larger arrays
+                steps = envs.kernel_steps(self.columns.storage.flat_observations, self._finals)
+            begin = made
         self.episodes.count = count
         return True
 
@@ -216,18 +219,20 @@ def play_steps(
         count: episodes that are logged before.
 
     Returns:
-        Those that are logged afterwards.
+        (end, count): the first step that was not played, before ``end`` if the worlds need larger arrays, and the
+        episodes that are logged afterwards.
     """
     for number in range(begin, end):
         _choose(network, group, numbers, step, number)
-        _step(envs, group, numbers, number)
+        if not _step(envs, group, numbers, number):
+            return number, count
         count = _log(envs.arrays.results, group, number, count)
         _evaluate_truncations(network, finals, group, numbers, number)
     if end == len(group.fields.actions):
         _evaluate(network, group, numbers, end)
         for i in range(len(group.levels)):
             group.levels[i] = envs.arrays.results[i]["level"]
-    return count
+    return end, count
 
 
 @kernel
@@ -265,16 +270,18 @@ def _choose(network: PassArrays, group: GroupArrays, numbers: GroupNumbers, step
 
 @kernel
 def _step(envs: KernelSteps, group: GroupArrays, numbers: GroupNumbers, number):
-    """Step the environments and record the results."""
+    """Step the environments and record the results; return whether the worlds had room for it."""
     arrays, fields, count = envs.arrays, group.fields, len(group.rows)
     for i in range(count):
         arrays.actions[i] = fields.actions[number, numbers.column + i]
-    step_all(envs, (number + 1) * fields.actions.shape[1] + numbers.column)
+    if not step_all(envs, (number + 1) * fields.actions.shape[1] + numbers.column):
+        return False
     for i in range(count):
         result, column = arrays.results[i], numbers.column + i
         fields.rewards[number, column] = result["reward"]
         fields.terminated[number, column], fields.truncated[number, column] = result["terminated"], result["truncated"]
         group.ended[i] = result["terminated"] or result["truncated"]
+    return True
 
 
 @kernel

@@ -229,7 +229,8 @@ def _distances(session: Session, count: int, recorded: Frames, frame: int) -> np
     place = (ninjas["x"] - target["x"]) ** 2 + (ninjas["y"] - target["y"]) ** 2
     speed = (ninjas["vx"] - target["vx"]) ** 2 + (ninjas["vy"] - target["vy"]) ** 2
     states = recorded.entity_states[frame]
-    others = (session.worlds.entity_states[:count, : len(states)] != states).sum(axis=1)
+    places = session.worlds.rooms["entities"]["first"][:count, np.newaxis] + np.arange(len(states))
+    others = (session.worlds.entity_states[places] != states).sum(axis=1)
     return place + _VELOCITY_WEIGHT**2 * speed + _ENTITY_WEIGHT * others
 
 

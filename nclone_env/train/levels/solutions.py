@@ -17,7 +17,7 @@ import numpy as np
 
 from nclone_env._arrays import ArrayStore
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env import PackedStarts, StartState, pack_starts, playable_levels, start_state
+from nclone_env.env import PackedStarts, pack_starts, playable_levels
 from nclone_env.errors import ConfigError, InputsError, UnknownLevelError, check_integer, did_you_mean
 from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, INPUT_OF_ACTION, INPUT_SUICIDE
 from nclone_env.level import (
@@ -29,7 +29,7 @@ from nclone_env.level import (
 )
 from nclone_env.plan import smooth, solve
 from nclone_env.replay import Recording, load_any_recording
-from nclone_env.sim import Session, check_inputs, simulate
+from nclone_env.sim import Session, World, check_inputs, simulate
 from nclone_env.train.hooks import SILENT, Hooks
 
 KNOWN = "known"
@@ -239,7 +239,7 @@ def start_states(
         ConfigError: if inputs do not reach the exit within the time limit, or ``count`` is out of range.
     """
     check_integer("count", count, low=1, high=1 << 20)
-    levels, states, places, frames = playable_levels(config), list[StartState](), list[int](), list[int]()
+    levels, states, places, frames = playable_levels(config), list[World](), list[int](), list[int]()
     session, numbers = Session(levels, max_frames=config.max_frames), {name: n for n, name in enumerate(levels.names)}
     for name in solutions:
         if name not in numbers:
@@ -256,14 +256,14 @@ def start_states(
     return StartStates(pack_starts(levels, states), np.array(places, np.int64), np.array(frames, np.int64))
 
 
-def _states_along(session: Session, number: int, inputs: np.ndarray, count: int) -> dict[int, StartState]:
+def _states_along(session: Session, number: int, inputs: np.ndarray, count: int) -> dict[int, World]:
     """Return states that divide the inputs on a level evenly, by the number of inputs before each."""
     session.start(number)
-    states: dict[int, StartState] = {}
+    states: dict[int, World] = {}
     before = 0
     for frame in sorted({round(part * len(inputs) / (count + 1)) for part in range(1, count + 1)} - {0, len(inputs)}):
         session.play(inputs[before:frame])
-        before, states[frame] = frame, start_state(session.levels, session.worlds.state(), 0)
+        before, states[frame] = frame, session[0].copy()
     return states
 
 

@@ -1,5 +1,6 @@
 """Bytes that a training run will own, counted on parts of it before the run is built."""
 
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
@@ -9,6 +10,7 @@ import torch
 from nclone_env.errors import MemoryLimitError
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
+from nclone_env.sim import make_growing_worlds
 from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import (
     MakeEnvironments,
@@ -30,6 +32,7 @@ from nclone_env.train.runs.run import assemble, group_sizes, make_held_out, make
 _NOWHERE = torch.device("meta")
 _OF_ENVIRONMENTS = ("rollout storage", "update")
 """Parts that grow with the environments; the others grow with the threads, or not at all."""
+_GROWING = ("worlds", "ended worlds")
 
 
 def estimate_bytes(
@@ -58,13 +61,14 @@ def estimate_bytes(
     except MemoryError as error:
         reason = str(error) or "an allocation failed"
         raise MemoryLimitError(f"num_envs: expected as many as fit, got {config.num_envs:,}: {reason}") from error
-    num_envs = len(ranks.share(config.num_envs))
-    counts = dict.fromkeys(one, make_workers(config, ranks).count) | dict.fromkeys(_OF_ENVIRONMENTS, num_envs)
+    num_envs, worlds = len(ranks.share(config.num_envs)), one.pop("worlds").each
+    counts = dict.fromkeys(one.keys() - {"worlds"}, make_workers(config, ranks).count) | dict.fromkeys(
+        _OF_ENVIRONMENTS, num_envs
+    )
     sizes = {name: _continued(one[name], two[name], count) for name, count in counts.items()}
     groups = group_sizes(num_envs, _device(config, ranks))
-    sizes["groups"] = _Sizes(
-        sum(_continued(one["groups"], two["groups"], size).each for size in groups), *one["groups"][1:]
-    )
+    each = sum(_continued(one["groups"], two["groups"], size).each for size in groups) + worlds
+    sizes["groups"] = _Sizes(each, *one["groups"][1:])
     return MemoryNode("training run", children=tuple(_node(name, found) for name, found in sizes.items()))
 
 
@@ -127,6 +131,8 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
         parameters, storage, network = made.parameters, made.storage, made.network
         group = Collector(envs, storage.columns(0, count), network, config.seed).memory()
         parts = [part.memory() for part in (storage, network, learner, Rows(config.num_updates))]
+        groups = group_sizes(len(ranks.share(config.num_envs)), device)
+        growing, begun = _growing_worlds(envs, group, groups)
     if config.keeps_clone:
         rows = most_rows(config, ranks, device)
         parts.append(Reference(policy, storage, workers.count, rows, device).memory())
@@ -137,7 +143,19 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
         with closing(measured):
             parts.append(measured.memory())
     own = MemoryNode("parameters", parameters.vector.nbytes, shared=True)
-    return {part.name: _sizes(part) for part in (own, *parts, replace(group, name="groups"))}
+    of_group = _sizes(group)
+    sizes = {part.name: _sizes(part) for part in (own, *parts)}
+    return {**sizes, "groups": of_group._replace(each=of_group.each - growing), "worlds": _Sizes(begun, 0, 0)}
+
+
+def _growing_worlds(envs: VectorEnvironment, tree: MemoryNode, groups: Iterable[int]) -> tuple[int, int]:
+    """Return the bytes of the worlds in a tree that grow with their levels, and what those of groups begin with."""
+    found = [node.total_bytes for _, node in tree.walk() if node.name in _GROWING and node.total_bytes]
+    if not found:  # environments of others
+        return 0, 0
+    config, levels = envs.config, envs.level_set  # type: ignore[attr-defined]
+    worlds = (make_growing_worlds(size, levels, config.max_frames, config.frame_skip) for size in groups)
+    return sum(found), len(found) * sum(array.nbytes for arrays in worlds for array in arrays)
 
 
 def _device(config: TrainConfig, ranks: Ranks) -> torch.device | None:

@@ -12,13 +12,16 @@ COUNT, STEPS = 5, 60
 
 
 @kernel
-def play(steps, actions, results):
-    for step in range(actions.shape[0]):
+def play(steps, actions, results, first):
+    """Play steps from one on; return the first that was not played, for which the worlds need larger arrays."""
+    for step in range(first, actions.shape[0]):
         for index in range(actions.shape[1]):
             steps.arrays.actions[index] = actions[step, index]
-        step_all(steps, (step + 1) * actions.shape[1])
+        if not step_all(steps, (step + 1) * actions.shape[1]):
+            return step
         for index in range(actions.shape[1]):
             results[step, index] = steps.arrays.results[index]
+    return actions.shape[0]
 
 
 def make(mode="SameStep", observations=("game_state",), **options):
@@ -40,7 +43,9 @@ def by_kernel(mode, observations, seed):
     specs = envs._batch.specs
     out, final = make_buffers(specs, (STEPS + 1) * COUNT), make_buffers(specs, COUNT)
     results = np.zeros((STEPS, COUNT), envs._batch.results.dtype)
-    play(envs.kernel_steps(out, final), actions(seed), results)
+    step = 0
+    while step < STEPS:
+        step = play(envs.kernel_steps(out, final), actions(seed), results, step)
     rows = [
         {name: array[step * COUNT : (step + 1) * COUNT] for name, array in out.items()} for step in range(1, STEPS + 1)
     ]

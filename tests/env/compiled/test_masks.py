@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
+import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusEnv
@@ -13,7 +14,7 @@ from nclone_env.env.threads import Workers
 from nclone_env.level.build import everything
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
-from nclone_env.sim.state import MOVER, NINJA_RECORD, copy_world, equal_worlds, make_worlds, worlds_of
+from nclone_env.sim.state import MOVER, NINJA_RECORD, copy_world, equal_worlds, worlds_of
 from tests.shared import SHARED, needs_shared
 
 from ...obs.levels import BUILT_IN
@@ -73,17 +74,17 @@ def test_masks_on_recorded_levels():
 
 def test_every_bit_of_a_world_counts():
     levels = pack([load_level(everything())])
-    worlds = worlds_of(make_worlds(2, levels, 1000).state())
-    worlds.ninjas["frame"] = 1000  # all rows of the trail may be written
+    sizes = [(2, count) for count in (levels.max_entities, levels.max_movers)]
+    arrays = np.zeros(2, NINJA_RECORD), np.zeros(sizes[0], np.uint8), np.zeros(sizes[1], MOVER), np.zeros((2, 1000, 2))
+    arrays[0]["frame"] = 1000  # all rows of the trail are written
+    worlds = worlds_of(*arrays)
     assert equal_worlds(worlds, 0, 1)
-    changes = [(worlds.ninjas, name) for name in NINJA_RECORD.names] + [
-        (worlds.movers[:, 3], name) for name in MOVER.names
-    ]
+    changes = [(worlds.ninjas, name) for name in NINJA_RECORD.names] + [(arrays[2][:, 3], name) for name in MOVER.names]
     for array, name in changes:
         array[name][1] = 1
         assert not equal_worlds(worlds, 0, 1), name
         copy_world(worlds, 0, worlds, 1)
-    for array in (worlds.entity_states, worlds.trail.reshape(2, -1)):
+    for array in (arrays[1], arrays[3].reshape(2, -1)):
         for place in (0, array.shape[1] - 1):
             array[1, place] = 1
             assert not equal_worlds(worlds, 0, 1)

@@ -100,7 +100,7 @@ def test_evil_ninjas_keep_following(order):
         for envs in (exchanged, untouched):
             envs.step(np.full(COUNT, 2 if step < 30 else 1))
     exchanged.exchange_levels(levels[1:])
-    assert exchanged.worlds.trail.shape[1] == 3 * 120 - 1
+    assert exchanged.worlds.rooms["trail"]["used"][-1] == 3 * 120 - 1
     for step in range(60, 120):
         seen, seen_2 = (envs.step(np.full(COUNT, 1 + step % 2))[0] for envs in (exchanged, untouched))
         assert np.array_equal(seen["entity_states"], seen_2["entity_states"])
@@ -216,8 +216,8 @@ def test_the_bytes_of_records_are_kept_with_those_between_their_fields():
 @pytest.mark.parametrize(
     "place",
     [
-        (exchange_module, "make_worlds"),
-        (exchange_module, "transfer_world"),
+        (exchange_module, "make_growing_worlds"),
+        (exchange_module, "copy_world"),
         (exchange_module, "level_arrays"),
         (batch_module, "no_observations"),
         (batch_module, "StepPass"),

@@ -17,7 +17,7 @@ def trapped(level, x, closed):
     session, guide = Session(level), make_guide(pack([level]), careful=True)
     ninja = session.worlds.ninjas[0]
     ninja["x"], ninja["y"] = x, 370.0
-    session.worlds.entity_states[0, 2:] = closed
+    session[0].entity_states[2:] = closed
     return bool(is_trapped(guide.traps, session.worlds, 0, 0))
 
 

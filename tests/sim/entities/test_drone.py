@@ -22,7 +22,7 @@ from nclone_env.sim.entities.drone import (
     swept,
 )
 from nclone_env.sim.geometry import unit
-from nclone_env.sim.state import NO_CELL
+from nclone_env.sim.state import NO_CELL, world_at
 from nclone_env.sim.trajectory import simulate
 
 from ..fixed import FixedNinja
@@ -185,7 +185,7 @@ def test_chaingun_check_values():
             shots.append(frame)
             mover = made.mover
             ux, uy = unit(mover[AIM_X] - mover["x"], mover[AIM_Y] - mover["y"], 1.0, 0.0)
-            dx, dy = swept(mover, made.worlds.entity_states[0, 0], ux, uy)
+            dx, dy = swept(mover, world_at(made.worlds, 0).entity_states[0], ux, uy)
             degrees.append(math.degrees(math.atan2(dy, dx)))
         if made.ninja["state"] == DYING:
             hits.append(frame)
@@ -199,7 +199,7 @@ def test_the_burst_ends_on_the_side_of_the_motion():
     made = world(CHAINGUN_DRONE, velocity=(0.0, -1.0))
     made.act(62)
     ux, uy = unit(made.mover[AIM_X] - made.mover["x"], made.mover[AIM_Y] - made.mover["y"], 1.0, 0.0)
-    assert swept(made.mover, made.worlds.entity_states[0, 0], ux, uy)[1] > 0.0
+    assert swept(made.mover, world_at(made.worlds, 0).entity_states[0], ux, uy)[1] > 0.0
 
 
 def test_a_chaingun_drone_that_aims_at_itself_fires_straight_on():
@@ -208,7 +208,7 @@ def test_a_chaingun_drone_that_aims_at_itself_fires_straight_on():
     made.place(float(made.mover["x"]), float(made.mover["y"]))
     made.act(61)
     assert made.ninja["state"] == DYING
-    assert swept(made.mover, made.worlds.entity_states[0, 0], 1.0, 0.0) == (1.0, 0.0)
+    assert swept(made.mover, world_at(made.worlds, 0).entity_states[0], 1.0, 0.0) == (1.0, 0.0)
 
 
 @BOTH
@@ -236,7 +236,7 @@ def test_it_does_not_see_through_a_closed_door(kind):
     door = ("locked_door 64 50", "locked_door_switch 150 10")
     assert set(phases(world(kind, entities=door), 20)) == {PATROL}
     made = world(kind, entities=door)
-    made.worlds.entity_states[0, 0] = 1  # the door comes first; it is open now
+    world_at(made.worlds, 0).entity_states[0] = 1  # the door comes first; it is open now
     assert phases(made, 2) == [WARNING, WARNING]
 
 

@@ -8,7 +8,7 @@ from nclone_env.level.build import build_level, build_room
 from nclone_env.level.level_set import pack
 from nclone_env.sim.entities.hunters import ACTIVE, CHARGING, STUCK, TOUCHED, VELOCITY_X, WAITING
 from nclone_env.sim.session import Session
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim.state import make_worlds, world_at
 from nclone_env.sim.trajectory import simulate
 
 from ..bases import LEFT, RIGHT
@@ -49,7 +49,7 @@ def test_near_a_door_it_might_come_free():
     """The segment of the door, 24 pixels around (516, 264), lies on the face of the block."""
     near = ball(516, 264, "locked_door 86 44 2", "locked_door_switch 20 20")
     near.until(3, NINJA)
-    mover = near.session.worlds.movers[0, 0]
+    mover = world_at(near.session.worlds, 0).movers[0]
     assert (mover["x"], mover["y"]) == (516.0, 264.0)
     assert mover[STUCK] == 0
 
@@ -76,7 +76,7 @@ def play(places, inputs, unharmed=True):
         session.tick(code)
         ninjas.append(session.ninja.copy())
         phases.append(session.entity_states().tolist())
-        spots.append([(m["x"], m["y"]) for m in session.worlds.movers[0, :count]])
+        spots.append([(m["x"], m["y"]) for m in session[0].movers[:count]])
     return np.array(ninjas), np.array(phases), np.array(spots)
 
 
@@ -109,7 +109,7 @@ def test_check_values():
             session.ninja["x"], session.ninja["y"] = 600.0 + 1.25 * (frame - 100), 150.0
         path[frame] = (float(session.ninja["x"]), float(session.ninja["y"]))
         phases = session.entity_states().tolist()
-        spots = [(float(m["x"]), float(m["y"])) for m in session.worlds.movers[0]]
+        spots = [(float(m["x"]), float(m["y"])) for m in session[0].movers]
         if frame == 99:
             assert phases == [WAITING, WAITING]
         elif frame == 100:
@@ -161,15 +161,17 @@ def test_the_trail_belongs_to_the_world():
     first, second = session.record(inputs[200:], 0), session.record(inputs[200:], 1)
     assert first.ninjas.tobytes() == second.ninjas.tobytes()
     assert session.snapshot(0) == session.snapshot(1)
-    assert session.worlds.trail[0].any()
-    fresh = Session(session.level_set)
-    assert not fresh.worlds.trail.any()
+    assert session[0].trail.any()
+    session.start()
+    assert not len(session[0].trail)
 
 
-@pytest.mark.parametrize(("count", "limit", "rows"), [(0, None, 1), (1, None, 119), (10, None, 1199), (10, 600, 600)])
+@pytest.mark.parametrize(("count", "limit", "rows"), [(0, None, 0), (1, None, 119), (10, None, 1199), (10, 600, 600)])
 def test_the_trail_is_no_longer_than_needed(count, limit, rows):
     levels = pack([build_room(*["evil_ninja 50 50"] * count)])
-    assert make_worlds(3, levels, limit).trail.shape == (3, rows, 2)
+    worlds = make_worlds(3, levels, limit)
+    assert worlds.trail.shape == (max(3 * rows, 1), 2)
+    assert worlds.rooms["trail"]["size"][:-1].tolist() == [rows] * 3
 
 
 def test_a_limited_trail_is_as_good():
@@ -179,9 +181,9 @@ def test_a_limited_trail_is_as_good():
     run = simulate(level, inputs, entities=True)
     session = Session(level)
     ninjas = session.record(inputs).ninjas
-    assert session.worlds.trail.shape[1] == 479 > len(inputs)
+    assert len(session.worlds.trail) == 479 > len(inputs)
     assert ninjas["x"].tolist() == run.x.tolist()
-    assert [m["x"] for m in session.worlds.movers[0]] == run.entity_x[-1].tolist()
+    assert [m["x"] for m in session[0].movers] == run.entity_x[-1].tolist()
 
 
 def test_the_trail_is_reported():
@@ -197,5 +199,5 @@ def test_copies_follow_too():
     session.copy(0, 1)
     assert session.snapshot(0) == session.snapshot(1)
     assert session.hash(0) == session.hash(1)
-    session.worlds.trail[1, 7, 0] += 1e-9
+    session.worlds.trail[session.worlds.rooms[1]["trail"]["first"] + 7, 0] += 1e-9
     assert session.hash(0) != session.hash(1)

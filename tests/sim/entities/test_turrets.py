@@ -204,11 +204,11 @@ def test_the_warning_does_not_need_sight_but_someone_to_aim_at():
 @pytest.mark.parametrize(("closed", "explodes"), [(0, False), (1, True)])
 def test_open_doors_let_it_through_and_closed_ones_do_not(closed, explodes):
     turret = rocket("trap_door 60 50", "trap_door_switch 20 80")
-    states = turret.session.worlds.entity_states
+    states = turret.session[0].entity_states
     turret.until(40, FIRST)
-    states[0, 0] = closed
+    states[0] = closed
     while turret.mover["x"] < 358.0:
         turret.until(turret.frames + 1, FIRST)
     turret.until(turret.frames + 2, FIRST)
-    assert states[0, 1] == (ROCKET_IDLE if explodes else FLYING + 24)
+    assert states[1] == (ROCKET_IDLE if explodes else FLYING + 24)
     assert (turret.mover["x"] > 360.0) == (not explodes)

@@ -17,17 +17,17 @@ _GOLDEN, _OTHER, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE
 
 
 @kernel
-def recall(levels, level, mover, states, index, slot):
+def recall(levels, level, mover, states, own, slot):
     """Take a frame from the table; return whether it is there."""
     first, stop = levels.laser_start[level], levels.laser_start[level + 1]
     if first == stop:
         return False
-    x, y, angle, sense = mover["x"], mover["y"], mover[NORMAL_ANGLE], states[index, slot]
+    x, y, angle, sense = mover["x"], mover["y"], mover[NORMAL_ANGLE], states[own + slot]
     known = levels.laser_frames[find(levels.laser_frames, first, stop, x, y, angle, sense)]
     if known["sense"] == 0:
         return False
     mover["x"], mover["y"], mover[NORMAL_ANGLE] = known["next_x"], known["next_y"], known["next_angle"]
-    states[index, slot] = known["next_sense"]
+    states[own + slot] = known["next_sense"]
     if known["frames"] != UNCHANGED:
         mover[FRAMES_LEFT], mover[MOTION] = known["frames"], known["motion"]
     return True

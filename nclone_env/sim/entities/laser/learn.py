@@ -43,7 +43,7 @@ def _tables(levels: LevelSet, mover: np.ndarray) -> Mapping[str, np.ndarray]:
     tables, start = [np.zeros(0, LASER_FRAME)], np.zeros(len(header) + 1, np.int32)
     found = np.zeros(_MOST, LASER_FRAME)
     for number in np.flatnonzero(with_lasers).tolist():
-        states = levels.entities_of(number)["initial"][None].copy()
+        states = levels.entities_of(number)["initial"].copy()
         count = learn(levels.arrays, number, states, mover, np.zeros(2 * _MOST, LASER_FRAME), found)
         if count:
             tables.append(np.zeros(1 << int(2 * count - 1).bit_length(), LASER_FRAME))
@@ -58,7 +58,7 @@ def learn(levels, level, states, movers, table, found):
     """Follow the lasers of a level from their starts; write the frames that are searched to ``found``, return how many.
 
     Args:
-        states: (1, E) uint8, the initial states of the level's entities.
+        states: (E,) uint8, the initial states of the level's entities.
         movers: one ``MOVER`` of the simulator, scratch.
         table: empty, twice as long as ``found``, a power of two.
     """
@@ -77,13 +77,13 @@ def follow(levels, level, entity, slot, states, mover, table, found, count):
     """Follow one laser until it repeats itself; return how many frames are found now."""
     mover["x"], mover["y"], mover[FRAMES_LEFT] = entity["x"], entity["y"], 0
     start(levels, level, entity, mover, states, 0, slot)
-    if states[0, slot] == SPINNER:
+    if states[slot] == SPINNER:
         return count
     for _ in range(_FRAMES):
         if mover[FRAMES_LEFT] > 0:
             crawl(levels, level, mover, states, 0, slot)
             continue
-        x, y, angle, sense = mover["x"], mover["y"], mover[NORMAL_ANGLE], states[0, slot]
+        x, y, angle, sense = mover["x"], mover["y"], mover[NORMAL_ANGLE], states[slot]
         known, motion = table[find(table, 0, table.shape[0], x, y, angle, sense)], mover[MOTION]
         if count == found.shape[0] or known["sense"] != 0:
             return count
@@ -94,7 +94,7 @@ def follow(levels, level, entity, slot, states, mover, table, found, count):
             known["sense"] = 0
         else:
             known["next_x"], known["next_y"], known["next_angle"] = mover["x"], mover["y"], mover[NORMAL_ANGLE]
-            known["next_sense"], known["motion"] = states[0, slot], mover[MOTION]
+            known["next_sense"], known["motion"] = states[slot], mover[MOTION]
             known["frames"] = UNCHANGED if mover[MOTION] == _NO_MOTION else mover[FRAMES_LEFT]
             found[count] = known
             count += 1

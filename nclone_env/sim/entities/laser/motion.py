@@ -279,11 +279,11 @@ def rest(levels, level, mover, door):
 
 
 @kernel
-def rest_ends(levels, level, mover, states, index):
+def rest_ends(levels, level, mover, states, own):
     """Return whether a laser rests at a door that is open now."""
     if mover[FRAMES_LEFT] == 0 or mover[MOTION] & _COURSE != _AT_REST:
         return False
-    return is_absent(segment_of(levels, level, mover), states, index)
+    return is_absent(segment_of(levels, level, mover), states, own)
 
 
 @kernel
@@ -298,15 +298,15 @@ def bounce(levels, level, mover, floor, gap, since, tx, ty):
 
 
 @kernel
-def advance_frame(levels, level, mover, states, index, slot):
+def advance_frame(levels, level, mover, states, own, slot):
     """Take the ten steps of a frame at once, or rest."""
     course = mover[MOTION] & _COURSE
     if course == _AT_REST:
         return
-    clockwise, segment = states[index, slot] == CLOCKWISE, segment_of(levels, level, mover)
+    clockwise, segment = states[own + slot] == CLOCKWISE, segment_of(levels, level, mover)
     if course == _BOUNCE_SECOND or course == _BOUNCE_FIRST:
         if bounce_frame(segment, mover, clockwise == (course == _BOUNCE_SECOND)) % 2 == 1:
-            states[index, slot] = COUNTERCLOCKWISE if clockwise else CLOCKWISE
+            states[own + slot] = COUNTERCLOCKWISE if clockwise else CLOCKWISE
         return
     mover[FRAMES_LEFT] -= 1
     if course == _TO_SECOND or course == _TO_FIRST:

@@ -37,6 +37,7 @@ from nclone_env.sim.entities.laser.motion import (
 from nclone_env.sim.ninja import kill
 from nclone_env.sim.query import cells_within, closest_on, is_absent
 from nclone_env.sim.sight import BEAM, is_beside, shot
+from nclone_env.sim.store import states_of
 from nclone_env.sim.trigonometry import atan2, rough_sin_cos, sin_cos, wrap
 
 MOST_LISTED = 40
@@ -62,7 +63,7 @@ def is_nearer(distance, door, best_distance, best_door):
 
 
 @called_kernel
-def nearest(levels, states, index, level, cells, x, y, found, most):
+def nearest(levels, states, own, level, cells, x, y, found, most):
     """Find the nearest segment to (x, y) in some cells, and list the segments of those cells, ``FOUND_SLOTS`` float64.
 
     The segments of open doors are listed, but never the nearest. ``cells`` are first and last column, first and last
@@ -83,18 +84,18 @@ def nearest(levels, states, index, level, cells, x, y, found, most):
                 found[2 * count], found[2 * count + 1] = i, distance
             count += 1
             door = levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0
-            if is_nearer(distance, door, best_distance, best_door) and not is_absent(levels.segments[i], states, index):
+            if is_nearer(distance, door, best_distance, best_door) and not is_absent(levels.segments[i], states, own):
                 best, best_distance, best_door = i, distance, door
     return best, best_distance, count
 
 
 @called_kernel
-def nearest_listed(levels, states, index, found, count, x, y):
+def nearest_listed(levels, states, own, found, count, x, y):
     """Return (segment, a, b, squared distance) of the nearest segment in a list, as seen from (x, y)."""
     best, best_a, best_b, best_distance, best_door = -1, 0.0, 0.0, _FAR, False
     for k in range(count):
         i = int(found[2 * k])
-        if is_absent(levels.segments[i], states, index):
+        if is_absent(levels.segments[i], states, own):
             continue
         _, a, b = closest_on(levels.segments[i], x, y)
         dx, dy = x - a, y - b
@@ -117,47 +118,47 @@ def drop_distant(found, count, reach):
 
 
 @called_kernel
-def crawl(levels, level, mover, states, index, slot):
+def crawl(levels, level, mover, states, own, slot):
     """Crawl along the surface for a frame; the beam turns to the normal."""
-    if rest_ends(levels, level, mover, states, index):
+    if rest_ends(levels, level, mover, states, own):
         mover[FRAMES_LEFT] = 0
     if mover[FRAMES_LEFT] > 0:
-        advance_frame(levels, level, mover, states, index, slot)
-    elif not recall(levels, level, mover, states, index, slot):
-        if not search_and_move(levels, level, mover, states, index, slot):
+        advance_frame(levels, level, mover, states, own, slot)
+    elif not recall(levels, level, mover, states, own, slot):
+        if not search_and_move(levels, level, mover, states, own, slot):
             return
     turn_beam(mover)
 
 
 @kernel
-def search_and_move(levels, level, mover, states, index, slot):
+def search_and_move(levels, level, mover, states, own, slot):
     """Search for surfaces and move for a frame, in closed form or by ten steps; return False if there are none."""
     x, y = mover["x"], mover["y"]
     cells, found = cells_within(x, y, REACH), local_f64(FOUND_SLOTS)
-    segment, distance, count = nearest(levels, states, index, level, cells, x, y, found, MOST_LISTED)
+    segment, distance, count = nearest(levels, states, own, level, cells, x, y, found, MOST_LISTED)
     if segment < 0:
         return False
     _, a, b = closest_on(levels.segments[segment], x, y)
     if count <= MOST_LISTED:
-        sense = 1.0 if states[index, slot] == CLOCKWISE else -1.0
+        sense = 1.0 if states[own + slot] == CLOCKWISE else -1.0
         plan_frames(levels, level, mover, found, count, segment, a, b, sense)
     if mover[FRAMES_LEFT] > 0:
-        advance_frame(levels, level, mover, states, index, slot)
+        advance_frame(levels, level, mover, states, own, slot)
         return True
     if count <= MOST_LISTED:
         count = drop_distant(found, count, math.sqrt(distance) + 2.0 * _STRAY + STEP)
-    take_steps(levels, level, mover, states, index, slot, cells, found, count, a, b)
+    take_steps(levels, level, mover, states, own, slot, cells, found, count, a, b)
     return True
 
 
 @kernel
-def take_steps(levels, level, mover, states, index, slot, cells, found, count, a, b):
+def take_steps(levels, level, mover, states, own, slot, cells, found, count, a, b):
     """Take ten steps: along the surface, round outer corners, back at inner corners and doors.
 
     (a, b) is the closest point of the surface before them. A ``count`` above ``MOST_LISTED`` means that the list is
     incomplete.
     """
-    x, y, angle, sense = mover["x"], mover["y"], mover[NORMAL_ANGLE], 1.0 if states[index, slot] == CLOCKWISE else -1.0
+    x, y, angle, sense = mover["x"], mover["y"], mover[NORMAL_ANGLE], 1.0 if states[own + slot] == CLOCKWISE else -1.0
     x0, y0 = x, y
     ny, nx = sin_cos(angle)
     turned, turns, door = False, 0, -1  # turned: the angle no longer matches (nx, ny); recomputed when next needed
@@ -166,10 +167,10 @@ def take_steps(levels, level, mover, states, index, slot, cells, found, count, a
         x, y = x - ny * sense * STEP, y + nx * sense * STEP
         strayed = (x - x0) * (x - x0) + (y - y0) * (y - y0) > _STRAY * _STRAY
         if strayed or count > MOST_LISTED:
-            segment, distance, _ = nearest(levels, states, index, level, cells, x, y, found, 0)
+            segment, distance, _ = nearest(levels, states, own, level, cells, x, y, found, 0)
             _, qx, qy = closest_on(levels.segments[segment], x, y)
         else:
-            segment, qx, qy, distance = nearest_listed(levels, states, index, found, count, x, y)
+            segment, qx, qy, distance = nearest_listed(levels, states, own, found, count, x, y)
         mx, my = x - qx, y - qy
         height = math.sqrt(distance)
         if height > 0.0:
@@ -195,7 +196,7 @@ def take_steps(levels, level, mover, states, index, slot, cells, found, count, a
     if turned:
         angle = atan2(ny, nx)
     mover["x"], mover["y"], mover[NORMAL_ANGLE] = x, y, wrap(angle)
-    states[index, slot] = CLOCKWISE if sense > 0.0 else COUNTERCLOCKWISE
+    states[own + slot] = CLOCKWISE if sense > 0.0 else COUNTERCLOCKWISE
     if turns == STEPS and door >= 0:
         rest(levels, level, mover, door)
     elif turns > 2 and count <= MOST_LISTED and not has_door(levels, found, count):
@@ -265,27 +266,27 @@ def outward_normal(segment, back, x, y, a, b, facing_x, facing_y):
 
 
 @kernel
-def start(levels, level, entity, mover, states, index, slot):
+def start(levels, level, entity, mover, states, own, slot):
     """Choose between spinner and surface laser by the surroundings; place a surface laser (sections 6.2 and 6.4)."""
     x, y = mover["x"], mover["y"]
     facing_x, facing_y = FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]]
     cells = cells_within(x, y, REACH)
-    segment, distance, _ = nearest(levels, states, index, level, cells, x, y, local_f64(FOUND_SLOTS), 0)
+    segment, distance, _ = nearest(levels, states, own, level, cells, x, y, local_f64(FOUND_SLOTS), 0)
     nx, ny = facing_x, facing_y
     if segment >= 0 and (closest_on(levels.segments[segment], x, y)[0] or math.sqrt(distance) < _SURFACE_LIMIT):
-        states[index, slot] = COUNTERCLOCKWISE if entity["mode"] == 1 else CLOCKWISE
-        qx, qy, nx, ny = facing_surface(levels, states, index, level, cells, x, y, facing_x, facing_y, distance)
+        states[own + slot] = COUNTERCLOCKWISE if entity["mode"] == 1 else CLOCKWISE
+        qx, qy, nx, ny = facing_surface(levels, states, own, level, cells, x, y, facing_x, facing_y, distance)
         mover["x"], mover["y"] = qx + HEIGHT * nx, qy + HEIGHT * ny
     else:
-        states[index, slot] = SPINNER
+        states[own + slot] = SPINNER
     angle = wrap(atan2(ny, nx))
     mover[BEAM_ANGLE] = angle
-    mover[NORMAL_ANGLE] = angle if states[index, slot] != SPINNER else 0.0
+    mover[NORMAL_ANGLE] = angle if states[own + slot] != SPINNER else 0.0
     mover[MOTION] = 0
 
 
 @kernel
-def facing_surface(levels, states, index, level, cells, x, y, facing_x, facing_y, distance):
+def facing_surface(levels, states, own, level, cells, x, y, facing_x, facing_y, distance):
     """Return (point, normal) of the segment at a squared distance whose normal is closest to the turret's facing."""
     best, qx, qy, nx, ny = -2.0, x, y, facing_x, facing_y
     for column in range(cells[0], cells[1] + 1):
@@ -293,7 +294,7 @@ def facing_surface(levels, states, index, level, cells, x, y, facing_x, facing_y
         stop = levels.segment_start[level, column * ROWS + cells[3] + 1]
         for i in range(first, stop):
             segment = levels.segments[i]
-            if is_absent(segment, states, index):
+            if is_absent(segment, states, own):
                 continue
             back, a, b = closest_on(segment, x, y)
             dx, dy = x - a, y - b
@@ -309,17 +310,18 @@ def facing_surface(levels, states, index, level, cells, x, y, facing_x, facing_y
 @kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Kill by the beam in its present place, then turn or crawl."""
-    ninja, states = worlds.ninjas[index], worlds.entity_states
+    ninja = worlds.ninjas[index]
+    states, own = states_of(worlds, index)
     x, y = mover["x"], mover["y"]
     sine, cosine = rough_sin_cos(mover[BEAM_ANGLE])
     if is_beside(ninja, x, y, cosine, sine, _ROUGH_SLACK):  # the exact angle matters only there
         sine, cosine = sin_cos(mover[BEAM_ANGLE])
-        if shot(levels, states, index, ninja, x, y, cosine, sine):
+        if shot(levels, states, own, ninja, x, y, cosine, sine):
             kill(ninja)
-    if states[index, slot] == SPINNER:
+    if states[own + slot] == SPINNER:
         mover[BEAM_ANGLE] = wrap(mover[BEAM_ANGLE] + (-_SPIN if entity["mode"] == 1 else _SPIN))
     else:
-        crawl(levels, ninja["level"], mover, states, index, slot)
+        crawl(levels, ninja["level"], mover, states, own, slot)
 
 
 @kernel

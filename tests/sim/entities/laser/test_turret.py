@@ -17,6 +17,7 @@ from nclone_env.sim.entities.laser.motion import (
     NORMAL_ANGLE,
     SPINNER,
 )
+from nclone_env.sim.state import world_at
 
 from ....naive.geometry import TileWorld
 from ....naive.laser import NaiveSurfaceLaser
@@ -170,7 +171,7 @@ def test_inside_a_wall_it_comes_out():
 
 def test_on_a_closed_door_it_takes_its_facing_and_stays():
     turret = laser(300, 300, 4, entities=["regular_door 50 50"])
-    mover = turret.session.worlds.movers[0, 0]
+    mover = world_at(turret.session.worlds, 0).movers[0]
     assert (mover["x"], mover["y"]) == (294.1, 300.0)
     turret.until(4, FAR_AWAY)
     assert (mover["x"], mover["y"]) == pytest.approx((294.1, 300.0))
@@ -178,7 +179,7 @@ def test_on_a_closed_door_it_takes_its_facing_and_stays():
 
 def test_an_open_door_is_no_surface():
     turret = laser(300, 300, 4, entities=["trap_door 50 50", "trap_door_switch 20 80"])
-    assert turret.session.worlds.entity_states[0, 1] == SPINNER
+    assert world_at(turret.session.worlds, 0).entity_states[1] == SPINNER
 
 
 def test_on_a_curve_the_beam_follows():
