@@ -20,11 +20,11 @@ from nclone_env.env.compiled.rooms import fit_alike, fit_copies, make_room, unse
 from nclone_env.env.compiled.starts import PackedStarts, pack_starts, set_shares
 from nclone_env.env.compiled.step import KernelSteps, step_range
 from nclone_env.env.compiled.step_arrays import (
-    NO_FINAL_ROWS,
     FinalArrays,
     exchange,
     level_thresholds,
     make_step_arrays,
+    no_final,
     playable_levels,
 )
 from nclone_env.env.snapshot import Snapshot, level_set_digest, read_snapshot, write_snapshot
@@ -125,7 +125,7 @@ class Batch:
         self._reach: Reachability | None = None
         if "reachability" in config.observations:
             self._reach = Reachability(config, self.level_set, self.num_envs, same_step)
-        self._no_final = FinalArrays(self._unobserved, *NO_FINAL_ROWS)
+        self._no_final = no_final(self._unobserved)
         self._final_views: dict[FinalRows, FinalArrays] | None = None
 
     def _make_passes(self) -> None:
@@ -210,10 +210,10 @@ class Batch:
         """Begin the next episodes of the environments in ``mask`` on a level each, (n,), -1: on any."""
         self.episodes["next_level"][mask] = levels[mask]
 
-    def _replace_arrays(self, **arrays: Any) -> None:
-        """Replace arrays that say where episodes begin, or the worlds."""
+    def _replace_arrays(self, changed: slice | int = slice(None), **arrays: Any) -> None:
+        """Replace arrays that say where episodes of the ``changed`` environments begin, or the worlds."""
         self._arrays = self._arrays._replace(**arrays)
-        unsettle_all(self.worlds)
+        unsettle_all(self.worlds, changed)
 
     def _make_room(self) -> None:
         """Give the worlds room for all that the next step or reset can bring."""
@@ -365,7 +365,7 @@ class Batch:
         """Copy the whole state of one environment to another."""
         sources = np.full(self.num_envs, -1)
         sources[target] = source
-        self._replace_arrays(worlds=with_room(self.worlds, lambda worlds: fit_copies(worlds, worlds, sources)))
+        self._replace_arrays(target, worlds=with_room(self.worlds, lambda worlds: fit_copies(worlds, worlds, sources)))
         copy_world(self.worlds, source, self.worlds, target)
         for array in (self.episodes, self.results):
             array[target : target + 1] = array[source : source + 1]
@@ -406,7 +406,7 @@ class Batch:
             fit_world(worlds, index, *sizes)
             return not lacks_space(worlds)
 
-        self._replace_arrays(worlds=with_room(self.worlds, fit))
+        self._replace_arrays(index, worlds=with_room(self.worlds, fit))
         place_world(self.level_set.arrays, self.worlds, index, world)
 
     @cached_property

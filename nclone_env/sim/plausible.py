@@ -18,7 +18,7 @@ from nclone_env.sim.entities.drone import PATROL, PHASE
 from nclone_env.sim.entities.hunters import first_touch
 from nclone_env.sim.entities.laser.motion import motion_segment, turns_for_ever
 from nclone_env.sim.entities.turrets import LAST_STATE
-from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, World, worlds_of
+from nclone_env.sim.state import MOVER, NINJA_RECORD, NO_CELL, World
 
 FARTHEST = 2.0**29
 """Largest number allowed in a world, in pixels or any other unit: the computation of cells uses 32-bit integers."""
@@ -106,23 +106,24 @@ def checked_world(world: World, levels: LevelSet, source: str) -> World:
 
 def trail_length(levels: LevelSet, ninja: Any, states: np.ndarray, movers: np.ndarray) -> int:
     """Return the number of positions that the trail of a world has: from the frame after the first touch on."""
-    touched = first_touch(levels.entities_of(ninja["level"]), states, movers)
-    return min(max(int(ninja["frame"]) - touched - 1, 0), int(levels.arrays.header[ninja["level"]]["trail_count"]))
+    ring = int(levels.arrays.header[ninja["level"]]["trail_count"])
+    if ring == 0:  # no evil ninja
+        return 0
+    return min(max(int(ninja["frame"]) - first_touch(levels.entities_of(ninja["level"]), states, movers) - 1, 0), ring)
 
 
 def world_fault(world: World, levels: LevelSet) -> WorldFault | None:
     """Return the first reason why a world cannot be played, None if it can; its parts are of the sizes of its level."""
-    parts = [np.array(part)[np.newaxis] for part in world]
-    fault = find_fault(levels.arrays, worlds_of(*parts))
-    return None if fault == _NONE else _with_value(_FAULTS[fault], *parts)
+    fault = find_fault(levels.arrays, np.array(world.ninja).reshape(1), *world[1:])
+    return None if fault == _NONE else _with_value(_FAULTS[fault], world)
 
 
-def _with_value(fault: WorldFault, ninjas: np.ndarray, states: np.ndarray, movers: np.ndarray, _: Any) -> WorldFault:
+def _with_value(fault: WorldFault, world: World) -> WorldFault:
     """Return a fault of a field with what the field holds: a number, or the least and the largest of several."""
     name, _, field = fault.where.partition(".")
     if not field:
         return fault
-    values = (ninjas if name == "ninjas" else movers)[field]
+    values = (world.ninja if name == "ninjas" else world.movers)[field]
     least, most = values.min(), values.max()
     return fault._replace(got=str(least) if least == most else f"{least} to {most}")
 
@@ -154,9 +155,9 @@ def _has_flags(ninja):
 
 
 @kernel
-def find_fault(levels, world):
-    """Return the number of the first fault of one world, -1 if there is none."""
-    ninja = world.ninjas[0]
+def find_fault(levels, ninjas, states, movers, trail):
+    """Return the number of the first fault of a world, of (1,) ninjas and the parts of ``World``; -1 without one."""
+    ninja = ninjas[0]
     if not 0 <= ninja["frame"] <= _LONGEST:
         return _FRAME
     if not 0 <= ninja["next_order"] <= _LONGEST:
@@ -165,19 +166,19 @@ def find_fault(levels, world):
         return _STATE
     if not (_ninja_has_floats(ninja) and _has_flags(ninja) and -1 <= ninja["facing"] <= 1):
         return _NINJA
-    for row in range(world.rooms[0]["trail"]["used"]):
-        if not (abs(world.trail[row, 0]) <= FARTHEST and abs(world.trail[row, 1]) <= FARTHEST):
+    for row in range(len(trail)):
+        if not (abs(trail[row, 0]) <= FARTHEST and abs(trail[row, 1]) <= FARTHEST):
             return _TRAIL
-    fault = _mover_fault(levels, world, ninja["level"])
-    return fault if fault != _NONE else _state_fault(levels, world, ninja["level"])
+    fault = _mover_fault(levels, movers, ninja["level"])
+    return fault if fault != _NONE else _state_fault(levels, states, ninja["level"])
 
 
 @kernel
-def _mover_fault(levels, world, level):
+def _mover_fault(levels, movers, level):
     """Return the number of the first fault of the movers of one world, -1 if there is none."""
     header = levels.header[level]
     for number in range(header["mover_count"]):
-        mover = world.movers[number]
+        mover = movers[number]
         if not _mover_has_floats(mover):
             return _MOVER
         if not NO_CELL <= mover["cell"] < CELLS:
@@ -185,18 +186,18 @@ def _mover_fault(levels, world, level):
     for number in range(header["mover_count"]):
         slot = levels.mover_slots[header["first_mover"] + number]
         if levels.entities[header["first_entity"] + slot]["type"] == LASER_TURRET:
-            mover = world.movers[number]
+            mover = movers[number]
             if not 0 <= motion_segment(levels, level, mover) < levels.segments.shape[0] or turns_for_ever(mover):
                 return _LASER
     return _NONE
 
 
 @kernel
-def _state_fault(levels, world, level):
+def _state_fault(levels, states, level):
     """Return the number of the first fault of the entities' states in one world, -1 if there is none."""
     header = levels.header[level]
     for slot in range(header["entity_count"]):
-        kind, state = levels.entities[header["first_entity"] + slot]["type"], world.entity_states[slot]
+        kind, state = levels.entities[header["first_entity"] + slot]["type"], states[slot]
         is_busy = _SHOOTING_DRONES >> kind & 1 != 0 and state & PHASE != PATROL
         if not is_busy and state > _LARGEST_STATES[kind]:
             return _ENTITY

@@ -242,23 +242,28 @@ def worlds_of(ninjas: np.ndarray, entity_states: np.ndarray, movers: np.ndarray,
 
 def world_at(worlds: WorldArrays, index: int) -> World:
     """Return one of the worlds: views, but for the trail."""
-    room, frame = worlds.rooms[index], int(worlds.ninjas[index]["frame"])
-    states, movers = (slice(room[part]["first"], room[part]["first"] + room[part]["used"]) for part in PARTS[:2])
-    ring, begin = room["trail"]["used"], room["trail_begin"]
-    past = np.arange(max(begin, frame - ring) if begin != NO_TRAIL else frame, frame)
-    rows = room["trail"]["first"] + (past - begin) % max(ring, 1)
-    return World(worlds.ninjas[index], worlds.entity_states[states], worlds.movers[movers], worlds.trail[rows])
+    entities, movers, trail, begin, *_ = worlds.rooms[index].item()  # of Python's numbers, which are faster
+    (states, _, state_count), (records, _, record_count), (first, _, ring) = entities, movers, trail
+    ninja, path = worlds.ninjas[index], _NO_ROWS[:0]
+    if begin != NO_TRAIL:
+        frame = int(ninja["frame"])
+        path = worlds.trail[first + (np.arange(max(begin, frame - ring), frame) - begin) % max(ring, 1)]
+    parts = worlds.entity_states[states : states + state_count], worlds.movers[records : records + record_count]
+    return World(ninja, *parts, path)
 
 
 def place_world(levels: LevelArrays, worlds: WorldArrays, index: int, world: World) -> None:
     """Overwrite one of the worlds, which has room for it."""
+    ninja, states, movers, trail = world
     room = worlds.rooms[index]
-    for part, array, given in zip(PARTS, (worlds.entity_states, worlds.movers, worlds.trail), world[1:], strict=True):
-        first, room[part]["used"] = room[part]["first"], len(given)
-        array[first : first + len(given)] = given
-    worlds.ninjas[index] = world.ninja
-    room["trail"]["used"] = levels.header[world.ninja["level"]]["trail_count"]
-    room["trail_begin"] = world.ninja["frame"] - len(world.trail) if len(world.trail) else NO_TRAIL
+    (first_state, *_), (first_mover, *_), (first_row, *_), *_ = room.item()
+    worlds.ninjas[index] = ninja
+    worlds.entity_states[first_state : first_state + len(states)] = states
+    worlds.movers[first_mover : first_mover + len(movers)] = movers
+    worlds.trail[first_row : first_row + len(trail)] = trail
+    room["entities"]["used"], room["movers"]["used"] = len(states), len(movers)
+    room["trail"]["used"] = levels.header["trail_count"][ninja["level"]]
+    room["trail_begin"] = ninja["frame"] - len(trail) if len(trail) else NO_TRAIL
 
 
 def _kernels_of(record: np.dtype) -> tuple[Any, Any, Any]:

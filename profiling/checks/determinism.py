@@ -128,11 +128,13 @@ def _worlds(envs: NPlusPlusVectorEnv) -> dict[str, np.ndarray]:
     """Return the worlds with room for the largest level each, by name; the hashes were first taken of this form."""
     levels, count = envs.level_set, envs.num_envs
     states = np.zeros((count, -(-levels.max_entities // 8) * 8), np.uint8)
-    movers, trail = np.zeros((count, max(levels.max_movers, 1)), MOVER), np.zeros((count, 1, 2))
+    rows = max(min(levels.max_trail, envs.config.max_frames), 1)
+    movers, trail = np.zeros((count, max(levels.max_movers, 1)), MOVER), np.zeros((count, rows, 2))
     movers["cell"] = NO_CELL
     for index in range(count):
         world = world_at(envs.worlds, index)
         states[index, : len(world.entity_states)], movers[index, : len(world.movers)] = world[1:3]
+        trail[index, np.arange(world.ninja["frame"] - len(world.trail), world.ninja["frame"]) % rows] = world.trail
     worlds = {"ninjas": envs.worlds.ninjas, "entity_states": states, "movers": movers, "trail": trail}
     return {name: array.view(np.uint8) if array.dtype.names else array for name, array in worlds.items()}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import multiprocessing
 import pickle
 import struct
@@ -17,11 +19,12 @@ from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
 from nclone_env.config import OBSERVATION_NAMES
 from nclone_env.env.snapshot import write_snapshot
 from nclone_env.errors import SnapshotError
-from nclone_env.level.build import moving
+from nclone_env.level.build import build_room, moving
 from nclone_env.sim.state import world_at
 
 from . import peek
 from .bases import ENVIRONMENT_ID, QUICK_DEATH, QUICK_WIN, RIGHT, WALK, assert_same, choices, copies
+from .stored import STORED
 
 LEVELS = (moving(), "hazards", moving((70, 44), "other"))
 FIELDS = {"levels": LEVELS, "max_frames": 160, "observations": OBSERVATION_NAMES}
@@ -516,3 +519,46 @@ def test_rewards_of_any_size_are_restored(weight):
     expected = env.step(0)[4]["episode_return"]
     assert abs(expected) > 2**29
     assert env.set_state(env.get_state())[1]["episode_return"] == expected
+
+
+def followed() -> NPlusPlusVectorEnv:
+    """Return three environments, two of them on levels with evil ninjas."""
+    ends = ("exit 160 57", "exit_switch 150 57")
+    rooms = (("evil_ninja 46 58",), ("zap_drone 60 50 0 1", "gold 44 58"), ("evil_ninja 60 58",) * 3)
+    levels = tuple(build_room(*ends, *lines) for lines in rooms)
+    envs = NPlusPlusVectorEnv(
+        None, 3, levels=levels, observations="game_state", max_frames=600, autoreset_mode="SameStep"
+    )
+    envs.reset(seed=0, options={"level": [0, 1, 2]})
+    return envs
+
+
+def test_stored_snapshots_of_version_1_have_the_same_future():
+    """They are as large as the largest level needs, with the trail as a ring."""
+    data = zlib.decompress(base64.b85decode(STORED))
+    stored = [data[first : first + len(data) // 3] for first in range(0, len(data), len(data) // 3)]
+    assert [int.from_bytes(state[8:12], "little") for state in stored] == [1] * 3
+    played, restored = followed(), followed()
+    for _ in range(45):
+        played.step([2, 2, 2])
+    for index, state in enumerate(stored):
+        restored.set_state(index, state)
+    assert [restored.get_state(i) for i in range(3)] == [played.get_state(i) for i in range(3)]
+    said = hashlib.sha256()
+    for step in range(60):
+        observations, rewards, *_ = restored.step([1 + step % 2, 3, 5 if step % 9 < 5 else 2])
+        said.update(observations["game_state"].tobytes() + rewards.tobytes())
+    assert said.hexdigest()[:16] == "511d696f802f52c0"
+
+
+def test_a_trail_that_is_too_long_for_the_time_limit_is_refused():
+    envs = followed()
+    for _ in range(45):
+        envs.step([2, 2, 2])
+    state = envs.get_state(0)
+    other = NPlusPlusVectorEnv(None, 1, levels=envs.level_set.levels, observations="game_state", max_frames=60)
+    other.reset(seed=0)
+    before = other.get_state(0)
+    with pytest.raises(SnapshotError, match="trail: expected at most 60 positions, as of this max_frames, got"):
+        other.set_state(0, state)
+    assert other.get_state(0) == before

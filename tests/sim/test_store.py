@@ -107,15 +107,9 @@ def test_spans_move_together_before_the_arrays_grow():
             fit_world(worlds, index, number % 5, number % 9, 0)
         assert not lacks_space(worlds)
     assert worlds is arrays
-    assert not gains_space(grown_full())
-
-
-def grown_full() -> WorldArrays:
-    """Return worlds whose arrays are full."""
-    worlds = growing(1)
-    fit_world(worlds, 0, 0, len(worlds.movers) - 1, 0)
-    assert not lacks_space(worlds)
-    return worlds
+    fit_world(worlds, 0, 0, 0, 1000)
+    assert lacks_space(worlds)
+    assert not gains_space(worlds), "the trail has no room for so much"
 
 
 def test_without_space_a_world_stays_as_it_is():

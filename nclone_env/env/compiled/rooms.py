@@ -96,14 +96,13 @@ def fit_alike(worlds, others):
 
 
 def with_room(worlds: WorldArrays, fit: Callable[[WorldArrays], bool]) -> WorldArrays:
-    """Return worlds, in larger arrays if needed, for which ``fit`` found space; none of them is settled then."""
+    """Return worlds, in larger arrays if needed, for which ``fit`` found space."""
     while not fit(worlds):
         worlds = with_space(worlds)
-    unsettle_all(worlds)
     return worlds
 
 
-def unsettle_all(worlds: WorldArrays, mask: np.ndarray | slice = slice(None)) -> None:
+def unsettle_all(worlds: WorldArrays, mask: np.ndarray | slice | int = slice(None)) -> None:
     """Note that worlds may need other room before the next step."""
     worlds.rooms["settled"][:-1][mask] = UNSETTLED
     worlds.rooms["settled"][-1] = UNSETTLED

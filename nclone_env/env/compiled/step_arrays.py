@@ -127,6 +127,16 @@ NO_FINAL_ROWS = np.zeros(1, np.int64), np.zeros(0, np.int32), _NO_WORLDS
 """``used``, ``places`` and ``worlds`` where no last observations are asked for."""
 
 
+_no_finals: dict[int, FinalArrays] = {}
+
+
+def no_final(observations: ObservationArrays) -> FinalArrays:
+    """Return what a step takes if no last observations are asked for; environments with the default ones share it."""
+    if observations.extras is not None:
+        return FinalArrays(observations, *NO_FINAL_ROWS)
+    return _no_finals.setdefault(id(observations), FinalArrays(observations, *NO_FINAL_ROWS))
+
+
 def make_step_arrays(
     config: EnvironmentConfig,
     levels: LevelSet,

@@ -14,7 +14,7 @@ from nclone_env.sim.store import with_space
 
 EXIT = ("exit 160 57", "exit_switch 150 57")
 CROWD = build_room(*EXIT, *("zap_drone 60 50",) * 40, *("gold 40 40",) * 30, "mine 44 58")
-EVIL = build_room(*EXIT, *("evil_ninja 41 58",) * 4)
+EVIL = build_room(*EXIT, *("evil_ninja 60 58",) * 4)
 LEVELS = (build_room(*EXIT, "mine 46 58"), CROWD, EVIL, moving(), everything())
 NUM_ENVS, STEPS = 12, 160
 

@@ -1,0 +1,23 @@
+"""Stored snapshots of version 1: the environments of ``test_snapshot.followed`` after 45 steps to the right."""
+
+STORED = (
+    "c-rmTeK6E{0LSs)x;&Jn*24+aP*EzJu2K|h(u1QX51X?tj_C37kflOgv9)?adAbTIL{BJ5lao$Zk3Bkcc}QVXW7EU+c&-({Pjxrv{^(|!x$k"
+    "?}@4RNevvz)VezWua&R4L|&fY>{hz5hAD6twvJ=E!#uUT!^JXOPg@RALYYgXt-6s51#m~ii;tj=H)V{KOM)-kmed^RPina5VwnRJ_FGvuA$H"
+    "jE`H+q~++seRVME_3RG#D&xVo#`9pdLJ3RKRr}W4@G_P-mKm4{+=t3{dcb+naxb(IOI;{(eLx!GbVkb*j)DQ<5~vwuadmpr<_One0to?Ij%R"
+    "+oBo_IM@NWkX2ZuLy|g*baMI4E^4b2dZHTRlN)%l0{hL$CaX2x0{7gq7oO9JLtgH<_;k_$QRoaKPN=6yiY%Dy(Ug{;=5)RuRH*$mrJSxl0zM"
+    "2n<1ZNF68Sv#3PUbn4u-q%YW{Vge8`|X5qUuZAm*X9mZ3@eWXZ*0(4bHmn6m&rVA2rBY{v;cYJ~yfSSpz)kRJ!e@LF;M9znPcjU<g~fhI*ZH"
+    "f<pr2xz&7lS4+EE_GwsyYrmA!0z0%-R9+bBM?3jB!=Tj+t~l8^xojO=A{!X9I_bUVbw(-)ufSa~Q&!xO!hPf8`^f7^lO*;kc$D7R!CMc)YNC"
+    "8@;5B&qHKvxjtUv7oJAxiLo5G4h#iJZ=xc$iP>ZeCwtGcQllX_U-6LV8nA%M2NRfn$70<Lk43}*Sm--}(=Q<<=lhI><LBi#9Dt@R_N4YZ%tJ"
+    "1%LR3-4_*E!z<YKWBB%XgCE6^IX_9t?-i5DLI>lZ=`*;K1rj}2HrK^QmHr;o;2aCw{I@|!lt#bL<Fm-7bO&p+(f&0-{zaXws7-))*B%oj#Ax"
+    "_S$ZC>a}=Ek?1GtL?rAs21kygA^I&-GQrOI`xOL}F*hMIg6kUYbilOHpJb_h@<r}Bz1<}57`B=2{GT7X6t%rOxoYU~lw$c)~edu>v^j^X0r5"
+    "D9UhQYKuURGv^-Qg+5NyZNGuw#w$6xT|4^z7vU+KkP(Ua<`k+o!_g1P|n5SHaJo_mq8`2p^qk;qc2fxXtnIyz4R{xF33OHYAwBYud`arM=-0"
+    "D!4-J2)wGf*`>J-W(bBmr^|%W=HFVHm#qcQdbUPi%@kf1#oM~b0XCeFAj9>7^K#=-iUja|o0t)=4#U!A`9-on!}EQF!CrN+L3XEVW;c8_!}`"
+    "}e=8w4FiLy>;jf1<?<}P!#fJ^qwn6`!sFH+`c-{iqH0m8eiNcby@%T?N$aIL*s+0J74X{tEByb)$y4c~R^Iefc1J!+ov7TWuhBUbbE;X|Ds9"
+    "`W<w`NtL3NxQ)d?wqrl69liAlrqOL7M>QEyr3itK2z{eSGEGa5>z@$^B(NETUI-w2hK0L-(8`;mG+l`*)7dq!?m8%>lZJC8+8g3_pXF(MB76"
+    "$w!k4eycHS;;S{qH&1HG8%h*dIzpHTfAnSs*PB{NXDtDqx82*1Lno6^^U|~aKWv&S<@3vs^D|@&m@W6d#FE};XW7{?XJayvZ&Z@((+>>aJ_5"
+    "%3yAj4*E9UNk*qJ6j<o~g2zSHKLX?Zb!{P96s{*ZbbtWC72d!&8Xm!kIyPrZN3t!^cWv93tT}kL|U5GGV`mb2U1O;e4%GwMI?wC6hge7QTQL"
+    "2OF&{QO5WEk-8hZh8e&vF-2hp^WkuRN+sP5w#wP<)*S?U#+DTfi-R9*Ph&-7^FR8YP9l*=Boc{4B9Z<npRR;pzSA)F?{+V)pU%5cC|TOp?_H"
+    "Bdl6jUVPg=@Xoip#BKd5ibU7udV{%{rh5B13`!DqNfAbBqey(9Jr7$0mB47^9sTc|(#b<|j^=(~MuqM?0jZEPPl^X;&O>=BSiBoc{4B9TZW5"
+    "{X12kw_#G=`*c=3Hwv*5it7ZzrQTr<r?DnIqnfiz5SKxzXJ3*0x2mede*>u1nPFW?pB9*>;Oqk{qq*}jbd|Y>b-LW{d)%&Kb}XiB^wjr1J0A"
+    "{z1HCj@|h)({!fu}1mqk6IY&Uw5%im!BOvDp$T<RXj(|iWkw_#GiA4G@>R%K86ng|x)L+jL{A5wu_$L}`tVa"
+)
