@@ -32,6 +32,7 @@ from nclone_env.sim.store import (
     ROOM,
     SLACK,
     WorldArrays,
+    check_lengths,
     mover_of,
     state_of,
     store_of,
@@ -150,14 +151,18 @@ def make_growing_worlds(count: int, levels: LevelSet, max_frames: int, step: int
     """Return zeroed worlds without room; they get it by ``sim.store.fit_world`` at least every ``step`` frames.
 
     The arrays are as large as worlds on two levels drawn at random each hardly ever need together; those of the trail
-    grow as it is needed. Other arguments as of :func:`make_worlds`.
+    grow as it is needed. Worlds with room for the largest level are made if they take no more. Other arguments as of
+    :func:`make_worlds`.
     """
     most = _most(levels, max_frames)
     parts = ("entity_count", 1), ("mover_count", MOVER.itemsize)
     sizes = [_likely_size(count, levels.arrays.header[name], _SMALL // size) for name, size in parts]
     if count > 1 and (most[2] or len(levels.levels) > 1):  # spans will move
         sizes = [size + size // SLACK for size in sizes]
-    worlds = _worlds(count, levels, most, (sizes[0] + 1, sizes[1] + 1, 1 if most[2] else 0))
+    lengths = sizes[0] + 1, sizes[1] + 1, 1 if most[2] else 0
+    if _bytes(*(count * size for size in most)) <= _bytes(*lengths):
+        return make_worlds(count, levels, max_frames)
+    worlds = _worlds(count, levels, most, lengths)
     worlds.rooms["trail_begin"][-1] = step
     return worlds
 
@@ -175,7 +180,12 @@ def expected_bytes(levels: LevelSet) -> int:
     """
     header = levels.arrays.header
     entities, movers = (_larger_of_two(header[name])[0] for name in ("entity_count", "mover_count"))
-    return math.ceil(NINJA_RECORD.itemsize + ROOM.itemsize + entities + (MOVER.itemsize + 2) * movers)
+    return math.ceil(NINJA_RECORD.itemsize + ROOM.itemsize + _bytes(entities, movers, 0))
+
+
+def _bytes(entities: float, movers: float, rows: float) -> float:
+    """Return the bytes of parts with so many elements."""
+    return entities + (MOVER.itemsize + _HINT) * movers + _ROW * rows
 
 
 def _larger_of_two(sizes: np.ndarray) -> tuple[float, float]:
@@ -198,6 +208,7 @@ def _likely_size(count: int, sizes: np.ndarray, least: int) -> int:
 
 def _worlds(count: int, levels: LevelSet, most: Sequence[int], sizes: Sequence[int]) -> WorldArrays:
     """Return zeroed worlds over arrays of some sizes, which have at least one element, as kernels need."""
+    check_lengths(count, *sizes)
     know_lasers(levels, np.zeros(1, MOVER))
     entities, movers, rows = (max(size, 1) for size in sizes)
     rooms = np.zeros(count + 1, ROOM)
@@ -223,6 +234,7 @@ def _no_hints(count: int) -> np.ndarray:
 
 _LOOKING = tuple(kind.number for kind in KINDS if kind.shoots)
 _SMALL = 1 << 14  # bytes
+_HINT, _ROW = 2, 16  # bytes of a hint and of a position
 _NO_ROWS = np.zeros((1, 2))
 """The trail of worlds that have no room for one: they share it."""
 

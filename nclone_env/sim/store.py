@@ -17,7 +17,7 @@ from nclone_env.jit import kernel, specialised_at_first
 from nclone_env.memory import MemoryNode, array_group
 
 PARTS = ("entities", "movers", "trail")
-SPAN: np.dtype = np.dtype([("first", "i8"), ("size", "i4"), ("used", "i4")])
+SPAN: np.dtype = np.dtype([(name, "i4") for name in ("first", "size", "used")])
 """Where a part of a world begins, the elements it has room for, and those that its level uses: of the trail, which is a
 ring, the length, of which there is only room for as many positions as are remembered."""
 
@@ -29,7 +29,7 @@ next step can bring, and the worlds whose spans lie before and after it.
 
 The last room is that of the store (:func:`store_of`): each span ``first`` is the end of those of all worlds, ``size``
 the elements that they have, and ``used`` the most that a level of the set uses; ``trail_begin`` is the most frames
-between two calls of :func:`fit_world`, ``settled`` 1 if all worlds are, and below 0 if one got no space (``LACKING``).
+between two calls of :func:`fit_world` (-1: spans are for the largest level and never move), ``settled`` 1 if all worlds are, and below 0 if one got no space (``LACKING``).
 It lies before the first world and after the last.
 """
 
@@ -147,9 +147,11 @@ def unsettle(worlds, index):
 def fit_world(worlds, index, entities, movers, rows):
     """Give a world spans of so many elements, or of as many as it uses; what the arrays lack for it is noted.
 
-    Contents stay. If one of the spans must grow, all lie at the end of their arrays afterwards.
+    Nothing is done to worlds whose spans never move. Contents stay. If one of the spans must grow, all lie at the end of their arrays afterwards.
     """
     room, store = worlds.rooms[index], store_of(worlds)
+    if store["trail_begin"] == NO_TRAIL:
+        return
     entities, movers = max(entities, room["entities"]["used"]), max(movers, room["movers"]["used"])
     rows = max(rows, trail_count(worlds, index))
     if entities > room["entities"]["size"] or movers > room["movers"]["size"] or rows > room["trail"]["size"]:
@@ -268,11 +270,22 @@ def gains_space(worlds):
 def with_space(worlds: WorldArrays) -> WorldArrays:
     """Return worlds with space for what they are lacking: their spans moved together, into longer arrays if needed."""
     entities, movers, rows = _lengths_needed(worlds)
+    check_lengths(len(worlds.ninjas), entities, movers, rows)
     lengths = {"entity_states": entities, "movers": movers, "hints": movers, "trail": rows}
     arrays = {name: _of_length(getattr(worlds, name), length) for name, length in lengths.items()}
     target = worlds._replace(**arrays)
     _move_together(worlds, target)
     return target
+
+
+def check_lengths(count: int, *lengths: int) -> None:
+    """Raise ``ValueError`` if arrays of so many elements are longer than the spans of worlds can express."""
+    most = np.iinfo(SPAN["first"]).max
+    if max(lengths) > most:
+        raise ValueError(
+            f"{count:,} worlds of these levels need {max(lengths):,} elements in one array, which has at most {most:,}; "
+            "make fewer of them at once, or use levels with fewer entities"
+        )
 
 
 def _of_length(array: np.ndarray, length: int) -> np.ndarray:

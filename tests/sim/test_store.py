@@ -154,6 +154,22 @@ def test_a_row_outside_of_the_trail_is_not_read():
     assert recall(worlds, 0, 2) == (2.0, 0.0)
 
 
+def test_worlds_on_levels_alike_have_room_at_once():
+    alike = pack([build_room("gold 40 40", "zap_drone 60 50"), build_room("mine 44 58", "zap_drone 60 50")])
+    worlds = make_growing_worlds(1000, alike, 600, STEP)
+    assert [len(worlds.entity_states), len(worlds.movers)] == [1000 * alike.max_entities, 1000]
+    before = worlds.rooms.tobytes()
+    fit_world(worlds, 3, 1, 1, 0)
+    assert worlds.rooms.tobytes() == before
+    fit_world(growing := make_growing_worlds(1000, LEVELS, 600, STEP), 3, 1, 1, 0)
+    assert growing.rooms[3]["movers"]["size"] == 1, "negative control"
+
+
+def test_more_worlds_than_spans_can_express():
+    with pytest.raises(ValueError, match=r"4,000,000,000 worlds .* fewer of them"):
+        make_worlds(4_000_000_000, pack([build_room("gold 40 40")]))
+
+
 def test_arrays_are_as_large_as_worlds_hardly_ever_need():
     """Room for 2,000 worlds on two levels drawn at random each: within the arrays as they are made."""
     many = pack([build_room(*("zap_drone 60 50",) * drones) for drones in (0, 0, 0, 0, 0, 0, 0, 0, 0, 120)])
