@@ -236,6 +236,17 @@ def _stamp(stamps, phase, boxes, number, left, top, out):
     _, phases, _, height, width = stamps.shape
     alpha = (number * phases + phase) * 2 * height * width  # of the pixel at (left, top)
     ink = alpha + height * width
+    reach = first_column + BLENDED
+    if end_column <= reach <= out.shape[1] and reach - left <= width:  # a block a row
+        target, source = (
+            first_row * out.shape[1] + first_column,
+            alpha + (first_row - top) * width + first_column - left,
+        )
+        for _ in range(first_row, end_row):
+            blend_bytes(out, target, stamps, source, source + height * width)
+            target += out.shape[1]
+            source += width
+        return
     for row in range(first_row, end_row):
         column, line = first_column, (row - top) * width - left
         while column < end_column:

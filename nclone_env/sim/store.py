@@ -29,8 +29,8 @@ next step can bring, and the worlds whose spans lie before and after it.
 
 The last room is that of the store (:func:`store_of`): each span ``first`` is the end of those of all worlds, ``size``
 the elements that they have, and ``used`` the most that a level of the set uses; ``trail_begin`` is the most frames
-between two calls of :func:`fit_world` (-1: spans are for the largest level and never move), ``settled`` 1 if all worlds are, and below 0 if one got no space (``LACKING``).
-It lies before the first world and after the last.
+between two calls of :func:`fit_world` (-1: spans are for the largest level and never move), ``settled`` 1 if all worlds
+are, and below 0 if one got no space (``LACKING``). It lies before the first world and after the last.
 """
 
 NO_TRAIL = -1
@@ -147,7 +147,8 @@ def unsettle(worlds, index):
 def fit_world(worlds, index, entities, movers, rows):
     """Give a world spans of so many elements, or of as many as it uses; what the arrays lack for it is noted.
 
-    Nothing is done to worlds whose spans never move. Contents stay. If one of the spans must grow, all lie at the end of their arrays afterwards.
+    Nothing is done to worlds whose spans never move. Contents stay. If one of the spans must grow, all lie at the end
+    of their arrays afterwards.
     """
     room, store = worlds.rooms[index], store_of(worlds)
     if store["trail_begin"] == NO_TRAIL:
@@ -283,8 +284,8 @@ def check_lengths(count: int, *lengths: int) -> None:
     most = np.iinfo(SPAN["first"]).max
     if max(lengths) > most:
         raise ValueError(
-            f"{count:,} worlds of these levels need {max(lengths):,} elements in one array, which has at most {most:,}; "
-            "make fewer of them at once, or use levels with fewer entities"
+            f"{count:,} worlds of these levels need {max(lengths):,} elements in one array, which has at most "
+            f"{most:,}; make fewer of them at once, or use levels with fewer entities"
         )
 
 

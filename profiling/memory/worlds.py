@@ -16,7 +16,7 @@ from nclone_env.level.catalog import basic_sets
 from profiling.measure import describe
 
 
-def bytes_of_worlds(levels: str, num_envs: int, frames: int) -> dict[str, float]:
+def bytes_of_worlds(levels: str | tuple[str, ...], num_envs: int, frames: int) -> dict[str, float]:
     """Return the bytes of an environment for each array of the worlds, after so many frames."""
     envs = NPlusPlusVectorEnv(levels=levels, num_envs=num_envs, observations="game_state", autoreset_mode="SameStep")
     random = np.random.default_rng(0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from nclone_env.level.build import build_room
 from nclone_env.sim.session import Session
-from profiling.speed import packs, pictures, simulator, snapshots, threads
+from profiling.speed import kinds, packs, pictures, sets, simulator, snapshots, threads
 
 from ..output import lines
 
@@ -39,6 +40,25 @@ def test_the_speed_of_packs(capsys, monkeypatch):
     assert printed[0] == f"{LEVEL}: 1 levels"
     assert sum(LEVEL in line for line in printed) > 8
     assert "all: 1 levels" in printed
+
+
+@pytest.mark.slow  # compiles the same
+def test_the_cost_of_kinds(capsys, monkeypatch):
+    monkeypatch.setattr(kinds, "FRAMES", 200)
+    kinds.main(("hazards",), sample=2)
+    assert any(line.split()[:1] == ["mine"] for line in lines(capsys))
+    room = build_room("locked_door 44 58", "locked_door_switch 40 58", "gold 50 58")
+    assert kinds.without(room, 6).raw.records[:, 0].tolist() == [0, 2]
+
+
+@pytest.mark.slow
+def test_sets_side_by_side(capsys, monkeypatch):
+    monkeypatch.setattr(sets, "TURNS", 2)
+    monkeypatch.setattr(sets, "WARM_STEPS", 2)
+    monkeypatch.setattr(sets, "OBSERVATION_NAMES", ("game_state", "locals"))
+    sets.main((LEVEL,), num_envs=4, seconds=0.001, training=0.01)
+    rows = [line.split()[0] for line in lines(capsys)[1:]]
+    assert rows == ["game_state", "locals", "training", "bytes"]
 
 
 @pytest.mark.slow
