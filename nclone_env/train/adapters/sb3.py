@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from nclone_env.config import EnvironmentConfig, config_from
-from nclone_env.env import OUTCOMES, NPlusPlusVectorEnv, flat_masks
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env import OUTCOMES, WON, NPlusPlusVectorEnv, flat_masks
 from nclone_env.errors import ConfigError, ResetNeededError, optional_module
 from nclone_env.memory import MemoryNode
 
@@ -26,17 +26,18 @@ class NPlusPlusVecEnv(_VecEnv):
 
     The info dict of an environment is empty while its episode continues. When the episode ends it contains ``level``
     (name), ``outcome``, ``gold``, ``frames``, ``episode_frames``, ``episode_steps`` and ``episode_return`` of that
-    episode, ``terminal_observation``, ``TimeLimit.truncated`` and ``episode`` (return ``r`` and length ``l``), which
-    Stable-Baselines3 logs without ``VecMonitor``.
+    episode, ``terminal_observation``, ``TimeLimit.truncated``, ``is_success``, from which ``EvalCallback`` logs the
+    success rate, and ``episode`` (return ``r`` and length ``l``), which Stable-Baselines3 logs without ``VecMonitor``.
 
     Args:
         config: environment configuration; the defaults of :class:`EnvironmentConfig` if None.
         num_envs: number of environments.
-        num_threads: number of worker threads; by default one per core if the batch is large enough.
-        **fields: fields of :class:`EnvironmentConfig` that override ``config``.
+        env: the native environment to use, in same-step mode, instead of making one from the other arguments.
+        **options: as of :class:`NPlusPlusVectorEnv`, but for ``autoreset_mode`` and ``gymnasium_infos``.
 
     Raises:
         MissingExtraError: on import of this module, if Stable-Baselines3 is not installed.
+        ConfigError: if ``env`` has another autoreset mode or Gymnasium's infos, or is not the only argument.
         ConfigError, UnknownLevelError, LevelFormatError, UnsupportedLevelError: as for the native environment.
     """
 
@@ -45,12 +46,18 @@ class NPlusPlusVecEnv(_VecEnv):
         config: EnvironmentConfig | None = None,
         num_envs: int = 1,
         *,
-        num_threads: int | None = None,
-        **fields: Any,
+        env: NPlusPlusVectorEnv | None = None,
+        **options: Any,
     ):
-        self.native = NPlusPlusVectorEnv(
-            config_from(config, fields), num_envs, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=num_threads
-        )
+        if env is None:
+            for name in options.keys() & {"autoreset_mode", "gymnasium_infos"}:
+                raise ConfigError(f"{name}: expected none, as Stable-Baselines3 needs one of its own; leave it out")
+            env = NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, **options)
+        elif config is not None or num_envs != 1 or options:
+            raise ConfigError("env: expected no other argument beside it; give them to the environment itself")
+        elif env.metadata["autoreset_mode"] != AutoresetMode.SAME_STEP or env.gymnasium_infos:
+            raise ConfigError("env: expected one with autoreset_mode='SameStep' and without gymnasium_infos")
+        self.native = env
         self._actions: Any = None
         self._masks: np.ndarray | None = None
         # Copies: wrappers such as VecNormalize change the spaces of what they wrap.
@@ -193,6 +200,7 @@ class NPlusPlusVecEnv(_VecEnv):
     def _final_info(self, info: dict[str, Any], index: int, only_truncated: bool) -> dict[str, Any]:
         columns = info["final_info"]
         row = {name: column[index].item() for name, column in columns.items() if not name.startswith("_")}
+        row["is_success"] = row["outcome"] == WON
         row["level"], row["outcome"] = self.native.level_names[row["level"]], OUTCOMES[row["outcome"]]
         row["TimeLimit.truncated"] = only_truncated
         row["episode"] = {"r": row["episode_return"], "l": row["episode_steps"]}

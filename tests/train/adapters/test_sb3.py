@@ -9,7 +9,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from nclone_env import errors
+from nclone_env import NPlusPlusVectorEnv, errors
 from nclone_env.env.base import BaseEnvironment
 
 from ...env.bases import counted
@@ -48,13 +48,55 @@ def sb3(monkeypatch):
     sys.modules.pop("nclone_env.train.adapters.sb3")
 
 
-@pytest.mark.parametrize("name", ["gymnasium_infos", "reward_function", "nonsense"])
-def test_only_fields_of_the_configuration_are_taken(sb3, name):
+@pytest.mark.parametrize("name", ["gymnasium_infos", "autoreset_mode", "nonsense"])
+def test_options_are_those_of_the_native_environment(sb3, name):
     with pytest.raises(errors.ConfigError, match=name):
         sb3.NPlusPlusVecEnv(num_envs=2, **{name: True})
     env = sb3.NPlusPlusVecEnv(num_envs=2, max_frames=77)
     env.reset()
     assert env.native.config.max_frames == 77
+
+
+SAME_STEP = {"autoreset_mode": "SameStep"}
+
+
+def constant_reward(event):
+    return 0.125
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_reward_function_and_success(sb3, given):
+    options = {"levels": "first-steps/01-walk", "max_frames": 2000, "reward_function": constant_reward}
+    native = {"env": NPlusPlusVectorEnv(num_envs=1, **SAME_STEP, **options)}
+    env = sb3.NPlusPlusVecEnv(**native if given else options)
+    env.reset()
+    dones, rewards = [False], []
+    while not dones[0]:
+        env.step_async(np.array([2]))
+        _, reward, dones, infos = env.step_wait()
+        rewards.append(reward[0])
+    assert set(rewards) == {0.125}
+    assert (infos[0]["outcome"], infos[0]["is_success"]) == ("won", True)
+
+
+def test_a_failure_is_no_success(sb3):
+    env = sb3.NPlusPlusVecEnv(max_frames=4)
+    env.reset()
+    env.step_async(np.array([0]))
+    assert env.step_wait()[3][0]["is_success"] is False
+
+
+@pytest.mark.parametrize(
+    ("made", "beside"),
+    [
+        ({}, {}),
+        ({"autoreset_mode": "SameStep", "gymnasium_infos": True}, {}),
+        ({"autoreset_mode": "SameStep"}, {"num_envs": 2}),
+    ],
+)
+def test_environments_that_do_not_fit(sb3, made, beside):
+    with pytest.raises(errors.ConfigError, match="env: expected"):
+        sb3.NPlusPlusVecEnv(env=NPlusPlusVectorEnv(**made), **beside)
 
 
 def test_only_the_pictures_asked_for_are_drawn(sb3, monkeypatch):
