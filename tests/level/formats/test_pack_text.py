@@ -1,5 +1,8 @@
 """Packs of levels in the game's own text format."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -28,6 +31,18 @@ def pack(tmp_path):
     path = tmp_path / "some pack.txt"
     path.write_bytes(PACK)
     return path
+
+
+@pytest.mark.parametrize(("layout", "is_read"), [({}, True), ({"pack": "xy"}, False)])
+def test_a_kind_that_packs_do_not_have_leaves_them_readable(layout, is_read, pack):
+    program = (
+        "import sys; from nclone_env import game\n"
+        f"game.KINDS = (*game.KINDS, game.Kind(29, 'updraft', **{layout}))\n"
+        "from nclone_env.level import load_levels\n"
+        "print(len(load_levels(sys.argv[1])))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(pack)], capture_output=True, text=True)
+    assert (done.stdout == "2\n") == is_read, done.stderr
 
 
 def random_level(seed: int):
