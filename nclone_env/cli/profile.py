@@ -3,31 +3,30 @@
 The program of a user runs as the interpreter runs it.
 """
 
-import _thread
-import atexit
-import importlib
 import importlib.util
+import json
 import os
 import re
+import signal
+import subprocess
 import sys
 import threading
 import time
-import types
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any
 
 import tyro
 
+import nclone_env
 from nclone_env._table import format_bytes
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
 from nclone_env.machine import available_bytes, check_fits
-from nclone_env.memory import Stats, Target, Watch, comparison, measured, resident_bytes, write_report
+from nclone_env.memory import Stats, Target, comparison, measured, write_report
 from nclone_env.memory import estimate as estimate_memory
 from nclone_env.options import group, option
 from nclone_env.profiler import Contract, EnvironmentTarget, Form, Mode, TrainingTarget
@@ -36,9 +35,8 @@ from nclone_env.train import TrainConfig
 OutputFolder = Annotated[Path, tyro.conf.arg(name="output", aliases=["--output-dir"])]
 GROWING, UNDECIDED = 1, 2
 """Exit statuses with ``--fail-on-growth``."""
-_PROGRESS = 10.0  # seconds between two lines on stderr
-_AGAIN = 2.0  # seconds after which a program that has not stopped is interrupted again
-_INTERRUPTED = 130
+_CALL = "import sys; from nclone_env.memory import call; del sys.argv[0]; call(sys.argv[0])"
+"""What runs MODULE:FUNCTION, the first argument."""
 EXCEEDED = 1  # exit status: a profile is larger than the one compared with
 
 
@@ -64,9 +62,9 @@ class WriteOptions:
         """Write the reports to a folder; return the answer and their paths."""
         return write_report(stats, folder, self.json, self.html)
 
-    def status(self, stats: Stats) -> int:
+    def status(self, verdict: str) -> int:
         """Return the exit status."""
-        return {"growing": GROWING, "undecided": UNDECIDED}.get(stats.verdict, 0) if self.fail_on_growth else 0
+        return {"growing": GROWING, "undecided": UNDECIDED}.get(verdict, 0) if self.fail_on_growth else 0
 
 
 @dataclass(frozen=True)
@@ -196,18 +194,17 @@ def script(
     if options.seconds is not None and not options.seconds > 0:
         raise ConfigError(f"seconds: expected more than 0, got {options.seconds:g}")
     options.check()
-    folder = options.output_dir.absolute()  # the program may change the working directory
-    program, output, clock = Program(path, arguments), _Output(), _Clock(options.seconds)
-    watch = Watch(path, None, 0, None, options.trace, clock)
-    with program, watch:
-        status = program.run()
-        clock.stopped = True
-    output.restore()
-    assert watch.stats is not None
-    print(options.write(watch.stats, folder), end="", flush=True)
-    if status and not (clock.interrupted and status == _INTERRUPTED):
-        return status
-    return options.status(watch.stats)
+    target, folder = _target(path)
+    order = {
+        "name": path,
+        "folder": str(options.output_dir.absolute()),  # the program may change the working directory
+        **{option: getattr(options, option) for option in ("json", "html", "trace", "seconds")},
+    }
+    command = [sys.executable, *_interpreter_options(), *target, *arguments]
+    is_own = sys.argv[1:3] == ["profile", "script"]  # this process was started to run the program
+    if is_own and not options.fail_on_growth and options.seconds is None:  # its exit status is that of the program
+        os.execve(sys.executable, command, _environment(folder, {**order, "parent": None}, is_own))
+    return _ended(command, folder, order, options, is_own)
 
 
 def compare(
@@ -240,7 +237,7 @@ def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -
     length = steps if options.steps is None else options.steps
     found = measured(target, num_envs, length, options.interval, print, options.memray)
     print(options.write(found, options.output_dir), end="")
-    return options.status(found)
+    return options.status(found.verdict)
 
 
 def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
@@ -320,194 +317,105 @@ def run(
     return 0
 
 
-class _Clock:
-    """Prints a line every ten seconds, and interrupts the program when its time is over."""
-
-    def __init__(self, seconds: float | None):
-        self._seconds, self._next, self._stderr = seconds, _PROGRESS, sys.stderr
-        self.interrupted = self.stopped = False
-
-    def __call__(self, now: float) -> None:
-        """Look at the clock: ``now`` is in seconds since the program began."""
-        if now >= self._next:
-            self._next += _PROGRESS
-            with suppress(OSError, ValueError):
-                self._stderr.write(f"nclone-env: {now:.0f} s, {format_bytes(resident_bytes().rss)} resident\n")
-                self._stderr.flush()
-        if self._seconds is not None and now >= self._seconds and not self.stopped:
-            self.interrupted, self._seconds = True, now + _AGAIN
-            _thread.interrupt_main()
-
-
-class _Output:
-    """Standard output as it was before the program, which may close or replace it."""
-
-    def __init__(self) -> None:
-        self._stream: TextIO = sys.stdout
-        self._error: TextIO = sys.stderr
-        try:
-            self._copy = os.dup(1)
-        except OSError:
-            self._copy = -1
-
-    def restore(self) -> None:
-        """Set the streams again."""
-        if self._copy >= 0:
-            try:
-                os.fstat(1)
-            except OSError:
-                os.dup2(self._copy, 1)
-            if self._stream.closed:
-                self._stream = open(self._copy, "w", closefd=False)  # noqa: SIM115 - for the rest of the process
-            else:
-                os.close(self._copy)
-        sys.stdout = self._stream
-        if self._error is not None and not self._error.closed:
-            sys.stderr = self._error
-
-
-class Program:
-    """A program of the user: a file, a folder or zip file with ``__main__``, a module, or MODULE:FUNCTION.
-
-    A context in which it can run; its global variables live until the context ends.
-    """
-
-    def __init__(self, path: str, arguments: Sequence[str]):
-        self._arguments = arguments
-        self._before = sys.modules["__main__"], sys.argv, list(sys.path), threading.excepthook
-        self._module = types.ModuleType("__main__")
-        self._call: Callable[[], object] | None = None
-        self._path = path
-        file = Path(path)
-        if file.is_file() or file.is_dir():
-            self._folder = str(file.resolve() if _is_archive(file) else file.resolve().parent)
-            self._code = self._load
-        else:
-            self._folder, self._code = str(Path.cwd()), self._load_module
-            sys.path.insert(0, self._folder)  # as ``python -m`` does
-            try:
-                if ":" in path:
-                    self._call = function_of(path)
-                elif not _exists(path):
-                    raise ConfigError(
-                        f"path: expected a script, a module or MODULE:FUNCTION, got {shortened(path)}, which is no file"
-                    )
-            finally:
-                del sys.path[0]
-
-    def run(self) -> int:
-        """Run it and return its exit status; an exception is printed as the interpreter prints it."""
-        process = os.getpid()
-        threading.excepthook = threading.__excepthook__
-        try:
-            if self._call is not None:
-                self._call()
-            else:
-                exec(self._code(), vars(self._module))
-            status = 0
-        except SystemExit as end:
-            status = _exit_status(end)
-        except BaseException as error:  # noqa: BLE001 - of the user's program, not ours
-            status = _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-            self._show(error)
-        if os.getpid() != process:  # a copy that the program made of the process
-            _leave(status)
-        _join_threads()
-        return status
-
-    def __enter__(self) -> "Program":
-        """Set what the interpreter sets for a program."""
-        sys.modules["__main__"], sys.argv = self._module, [self._path, *self._arguments]
-        sys.path.insert(0, self._folder)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Set it back, and drop the global variables."""
-        sys.modules["__main__"], sys.argv, sys.path[:], threading.excepthook = self._before
-        vars(self._module).clear()
-
-    def _load(self) -> types.CodeType:
-        """Return the code of a file, or of ``__main__`` in a folder or a zip file."""
-        if _is_archive(Path(self._path)):
-            spec = PathFinder.find_spec("__main__", [self._folder])
-            if spec is None:
-                raise SystemExit(f"can't find '__main__' module in {self._path!r}")
-            return self._of(spec)
-        name = os.path.abspath(self._path) if sys.version_info >= (3, 14) else self._path
-        vars(self._module).update(__file__=name, __builtins__=__builtins__, __cached__=None, __package__=None)
-        return compile(Path(self._path).read_bytes(), name, "exec", dont_inherit=True)
-
-    def _load_module(self) -> types.CodeType:
-        spec = importlib.util.find_spec(self._path)
-        if spec is not None and spec.submodule_search_locations is not None:
-            spec = importlib.util.find_spec(f"{self._path}.__main__")
-        if spec is None:
-            raise SystemExit(f"No module named {self._path}.__main__; {self._path!r} cannot be run")
-        return self._of(spec)
-
-    def _of(self, spec: Any) -> types.CodeType:
-        sys.argv[0] = spec.origin
-        vars(self._module).update(
-            __file__=spec.origin, __builtins__=__builtins__, __spec__=spec, __loader__=spec.loader,
-            __package__=spec.parent,
-        )  # fmt: skip
-        code: types.CodeType = spec.loader.get_code(spec.name)
-        return code
-
-    def _show(self, error: BaseException) -> None:
-        """Print an exception without the calls of the profiler."""
-        trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-            trace = trace.tb_next
-        sys.excepthook(type(error), error, trace)
-
-
-def function_of(path: str) -> Callable[[], object]:
-    """Return the function of MODULE:FUNCTION."""
-    module, _, name = path.partition(":")
+def _target(path: str) -> tuple[list[str], str | None]:
+    """Return what ``python`` is told to run for a path, and the folder from which the program imports first."""
+    file = Path(path)
+    is_package = (file / "__init__.py").is_file() and path.isidentifier()  # python -m runs it, and can import from it
+    if (file.is_file() or file.is_dir()) and not is_package:
+        is_archive = file.is_dir() or (file.suffix != ".py" and zipfile.is_zipfile(file))
+        return [path if path[0] != "-" else f"./{path}"], os.path.realpath(
+            file if is_archive else file.resolve().parent
+        )
+    module, _, _ = path.partition(":")
+    sys.path.insert(0, os.getcwd())  # as ``python -m`` does
     try:
-        function = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:  # ValueError: an empty name
-        raise ConfigError(f"path: expected MODULE:FUNCTION that can be imported, got {path!r}: {error}") from error
-    if not callable(function):
-        raise ConfigError(f"path: expected a function, got {path!r}, which is {shortened(function)}")
-    found: Callable[[], object] = function
-    return found
-
-
-def _is_archive(file: Path) -> bool:
-    return file.is_dir() or (file.is_file() and file.suffix != ".py" and zipfile.is_zipfile(file))
-
-
-def _exists(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
+        exists = importlib.util.find_spec(module.partition(".")[0]) is not None
     except (ImportError, ValueError):
-        return False
+        exists = False
+    finally:
+        del sys.path[0]
+    if exists and ":" in path:
+        return ["-c", _CALL, path], os.getcwd()
+    if ":" in path:
+        found = "path: expected MODULE:FUNCTION that can be imported, got"
+        raise ConfigError(f"{found} {shortened(path)}: No module named {shortened(module)}")
+    if not exists:
+        raise ConfigError(
+            f"path: expected a script, a module or MODULE:FUNCTION, got {shortened(path)}, which is no file"
+        )
+    return ["-m", path], os.getcwd()
 
 
-def _exit_status(end: SystemExit) -> int:
-    """Return the status of an exit; a text is an error that is printed."""
-    if end.code is None or isinstance(end.code, int):
-        return int(end.code or 0)
-    if sys.stderr is not None:
-        sys.stderr.write(f"{end.code}\n")
-    return 1
+def _interpreter_options() -> list[str]:
+    """Return the options that this interpreter was started with, for that of the program.
+
+    The profiler gets in by the environment: the options that ignore it become those they imply, and the variables that
+    Python reads are left out.
+    """
+    options: list[str] = []
+    words = iter(sys.orig_argv[1:])
+    for word in words:
+        letters = word[1:] if word[:1] == "-" and word[1:2] != "-" else ""
+        for place, letter in enumerate(letters):
+            if letter in "cm":
+                return options
+            if letter in "WX":
+                options.append(f"-{letter}{letters[place + 1 :] or next(words)}")
+                break
+            options += {"E": [], "I": ["-s", "-P"]}.get(letter, [f"-{letter}"])
+        if not letters:
+            break
+    return options
 
 
-def _join_threads() -> None:
-    """Wait for the threads that keep a program alive."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
+def _environment(folder: str | None, order: Mapping[str, Any], is_own: bool) -> dict[str, str]:
+    """Return the environment in which the interpreter of the program begins the profile and then forgets it."""
+    environment = _first_environment() if is_own else dict(os.environ)
+    if sys.flags.ignore_environment:
+        environment = {name: value for name, value in environment.items() if not name.startswith("PYTHON")}
+    package = Path(nclone_env.__file__).parent
+    before = {"PYTHONPATH": environment["PYTHONPATH"]} if "PYTHONPATH" in environment else {}
+    told = {"package": str(package.parent), "folder": folder, "environment": before, "passenger": order}
+    path = filter(None, (str(package / "memory" / "hook"), environment.get("PYTHONPATH")))
+    return {**environment, "PYTHONPATH": os.pathsep.join(path), "NCLONE_ENV_PASSENGER": json.dumps(told)}
 
 
-def _leave(status: int) -> None:
-    """End a copy of the process without anything that its parent does at its end."""
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError, AttributeError):
-            continue
-    os._exit(status & 0xFF)
+def _first_environment() -> dict[str, str]:
+    """Return the environment of this process before any library changed it."""
+    try:
+        items = Path("/proc/self/environ").read_bytes().split(b"\0")
+    except OSError:
+        return dict(os.environ)
+    pairs = (os.fsdecode(item).partition("=") for item in items if item)
+    return {name: value for name, _, value in pairs}
+
+
+def _ended(
+    command: Sequence[str], folder: str | None, order: Mapping[str, Any], options: ScriptOptions, is_own: bool
+) -> int:
+    """Run a command to its end; return the exit status of the program, or what the options say of its verdict."""
+    answer, told = os.pipe()
+    environment = _environment(folder, {**order, "parent": told}, is_own)
+    process = subprocess.Popen(command, env=environment, pass_fds=(told,))
+    os.close(told)
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)} if is_main else {}
+    for number in before:
+        signal.signal(number, lambda number, _: process.send_signal(number))
+    try:
+        while process.returncode is None:
+            with suppress(KeyboardInterrupt):  # the program got it, too
+                process.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    os.set_blocking(answer, False)  # a copy of the program may still have the other end
+    with suppress(BlockingIOError), open(answer) as lines:
+        interrupted, _, verdict = lines.read().partition(" ")
+    status = process.returncode
+    if status == 0 or (interrupted and status == -signal.SIGINT):
+        return options.status(verdict)
+    if is_own and status < 0:
+        signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return status if status >= 0 else 128 - status

@@ -2,14 +2,17 @@
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
-from types import TracebackType
+from types import CoroutineType, TracebackType
 from typing import Any
 
+from nclone_env.errors import ConfigError
 from nclone_env.memory.measurements import TIME_UNIT
 from nclone_env.memory.watch import Watch, profile
 
+_UNDONE = (Awaitable, Generator, AsyncGenerator, map, filter)
+"""What a function returns that has done nothing yet."""
 _VERDICTS = {"growing": "memory grows", "undecided": "too little to tell whether memory grows"}
 
 
@@ -70,6 +73,7 @@ def assert_flat(function: Callable[[], object], steps: int = 1000, *, name: str 
         The profile; its ``str()`` says how small a leak would have shown.
 
     Raises:
+        ConfigError: the function returns a coroutine or a generator, which would never run.
         GrowthError: an AssertionError, if memory grows, or there were too few calls to tell. The message names the
             lines that grew with their rates, and the objects that keep their memory.
 
@@ -82,11 +86,26 @@ def assert_flat(function: Callable[[], object], steps: int = 1000, *, name: str 
         >>> assert_flat(episode, steps=200)
     """
     __tracebackhide__ = True
-    with flat_profile(name or getattr(function, "__qualname__", repr(function)), **options) as watch:
+    name = name or getattr(function, "__qualname__", repr(function))
+    with flat_profile(name, **options) as watch:
         for _ in range(steps):
-            function()
+            check_done("function", name, function())
             watch.step()
     return watch
+
+
+def check_done(argument: str, name: str, result: object) -> None:
+    """Raise a ConfigError if a call returned something that is yet to be run: it has done nothing."""
+    if not issubclass(type(result), _UNDONE):
+        return
+    if isinstance(result, CoroutineType):
+        result.close()  # without the warning that it was never awaited
+    kind = type(result).__name__
+    how = f"asyncio.run({name}())" if isinstance(result, Awaitable) else f"list({name}())"
+    raise ConfigError(
+        f"{argument}: expected one that does its work when called, got {name}, which returned a {kind} "
+        f"that has yet to run; call {how} in a function"
+    )
 
 
 @contextmanager

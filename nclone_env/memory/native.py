@@ -20,7 +20,8 @@ _SECONDS = 1.0  # of a stretch at most
 _STRETCHES = 10
 _LEAST = 1024  # bytes of a line that mean something
 _UNIT = 8  # bytes: sizes are known this exactly beside tracemalloc's tables, which are estimated
-_Pending = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_asked: list["NativeLines"] = []
+"""Those that the main thread is asked to begin a stretch of: that may happen after their end."""
 
 
 class NativeLines:
@@ -33,7 +34,6 @@ class NativeLines:
         self._in_use = 0
         self._events = 0
         self._end = 0.0
-        self._begin_later = _Pending(self._begin)
         self._stretches = 0
 
     @property
@@ -44,7 +44,9 @@ class NativeLines:
     def watch(self) -> None:
         """Begin a stretch, at the next instruction of the main thread, unless there were enough."""
         if heap_bytes() is not None and not self._watched and self._stretches < _STRETCHES:
-            ctypes.pythonapi.Py_AddPendingCall(self._begin_later, None)
+            _asked.append(self)
+            if ctypes.pythonapi.Py_AddPendingCall(_begin_asked, None):  # there are too many
+                _asked.remove(self)
 
     def skip(self) -> None:
         """Leave out what was taken since the last line, by the profiler."""
@@ -98,6 +100,11 @@ class NativeLines:
         self._line = _own_line(frame.f_back if event == "return" else frame)
         self._in_use = _in_use()
         return self._trace
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+def _begin_asked(_: Any) -> int:
+    return _asked.pop()._begin(None)  # the last that is called: from here on calls are traced
 
 
 def unfreed(found: Mapping[tuple[str, int], int]) -> dict[str, int]:

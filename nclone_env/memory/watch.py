@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import math
 import os
 import sys
@@ -10,7 +11,7 @@ import time
 import traceback
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -101,8 +102,7 @@ class Watch:
         self._native, self._workers = NativeLines(), WorkerLines()
         self._of_workers: dict[str, float] = {}  # shares of lines
         self._searched = self._next_search = 0.0  # seconds: taken, and after which there is one again
-        self._clock = threading.Thread(target=self._watch_clock, daemon=True, name="memory profiler")
-        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._lock, self._ended, self._stopped = threading.Lock(), threading.Event(), threading.Event()
         self._began = 0.0
         self._machine = machine()
         self._process = os.getpid()
@@ -117,7 +117,7 @@ class Watch:
         self._process = os.getpid()
         self._stages.append(stage("before", "at the beginning of the block"))
         self._began = time.perf_counter()
-        self._clock.start()
+        _thread.start_new_thread(self._watch_clock, ())  # programs count and join the threads that threading lists
         return self
 
     def step(self) -> None:
@@ -146,7 +146,7 @@ class Watch:
         if os.getpid() != self._process:
             return
         self._ended.set()
-        self._clock.join()
+        self._stopped.wait()
         self._native.close()
         if not self._steps or self._log.last_step != self._steps:
             self._garbage.collect()
@@ -169,14 +169,14 @@ class Watch:
 
     def _watch_clock(self) -> None:
         """Look at the threads, and take snapshots by time until a step is counted, until the block ends."""
-        while not self._ended.wait(_TICK):
-            try:
-                with self._lock:
+        try:
+            while not self._ended.wait(_TICK):
+                with suppress(OSError), self._lock:  # no file descriptor is left for /proc: the code has all of them
                     self._tick()
-            except OSError:  # no file descriptor is left for /proc: the code has all of them
-                continue
-            if self._notify is not None:
-                self._notify(time.perf_counter() - self._began)
+                if self._notify is not None:
+                    self._notify(time.perf_counter() - self._began)
+        finally:
+            self._stopped.set()
 
     def _tick(self) -> None:
         if self._native.is_watching:  # whose count this would disturb

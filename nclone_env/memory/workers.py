@@ -7,6 +7,7 @@ run this file on its own, so that it imports nothing of the package before it is
 
 from __future__ import annotations
 
+import _thread
 import gc
 import json
 import multiprocessing
@@ -106,7 +107,7 @@ def _loads(innermost: FrameType) -> bool:
 
 def begin(folder: Path) -> None:
     """Begin to wait until there is a request in the folder of a profile, or that is removed."""
-    threading.Thread(target=_wait, args=(folder,), daemon=True, name="memory profiler").start()
+    _thread.start_new_thread(_wait, (folder,))  # programs count and join the threads that threading lists
 
 
 def _wait(folder: Path) -> None:
@@ -136,7 +137,13 @@ class WorkerLines:
 
     def open(self) -> None:
         """Have every process that ``multiprocessing`` or a fork starts from now on wait for the request."""
-        self._folder = Path(tempfile.mkdtemp(prefix="nclone-env-workers-"))
+        before = tempfile.tempdir
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix="nclone-env-workers-"))
+        except OSError:  # no folder can be written
+            return
+        finally:
+            tempfile.tempdir = before  # the program may yet set TMPDIR
         WorkerLines.current = self._folder
         self._prepare = spawn.get_preparation_data
 
@@ -155,7 +162,8 @@ class WorkerLines:
         """Ask the processes to trace themselves, and note their memory."""
         from nclone_env.memory.process import command_of, worker_sizes
 
-        (self._folder / REQUEST).touch()
+        if WorkerLines.current is not None:
+            (self._folder / REQUEST).touch()
         sizes = worker_sizes("anonymous")
         self._commands |= {process: command_of(process) for process in sizes.keys() - self._commands.keys()}
         self._first = {**sizes, **self._first}
@@ -171,13 +179,14 @@ class WorkerLines:
 
         rates: Counter[str] = Counter()
         keepers: list[Keeper] = []
-        for file in sorted(self._folder.glob("*.json")):
+        for file in sorted(self._folder.glob("*.json")) if WorkerLines.current is not None else ():
             lines, found = json.loads(file.read_text())
             rates.update(lines)
             keepers.extend(Keeper(*keeper) for keeper in found)
-        WorkerLines.current = None
-        spawn.get_preparation_data = self._prepare  # type: ignore[assignment]
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if WorkerLines.current is not None:
+            WorkerLines.current = None
+            spawn.get_preparation_data = self._prepare  # type: ignore[assignment]
+            shutil.rmtree(self._folder, ignore_errors=True)
         shares = {line: rate / rates.total() for line, rate in rates.items()}
         return shares, tuple(keepers if shares else self._grown())
 

@@ -1,0 +1,228 @@
+"""A program under ``profile script`` prints, writes and ends as it does alone."""
+
+from __future__ import annotations
+
+import os
+import py_compile
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from nclone_env.cli.app import main
+
+REPORT = "memory_profiling_report.txt"
+PROGRAMS = {
+    # What runs at the end.
+    "an exit function reads a global": "import atexit\nlog = [1]\natexit.register(lambda: print(log))\nprint('end')",
+    "an exit function fails": "import atexit\natexit.register(lambda: 1 / 0)\nprint('end')",
+    "exit functions in order": "import atexit\nfor n in range(3): atexit.register(print, n)",
+    "an exit function starts a process": (
+        "import atexit, subprocess, sys\natexit.register(subprocess.run, [sys.executable, '-c', 'print(7)'])"
+    ),
+    "finalizer": "import weakref\nclass A: pass\na, log = A(), [1]\nweakref.finalize(a, lambda: print(log))",
+    "destructor of a global": "class A:\n    def __del__(self): print('gone')\na = A()\nprint('end')",
+    "destructor in a cycle": "class A:\n    def __del__(self): print('gone')\na = A()\na.me = a\ndel a\nprint('end')",
+    "generator left open": "def g():\n    try: yield\n    finally: print('closed')\nit = g()\nnext(it)",
+    "temporary folder": "import tempfile\nfolder = tempfile.TemporaryDirectory()\nopen(folder.name + '/x', 'w').close()",
+    "log at the end": (
+        "import atexit, logging\nlogging.basicConfig(level=20, format='%(message)s')\natexit.register(logging.info, 'bye')"
+    ),
+    "text left in a buffer": "import sys\nsys.stdout.write('no newline')\nopen('left', 'w').write('text')",
+    # Threads and pools.
+    "timers": (
+        "import threading\nleft = [3]\ndef beat():\n    left[0] -= 1\n    print(left)\n"
+        "    if left[0]: threading.Timer(0.05, beat).start()\nbeat()"
+    ),
+    "a thread starts a thread": (
+        "import threading, time\ndef second(): time.sleep(0.1); print('second')\n"
+        "def first(): time.sleep(0.1); threading.Thread(target=second).start()\nthreading.Thread(target=first).start()"
+    ),
+    "daemon thread": (
+        "import threading, time\ndef work():\n    while True: time.sleep(0.001)\n"
+        "threading.Thread(target=work, daemon=True).start()\nprint('end')"
+    ),
+    "threads that are listed": "import threading\nprint(threading.active_count(), len(threading.enumerate()))",
+    "a wait for all threads": (
+        "import threading\nthreading.Thread(target=print, args=('work',)).start()\n"
+        "for thread in threading.enumerate():\n    if thread is not threading.main_thread(): thread.join()\nprint('end')"
+    ),
+    "exit of a thread": "import sys, threading\nthreading.Thread(target=sys.exit, args=(3,)).start()\nprint('end')",
+    "pool of threads left open": (
+        "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\nprint(list(pool.map(abs, [-1])))"
+    ),
+    "work left in a pool": (
+        "import time\nfrom concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\nname = 'task'\n"
+        "def work(n): time.sleep(0.1); print(name, n)\nfor n in range(2): pool.submit(work, n)"
+    ),
+    "pool of processes left open": (
+        "import multiprocessing\ndef double(n): return 2 * n\nif __name__ == '__main__':\n"
+        "    pool = multiprocessing.get_context('fork').Pool(2)\n    print(pool.map(double, [1, 2]))"
+    ),
+    "spawned processes": (
+        "import multiprocessing\ndef double(n): return 2 * n\nif __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool: print(pool.map(double, [1, 2]))"
+    ),
+    "executor of processes": (
+        "from concurrent.futures import ProcessPoolExecutor\npool = ProcessPoolExecutor(1)\n"
+        "print(pool.submit(abs, -1).result())"
+    ),
+    "tasks left pending": (
+        "import asyncio\nasync def wait():\n    try: await asyncio.sleep(9)\n    finally: print('cancelled')\n"
+        "async def run(): asyncio.create_task(wait()); await asyncio.sleep(0)\nasyncio.run(run())"
+    ),
+    # Exit statuses, exceptions.
+    "exit by a number": "import sys\nsys.exit(3)",
+    "exit by a text": "import sys\nsys.exit('failed')",
+    "exit by a large number": "raise SystemExit(300)",
+    "exit by None": "raise SystemExit",
+    "exception": "def fail(): raise ValueError('of the program')\nfail()",
+    "exception with a cause": "try: 1 / 0\nexcept ZeroDivisionError as error: raise KeyError('x') from error",
+    "exception of a thread": "import threading\nthreading.Thread(target=divmod, args=(1, 0), name='T').start()",
+    "own excepthook": "import sys\nsys.excepthook = lambda kind, error, trace: print('mine', error)\n1 / 0",
+    "interrupted": "print('end', flush=True)\nraise KeyboardInterrupt",
+    "deep recursion": "def deep(): deep()\ntry: deep()\nexcept RecursionError: print('deep')",
+    "no memory": "try: bytearray(1 << 60)\nexcept MemoryError: print('caught')\nbytearray(1 << 60)",
+    "syntax error": "print('a')\ndef (",
+    "unknown encoding": "# coding: nothing\n",
+    # Ends without an end.
+    "exit at once": "import os\nprint('lost')\nos._exit(4)",
+    "exit at once in a thread": "import os, threading\nthreading.Thread(target=os._exit, args=(5,)).start()\nwhile True: pass",
+    "another program": "import os, sys\nprint('mine', flush=True)\nos.execv(sys.executable, [sys.executable, '-c', 'print(7)'])",
+    "another program that is missing": "import os\ntry: os.execvp('nosuch', ['nosuch'])\nexcept OSError as error: print(error)",
+    "terminated": "import os, signal\nprint('lost')\nos.kill(os.getpid(), signal.SIGTERM)",
+    "hung up": "import os, signal\nos.kill(os.getpid(), signal.SIGHUP)",
+    "killed": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+    "aborted": "import os\nos.abort()",
+    "alarm": "import signal, time\nsignal.alarm(1)\ntime.sleep(9)",
+    "own handler": (
+        "import os, signal\nsignal.signal(signal.SIGTERM, lambda *_: print('term'))\nos.kill(os.getpid(), signal.SIGTERM)"
+    ),
+    "default set again": (
+        "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_DFL)\nos.kill(os.getpid(), signal.SIGTERM)"
+    ),
+    # Copies of the process.
+    "fork": "import os\nif not os.fork(): print('child', flush=True); os._exit(3)\nprint(os.wait()[1])",
+    "a copy that ends by itself": (
+        "import atexit, os\natexit.register(print, 'bye', flush=True)\nif os.fork(): print(os.wait()[1])"
+    ),
+    "a copy that fails": "import os\nif not os.fork(): 1 / 0\nprint(os.wait()[1])",
+    "a copy that is terminated": (
+        "import os, signal, time\nchild = os.fork()\nif not child: time.sleep(9)\n"
+        "time.sleep(0.1)\nos.kill(child, signal.SIGTERM)\nprint(os.wait()[1])"
+    ),
+    "daemon": (
+        "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nfor n in range(3): os.close(n)\ntime.sleep(3)\nos._exit(0)"
+    ),
+    # Streams and files.
+    "closes its output": "import sys\nprint('end')\nsys.stdout.close()",
+    "closes all files": "import os\nprint('end', flush=True)\nos.closerange(0, 9999)",
+    "replaces its output": "import io, sys\nsys.stdout = io.StringIO()\nprint('nowhere')",
+    "sends its output to a file": "import os\nfile = os.open('log', os.O_CREAT | os.O_WRONLY)\nos.dup2(file, 1)\nprint('in it')",
+    "numbers of files": "import os\nprint(os.open('/dev/null', 0), sorted(map(int, os.listdir('/proc/self/fd')))[:5])",
+    "few files": (
+        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))\ntry: open('/dev/null'), open('/dev/null')\n"
+        "except OSError as error: print(error)"
+    ),
+    "reads its input": "print(input(), input())",
+    "much text": "text = '\\N{SNOWMAN}' * 100_000\nprint(text)",
+    # What it sees of itself.
+    "names of the module": (
+        "import sys\nprint(__name__, __file__, __spec__, sys.argv, sys.path, sys.flags, sys.warnoptions)\n"
+        "print(sorted(globals()), __annotations__, __loader__.path, sys.modules['__main__'].__dict__ is globals())"
+    ),
+    "its environment": "import os\nprint(sorted(os.environ.items()))",
+    "environment of its processes": (
+        "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import os, sys; print(os.environ, sys.path)'],"
+        " capture_output=True, text=True).stdout)"
+    ),
+    "its folder after another": "import os, pathlib\nos.chdir('/')\nprint(sorted(os.listdir(pathlib.Path(__file__).parent)))",
+    "its own classes": "import pickle\nclass A: x = 1\nprint(pickle.loads(pickle.dumps(A)).x, A.__module__)",
+    "modules with names of others": (
+        "import queue, numbers, statistics\nprint(queue.mine, numbers.mine, statistics.mean([1]))"
+    ),
+    "another sitecustomize": "import sys\nprint('sitecustomize' in sys.modules)",
+    "warnings": "import warnings\nwarnings.warn('old', DeprecationWarning)\nprint(len(warnings.filters))",
+    "temporary files": "import os, tempfile\nos.environ['TMPDIR'] = os.getcwd()\nprint(tempfile.gettempdir() == os.getcwd())",
+    "random numbers": "import random\nrandom.seed(1)\nprint(random.random(), hash('a') == hash('a'))",
+    "own trace function": "import sys\nsys.settrace(lambda *_: None)\nprint(sys.gettrace() is None)",
+    "exit functions that are registered": "import threading\nprint(threading.main_thread() is threading.current_thread())",
+}
+WITHOUT_REPORT = ("killed", "aborted", "alarm", "default set again")
+OTHER_FORMS = ("compiled", "package", "module", "folder", "archive", "missing main", "not found")
+
+
+def made(folder: Path, form: str) -> list[str]:
+    """Write a program in some form; return the words after ``python``."""
+    folder.mkdir()
+    text = "from . import other\nprint(__name__, __package__, other.X, __spec__.name)"
+    if form in PROGRAMS:
+        (folder / "case.py").write_text(PROGRAMS[form])
+        for name in ("queue", "numbers") if "queue" in PROGRAMS[form] else ():
+            (folder / f"{name}.py").write_text(f"mine = {name!r}")
+        return ["case.py"]
+    if form == "compiled":
+        (folder / "plain.py").write_text("print('compiled', __file__)")
+        py_compile.compile(str(folder / "plain.py"), cfile=str(folder / "case.pyc"))
+        return ["case.pyc"]
+    if form == "package":
+        (folder / "tool").mkdir()
+        for name, content in (("__init__", ""), ("__main__", text), ("other", "X = 1")):
+            (folder / "tool" / f"{name}.py").write_text(content)
+        return ["-m", "tool"]
+    if form == "module":
+        (folder / "work").mkdir()
+        (folder / "work" / "other.py").write_text("X = 1")
+        (folder / "work" / "job.py").write_text(text)
+        return ["-m", "work.job"]
+    if form == "archive":
+        with zipfile.ZipFile(folder / "case.zip", "w") as archive:
+            archive.writestr("__main__.py", "import sys\nprint(sys.path[0], __file__)\nimport near\n")
+            archive.writestr("near.py", "print('near')")
+        return ["case.zip"]
+    (folder / "case").mkdir()
+    if form == "folder":
+        (folder / "case" / "__main__.py").write_text("import sys\nprint(sys.path[0], __file__)")
+    return ["case"] if form in ("folder", "missing main") else ["-m", "work.none"]
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def without_ours(text: str, mark: str) -> str:
+    """Return a text of a program without what the profiler says."""
+    return text.partition("\nMemory profile: ")[0] + text.partition(mark)[2].partition("\n")[2] if mark in text else text
+
+
+@pytest.fixture
+def input_given(tmp_path):
+    """Give this process, and those that it starts, an input of two lines."""
+    (tmp_path / "input").write_text("one\ntwo\n")
+    before, given = os.dup(0), os.open(tmp_path / "input", os.O_RDONLY)
+    os.dup2(given, 0)
+    yield given
+    os.dup2(before, 0)
+    os.close(before)
+    os.close(given)
+
+
+@pytest.mark.parametrize("form", [pytest.param(name, marks=pytest.mark.slow) for name in (*PROGRAMS, *OTHER_FORMS)])
+def test_a_program_ends_as_it_does_alone(form, tmp_path, monkeypatch, capfd, input_given):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("PYTHONHASHSEED", "0")
+    words = made(tmp_path / "case", form)
+    monkeypatch.chdir(tmp_path / "case")
+    status = subprocess.run([sys.executable, *words], check=False, timeout=60).returncode
+    alone = status if status >= 0 else 128 - status, *capfd.readouterr(), files_in(tmp_path / "case")
+    os.lseek(input_given, 0, os.SEEK_SET)
+    (tmp_path / "case").rename(tmp_path / "alone")
+    made(tmp_path / "case", form)
+    monkeypatch.chdir(tmp_path / "case")
+    status = main(["profile", "script", "--output-dir", str(tmp_path / "out"), words[-1]])
+    output, errors = capfd.readouterr()
+    assert (status, without_ours(output, f"wrote {tmp_path}"), errors, files_in(tmp_path / "case")) == alone
+    assert (tmp_path / "out" / REPORT).exists() == (form not in WITHOUT_REPORT)
