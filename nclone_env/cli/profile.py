@@ -74,8 +74,8 @@ class ScriptOptions(WriteOptions):
     seconds: float | None = None
     """Interrupt the program after this time, as Ctrl-C does, and report; by default it runs to its end."""
     trace: bool = True
-    """Find the source lines by tracemalloc, which slows down code that makes many small objects; it ends after 20 s in
-    which nothing grew."""
+    """Find the source lines by tracemalloc, which slows down code that makes many small objects; it ends after 20 s
+    of processor time in which nothing grew."""
 
 
 @dataclass(frozen=True)

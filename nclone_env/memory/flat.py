@@ -88,6 +88,7 @@ def assert_flat(function: Callable[[], object], steps: int = 1000, *, name: str 
     __tracebackhide__ = True
     name = name or getattr(function, "__qualname__", repr(function))
     with flat_profile(name, **options) as watch:
+        watch.expected_steps = steps
         for _ in range(steps):
             check_done("function", name, function())
             watch.step()

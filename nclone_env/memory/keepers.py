@@ -18,6 +18,8 @@ from operator import is_, is_not
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from nclone_env.memory.measurements import NATIVE, Keeper, Place
 from nclone_env.memory.stats import GrownLine
 from nclone_env.memory.traced import is_own, place_of
@@ -41,6 +43,11 @@ _HAS_ATTRIBUTES, _HEADER = 1 << 4, 4 * tuple.__itemsize__
 _CONTAINERS = (list, dict, set, deque)
 _BUFFERS = frozenset((*_CONTAINERS, bytearray, array, BytesIO))
 """Types of objects that grow in place."""
+_LONG = frozenset((*_CONTAINERS, tuple, frozenset))
+_KNOWN = frozenset((*_LONG, *_BUFFERS, str, np.ndarray))
+_SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
+_mro, _namespace = (type.__dict__[name].__get__ for name in ("__mro__", "__dict__"))
+"""Of a class, whatever its own class says."""
 _NEAR = 100  # objects near running variables
 _FIXED = {*_NO_HOLDERS, int, float, str, bytes, bool, tuple, type(None)}
 """Types of objects that take no further memory."""
@@ -76,12 +83,11 @@ def find_keepers(
     found = _survivors({place: line.place for line in lines for place in line.places}, [*held, *traced], deadline)
     traced.clear()
     for things in found.values():
-        things[:] = [thing for thing in things if id(thing) not in names or _asked(sys.getsizeof, thing, 0) > _LARGE]
+        things[:] = [thing for thing in things if id(thing) not in names or _size(thing) > _LARGE]
     samples = {
         line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES]
         for line, things in found.items()
-        if len(things) >= _SAMPLES
-        or _asked(sys.getsizeof, next(iter(things), 0), 0) > _LARGE  # others are made just now
+        if len(things) >= _SAMPLES or _size(next(iter(things), 0)) > _LARGE  # others are made just now
     }
     walk = _Walk(names, time.thread_time() + seconds, {id(held), *map(id, found.values()), *map(id, samples.values())})
     chains: dict[str, list[tuple[str, str]]] = {line.place: [] for line in lines}
@@ -149,11 +155,10 @@ class _Walk:
     def __init__(self, names: Mapping[int, str], deadline: float, ours: Collection[int] = ()):
         self.deadline, self._ours = deadline, ours
         self._modules = {
-            id(vars(module)): name
-            for name, module in list(sys.modules.items())
+            id(_attributes(module)): name
+            for name, module in [*sys.modules.items(), ("__main__", sys.modules["__main__"])]
             if issubclass(type(module), types.ModuleType)
         }
-        self._modules[id(vars(sys.modules["__main__"]))] = "__main__"
         self._locals = names
 
     def chain(self, thing: Any) -> tuple[str, str] | None:
@@ -215,8 +220,10 @@ class _Walk:
         variables = (item for context in contexts for item in context.items())
         yield from ((f"context variable {variable.name}", value) for variable, value in variables)
         for module in list(sys.modules.values()):
-            if is_own(getattr(module, "__file__", None) or "<frozen"):
-                yield from ((f"{module.__name__}.{name}", value) for name, value in list(vars(module).items()))
+            variables = _attributes(module) if issubclass(type(module), types.ModuleType) else {}
+            if is_own(str(variables.get("__file__") or "<frozen")):
+                name = self._modules.get(id(variables), "")
+                yield from ((f"{name}.{variable}", value) for variable, value in list(variables.items()))
 
     def _name(self, holder: Any, node: _Node) -> tuple[str, bool]:
         """Return the name under which ``holder`` has the object, and whether that is enough for a person."""
@@ -228,14 +235,14 @@ class _Walk:
             name = _key(holder, thing)
             return (name if module == "__main__" else f"{module}.{name}"), bool(name)
         if issubclass(kind, types.ModuleType):
-            return f"module {holder.__name__}", True
+            return f"module {_attributes(holder).get('__name__')}", True
         if issubclass(kind, _FRAME_TYPES):
             frame = _frame(holder)
             code = frame.f_code if frame is not None else None
             local = _key(frame.f_locals, thing) if frame is not None else ""
             return f"{code.co_name}.{local}" if code is not None and local else "", bool(local)
         if issubclass(kind, type):
-            name = _key(vars(holder), thing) or node.key
+            name = _key(_attributes(holder), thing) or node.key
             return f"{holder.__name__}.{name}", bool(name)
         if kind is _CACHE:
             return f"{getattr(holder, '__name__', 'function')}.cache", False
@@ -243,12 +250,9 @@ class _Walk:
             return _closure_name(holder, node), False
         if kind.__name__ == "_local":
             return f"thread-local {node.key}", False
-        attributes = _asked(vars, holder, None)
-        if isinstance(attributes, dict):
-            inner = attributes is thing
-            name = node.key if inner else _key(attributes, thing)
-            return f"{kind.__name__}.{name}" if name else "", False
-        return "", False
+        attributes = _attributes(holder)
+        name = node.key if attributes is thing else _key(attributes, thing)
+        return f"{kind.__name__}.{name}" if name else "", False
 
 
 def _is_anything(thing: object) -> bool:
@@ -273,9 +277,10 @@ def _referrers(level: Sequence[_Node], seen: set[int], deadline: float) -> Itera
 def _above(holder: Any, node: _Node, name: str) -> _Node:
     names = (*node.names, name) if name and node.names[-1:] != (name,) else node.names
     count, container, kind = node.size, node.container, type(holder)
-    if issubclass(kind, Sequence | Mapping | set | frozenset | deque):
+    base = _base(holder)
+    if base in _LONG:
         is_attributes = kind is dict and set(map(type, list(holder))) == {str}
-        length = _asked(len, holder, 0)
+        length = base.__len__(holder)
         if length > count and not is_attributes:
             count, container = length, kind.__name__
     elif kind is _CACHE:
@@ -299,20 +304,40 @@ def _answer(thing: Any, node: _Node, root: str) -> tuple[str, str]:
 
 def _describe(thing: Any) -> str:
     """Return the type of an object; with shape and dtype if it is an array or a tensor."""
-    return type(thing).__name__ + _asked(_shape, thing, "")
+    base, torch = _base(thing), sys.modules.get("torch")
+    if base is np.ndarray:
+        return f"{type(thing).__name__} {base.shape.__get__(thing)} {base.dtype.__get__(thing)}"
+    if type(thing) is getattr(torch, "Tensor", object):
+        return f"Tensor {tuple(thing.shape)} {str(thing.dtype).removeprefix('torch.')}"
+    return type(thing).__name__
 
 
-def _shape(thing: Any) -> str:
-    shape, dtype = getattr(thing, "shape", None), getattr(thing, "dtype", None)
-    if isinstance(shape, tuple) and dtype is not None:
-        return f" {tuple(shape)} {str(dtype).removeprefix('torch.')}"
-    return ""
+def _base(thing: Any) -> Any:
+    """Return the type of known layout that an object is of; ``object`` if there is none.
+
+    What the objects of a program answer is code of the program: proxies load what they stand for when they are asked,
+    also for their class. Only such types are asked about them.
+    """
+    return next((kind for kind in _mro(type(thing)) if kind in _KNOWN), object)
+
+
+def _size(thing: Any) -> int:
+    return int(_base(thing).__sizeof__(thing))
+
+
+def _attributes(holder: Any) -> Any:
+    """Return the dictionary of an object's attributes, without its own idea of it; an empty one if it has none."""
+    slots = (_namespace(kind).get("__dict__") for kind in _mro(type(holder)))
+    slot = next((slot for slot in slots if type(slot) in _SLOTS), None)
+    return slot.__get__(holder) if slot is not None else {}
 
 
 def _key(mapping: Mapping[Any, Any], thing: Any) -> str:
     """Return the text under which a mapping has an object; empty if there is none."""
-    copied: dict[Any, Any] = _asked(dict, mapping, {})  # another thread may change it
-    return next((key for key in compress(copied, map(is_, copied.values(), repeat(thing))) if isinstance(key, str)), "")
+    kind: Any = dict if issubclass(type(mapping), dict) else type(mapping)
+    keys, values = list(kind.keys(mapping)), list(kind.values(mapping))  # another thread may change it
+    found = compress(keys, map(is_, values, repeat(thing)))
+    return next((key for key in found if issubclass(type(key), str)), "")
 
 
 def _closure_name(function: types.FunctionType, node: _Node) -> str:
@@ -425,14 +450,6 @@ def _sampled(container: Any) -> list[Any]:
     """Return some parts of a container."""
     parts = list(container.values() if isinstance(container, dict) else container)
     return parts[:: max(1, len(parts) // _ENOUGH)]
-
-
-def _asked(question: Callable[[Any], Any], thing: Any, otherwise: Any) -> Any:
-    """Return the answer of an object of the user, which may raise anything instead."""
-    try:
-        return question(thing)
-    except Exception:  # noqa: BLE001 - objects of the user may raise anything
-        return otherwise
 
 
 def _running_variables(is_wanted: Callable[[str], bool] = lambda file: True) -> Iterator[tuple[str, Any]]:

@@ -35,17 +35,17 @@ _DEADLY = (signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
 """Signals that others send to end a process, and that give it time."""
 _FORK = r"This process .* is multi-threaded, use of fork"
 _HIGHEST = 512
-_current: "Passenger | None" = None
 
 
 class Passenger:
     """The profile of the program that this interpreter runs."""
 
+    current: "Passenger | None" = None
+
     def __init__(
         self, name: str, folder: str, json: bool, html: bool, trace: bool, seconds: float | None, parent: int | None
     ):
-        global _current
-        _current = self
+        Passenger.current = self
         self._folder, self._json, self._html = Path(folder), json, html
         self._encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         self._streams = [_aside(number) for number in (1, 2, *([] if parent is None else [parent]))]
@@ -59,10 +59,10 @@ class Passenger:
         for number in _DEADLY:
             if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, self._die)
-        os._exit = self._first(os._exit)  # type: ignore[assignment]
-        os.execv, os.execve = self._first(os.execv), self._first(os.execve)  # type: ignore[assignment]
-        self._watch = Watch(name, None, 0, None, trace, self._look)
-        self._watch.__enter__()
+        os._exit = self._first(os._exit)
+        os.execv, os.execve = self._first(os.execv), self._first(os.execve)
+        self.watch = Watch(name, None, 0, None, trace, self._look)
+        self.watch.__enter__()
 
     def end(self, report: bool = True, flush: bool = True) -> None:
         """End the profile and write the report, once and only in the process where it began."""
@@ -77,8 +77,8 @@ class Passenger:
     def _write(self, report: bool) -> None:
         """Write the report beside the streams of the program: it may have closed or replaced them."""
         try:
-            self._watch.__exit__(None, None, None)
-            stats = self._watch.stats
+            self.watch.__exit__(None, None, None)
+            stats = self.watch.stats
             if stats is None or not report:
                 return
             text = write_report(stats, self._folder, self._json, self._html)
@@ -147,8 +147,8 @@ def call(path: str) -> None:
     try:
         check_done("path", path, _function(path)())
     except ConfigError as error:
-        if _current is not None:
-            _current.end(report=False)
+        if Passenger.current is not None:
+            Passenger.current.end(report=False)
         sys.stderr.write(f"nclone-env: {plain(error)}\n")
         sys.exit(2)
 

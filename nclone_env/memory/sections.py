@@ -270,7 +270,7 @@ def _doubt(stats: Stats) -> str:
     first, last = judged_steps(found)
     if found.unit == TIME_UNIT and last - first < 1000:
         loading = f", imports and compilation took {found.loading:.0%} of the run" if found.loading > 0.1 else ""
-        return f"{(last - first) / 1000:.1f} s to judge, at least 1 s required{loading}; run it longer"
+        return f"{max(0, last - first) / 1000:.1f} s to judge, at least 1 s required{loading}; run it longer"
     snapshots = min((item.snapshots for item in stats.growths), default=0)
     longer = "run it longer" if found.unit == TIME_UNIT else "take more steps"
     rises = (f"{item.quantity} {format_bytes(item.change, sign=True)}" for item in stats.growths if item.rises)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.util import find_spec
+from operator import sub
 from pathlib import Path
 from types import TracebackType
 
@@ -51,7 +52,10 @@ _QUIET, _QUIET_SHARE = 0.5, 0.2
 """Seconds, and share of the run so far, without imports and compilation after which tracing starts."""
 _EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
 _TRACED = 20.0
-"""Seconds of tracing after which it ends if nothing grew: meanwhile code of many small objects is many times slower."""
+"""Processor seconds of tracing after which it ends if nothing grew, as code of many small objects is many times slower
+meanwhile. A program that waits, or that a busy machine lets wait, is traced longer by the clock."""
+_TRACED_STEPS, _TRACED_SHARE = 200, 0.2
+"""Steps that are traced in any case, and their share in all steps where these are known."""
 _LOOK_AGAIN = 1.1  # times the seconds before a look at what grows without tracing
 _COST = 10
 """Snapshots take at most a tenth of the time, where there are enough of them."""
@@ -91,7 +95,8 @@ class Watch:
         self._wants_trace = traced
         self._began_trace = False
         self._tracing: tuple[float, float] | None = None  # what was judged of it, once it has ended
-        self._next_look = 0.0  # milliseconds
+        self._next_look = 0.0  # milliseconds, without tracing
+        self._traced_until = 0.0, 0.0  # processor seconds and steps, after which tracing may end
         self._settled = 0.0  # milliseconds at which the part began that is judged
         self._steps = 0
         self._every = 1  # step of the code, or of the clock, has a snapshot
@@ -106,6 +111,8 @@ class Watch:
         self._began = 0.0
         self._machine = machine()
         self._process = os.getpid()
+        self.expected_steps = 0
+        """Steps that there will be, if that is known."""
         self.stats: Stats | None = None
         """The statistics, once the block has ended."""
 
@@ -216,17 +223,20 @@ class Watch:
         self._loading.restart()
         self._every = 1
         self._settled = self._milliseconds()
-        self._tracing, self._next_look = None, self._settled + 1000 * _TRACED
+        self._tracing = None
+        self._trace_on()
 
     def _trace_if_needed(self) -> None:
         """End tracing after a time in which nothing grew; begin again when something grows without it."""
         now = self._milliseconds()
         is_ours = self._began_trace or self._tracing is not None
-        if not (self._settled and is_ours) or now < self._next_look:
+        reached = time.process_time(), float(self._steps)
+        is_early = now < self._next_look if self._tracing else min(map(sub, reached, self._traced_until)) < 0
+        if not (self._settled and is_ours) or is_early:
             return
         measured = self._measurements(with_lines=False)
         if self._tracing is None:
-            self._next_look = now + 1000 * _TRACED
+            self._trace_on()
             if all(item.verdict == "flat" for item in growths_of(measured)):
                 self._tracing, self._began_trace = self._judged(), False
                 before = held_bytes()
@@ -238,6 +248,11 @@ class Watch:
             found = growing_alone(growths_of(replace(measured, judged=(since, measured.snapshots[-1].step))))
             if found.keys() & {"native", "process"}:
                 self._settle("program without tracing", "until memory was seen to grow")
+
+    def _trace_on(self) -> None:
+        """Trace so many processor seconds and steps from now on."""
+        steps = max(_TRACED_STEPS, _TRACED_SHARE * self.expected_steps) if self._steps or self.expected_steps else 0
+        self._traced_until = time.process_time() + _TRACED, self._steps + steps
 
     def _unsettle(self) -> None:
         """Wait again: imports and compilation go on, which are many times as slow if traced."""
@@ -377,7 +392,7 @@ def profile(
         output_dir: folder for the reports, with a page of HTML if Jinja2 is installed; None: none are written,
             ``str()`` of the object is the answer.
         trace: find the source lines by tracemalloc. It slows down code that makes many small objects, so it ends after
-            20 s in which nothing grew, and begins again when something does.
+            20 s of processor time and 200 steps in which nothing grew, and begins again when something does.
 
     Returns:
         An object with ``step()``, and with ``stats`` once the block has ended.

@@ -18,7 +18,7 @@ REPORT = "memory_profiling_report.txt"
 PROGRAMS = {
     # What runs at the end.
     "an exit function reads a global": "import atexit\nlog = [1]\natexit.register(lambda: print(log))\nprint('end')",
-    "an exit function fails": "import atexit\natexit.register(lambda: 1 / 0)\nprint('end')",
+    "an exit function fails": "import atexit\natexit.register(divmod, 1, 0)\nprint('end')",
     "exit functions in order": "import atexit\nfor n in range(3): atexit.register(print, n)",
     "an exit function starts a process": (
         "import atexit, subprocess, sys\natexit.register(subprocess.run, [sys.executable, '-c', 'print(7)'])"
@@ -27,9 +27,12 @@ PROGRAMS = {
     "destructor of a global": "class A:\n    def __del__(self): print('gone')\na = A()\nprint('end')",
     "destructor in a cycle": "class A:\n    def __del__(self): print('gone')\na = A()\na.me = a\ndel a\nprint('end')",
     "generator left open": "def g():\n    try: yield\n    finally: print('closed')\nit = g()\nnext(it)",
-    "temporary folder": "import tempfile\nfolder = tempfile.TemporaryDirectory()\nopen(folder.name + '/x', 'w').close()",
+    "temporary folder": (
+        "import tempfile\nfolder = tempfile.TemporaryDirectory()\nopen(folder.name + '/x', 'w').close()"
+    ),
     "log at the end": (
-        "import atexit, logging\nlogging.basicConfig(level=20, format='%(message)s')\natexit.register(logging.info, 'bye')"
+        "import atexit, logging\nlogging.basicConfig(level=20, format='%(message)s')\n"
+        "atexit.register(logging.info, 'bye')"
     ),
     "text left in a buffer": "import sys\nsys.stdout.write('no newline')\nopen('left', 'w').write('text')",
     # Threads and pools.
@@ -39,7 +42,8 @@ PROGRAMS = {
     ),
     "a thread starts a thread": (
         "import threading, time\ndef second(): time.sleep(0.1); print('second')\n"
-        "def first(): time.sleep(0.1); threading.Thread(target=second).start()\nthreading.Thread(target=first).start()"
+        "def first(): time.sleep(0.1); threading.Thread(target=second).start()\n"
+        "threading.Thread(target=first).start()"
     ),
     "daemon thread": (
         "import threading, time\ndef work():\n    while True: time.sleep(0.001)\n"
@@ -48,15 +52,17 @@ PROGRAMS = {
     "threads that are listed": "import threading\nprint(threading.active_count(), len(threading.enumerate()))",
     "a wait for all threads": (
         "import threading\nthreading.Thread(target=print, args=('work',)).start()\n"
-        "for thread in threading.enumerate():\n    if thread is not threading.main_thread(): thread.join()\nprint('end')"
+        "for thread in threading.enumerate():\n    if thread is not threading.main_thread(): thread.join()\n"
+        "print('end')"
     ),
     "exit of a thread": "import sys, threading\nthreading.Thread(target=sys.exit, args=(3,)).start()\nprint('end')",
     "pool of threads left open": (
-        "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\nprint(list(pool.map(abs, [-1])))"
+        "from concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(2)\n"
+        "print(list(pool.map(abs, [-1])))"
     ),
     "work left in a pool": (
-        "import time\nfrom concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\nname = 'task'\n"
-        "def work(n): time.sleep(0.1); print(name, n)\nfor n in range(2): pool.submit(work, n)"
+        "import time\nfrom concurrent.futures import ThreadPoolExecutor\npool = ThreadPoolExecutor(1)\n"
+        "name = 'task'\ndef work(n): time.sleep(0.1); print(name, n)\nfor n in range(2): pool.submit(work, n)"
     ),
     "pool of processes left open": (
         "import multiprocessing\ndef double(n): return 2 * n\nif __name__ == '__main__':\n"
@@ -90,16 +96,23 @@ PROGRAMS = {
     "unknown encoding": "# coding: nothing\n",
     # Ends without an end.
     "exit at once": "import os\nprint('lost')\nos._exit(4)",
-    "exit at once in a thread": "import os, threading\nthreading.Thread(target=os._exit, args=(5,)).start()\nwhile True: pass",
-    "another program": "import os, sys\nprint('mine', flush=True)\nos.execv(sys.executable, [sys.executable, '-c', 'print(7)'])",
-    "another program that is missing": "import os\ntry: os.execvp('nosuch', ['nosuch'])\nexcept OSError as error: print(error)",
+    "exit at once in a thread": (
+        "import os, threading\nthreading.Thread(target=os._exit, args=(5,)).start()\nwhile True: pass"
+    ),
+    "another program": (
+        "import os, sys\nprint('mine', flush=True)\nos.execv(sys.executable, [sys.executable, '-c', 'print(7)'])"
+    ),
+    "another program that is missing": (
+        "import os\ntry: os.execvp('nosuch', ['nosuch'])\nexcept OSError as error: print(error)"
+    ),
     "terminated": "import os, signal\nprint('lost')\nos.kill(os.getpid(), signal.SIGTERM)",
     "hung up": "import os, signal\nos.kill(os.getpid(), signal.SIGHUP)",
     "killed": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
     "aborted": "import os\nos.abort()",
     "alarm": "import signal, time\nsignal.alarm(1)\ntime.sleep(9)",
     "own handler": (
-        "import os, signal\nsignal.signal(signal.SIGTERM, lambda *_: print('term'))\nos.kill(os.getpid(), signal.SIGTERM)"
+        "import os, signal\nsignal.signal(signal.SIGTERM, lambda *_: print('term'))\n"
+        "os.kill(os.getpid(), signal.SIGTERM)"
     ),
     "default set again": (
         "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_DFL)\nos.kill(os.getpid(), signal.SIGTERM)"
@@ -111,21 +124,24 @@ PROGRAMS = {
     ),
     "a copy that fails": "import os\nif not os.fork(): 1 / 0\nprint(os.wait()[1])",
     "a copy that is terminated": (
-        "import os, signal, time\nchild = os.fork()\nif not child: time.sleep(9)\n"
-        "time.sleep(0.1)\nos.kill(child, signal.SIGTERM)\nprint(os.wait()[1])"
+        "import os, signal, time\nchild = os.fork()\nif not child: time.sleep(9)\ntime.sleep(0.1)\n"
+        "os.kill(child, signal.SIGTERM)\nprint(os.wait()[1])"
     ),
     "daemon": (
-        "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nfor n in range(3): os.close(n)\ntime.sleep(3)\nos._exit(0)"
+        "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nfor n in range(3): os.close(n)\ntime.sleep(3)\n"
+        "os._exit(0)"
     ),
     # Streams and files.
     "closes its output": "import sys\nprint('end')\nsys.stdout.close()",
     "closes all files": "import os\nprint('end', flush=True)\nos.closerange(0, 9999)",
     "replaces its output": "import io, sys\nsys.stdout = io.StringIO()\nprint('nowhere')",
-    "sends its output to a file": "import os\nfile = os.open('log', os.O_CREAT | os.O_WRONLY)\nos.dup2(file, 1)\nprint('in it')",
+    "sends its output to a file": (
+        "import os\nfile = os.open('log', os.O_CREAT | os.O_WRONLY)\nos.dup2(file, 1)\nprint('in it')"
+    ),
     "numbers of files": "import os\nprint(os.open('/dev/null', 0), sorted(map(int, os.listdir('/proc/self/fd')))[:5])",
     "few files": (
-        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))\ntry: open('/dev/null'), open('/dev/null')\n"
-        "except OSError as error: print(error)"
+        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (4, 4))\n"
+        "try: open('/dev/null'), open('/dev/null')\nexcept OSError as error: print(error)"
     ),
     "reads its input": "print(input(), input())",
     "much text": "text = '\\N{SNOWMAN}' * 100_000\nprint(text)",
@@ -136,22 +152,27 @@ PROGRAMS = {
     ),
     "its environment": "import os\nprint(sorted(os.environ.items()))",
     "environment of its processes": (
-        "import subprocess, sys\nprint(subprocess.run([sys.executable, '-c', 'import os, sys; print(os.environ, sys.path)'],"
-        " capture_output=True, text=True).stdout)"
+        "import subprocess, sys\n"
+        "print(subprocess.run([sys.executable, '-c', 'import os, sys; print(os.environ, sys.path)'], "
+        "capture_output=True, text=True).stdout)"
     ),
-    "its folder after another": "import os, pathlib\nos.chdir('/')\nprint(sorted(os.listdir(pathlib.Path(__file__).parent)))",
+    "its folder after another": (
+        "import os, pathlib\nos.chdir('/')\nprint(sorted(os.listdir(pathlib.Path(__file__).parent)))"
+    ),
     "its own classes": "import pickle\nclass A: x = 1\nprint(pickle.loads(pickle.dumps(A)).x, A.__module__)",
     "modules with names of others": (
         "import queue, numbers, statistics\nprint(queue.mine, numbers.mine, statistics.mean([1]))"
     ),
-    "another sitecustomize": "import sys\nprint('sitecustomize' in sys.modules)",
-    "warnings": "import warnings\nwarnings.warn('old', DeprecationWarning)\nprint(len(warnings.filters))",
-    "temporary files": "import os, tempfile\nos.environ['TMPDIR'] = os.getcwd()\nprint(tempfile.gettempdir() == os.getcwd())",
+    "no sitecustomize": "import sys\nprint('sitecustomize' in sys.modules)",
+    "warnings": "import warnings\nwarnings.warn('old', DeprecationWarning)\nprint('end')",
+    "temporary files": (
+        "import os, tempfile\nos.environ['TMPDIR'] = os.getcwd()\nprint(tempfile.gettempdir() == os.getcwd())"
+    ),
     "random numbers": "import random\nrandom.seed(1)\nprint(random.random(), hash('a') == hash('a'))",
     "own trace function": "import sys\nsys.settrace(lambda *_: None)\nprint(sys.gettrace() is None)",
-    "exit functions that are registered": "import threading\nprint(threading.main_thread() is threading.current_thread())",
 }
-WITHOUT_REPORT = ("killed", "aborted", "alarm", "default set again")
+WITHOUT_REPORT = ("killed", "aborted", "alarm", "default set again", "few files")
+QUICK = ("an exit function reads a global", "pool of threads left open", "exit at once", "a copy that is terminated")
 OTHER_FORMS = ("compiled", "package", "module", "folder", "archive", "missing main", "not found")
 
 
@@ -186,7 +207,7 @@ def made(folder: Path, form: str) -> list[str]:
     (folder / "case").mkdir()
     if form == "folder":
         (folder / "case" / "__main__.py").write_text("import sys\nprint(sys.path[0], __file__)")
-    return ["case"] if form in ("folder", "missing main") else ["-m", "work.none"]
+    return ["case"] if form in ("folder", "missing main") else ["-m", "json.none"]
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
@@ -195,7 +216,8 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 def without_ours(text: str, mark: str) -> str:
     """Return a text of a program without what the profiler says."""
-    return text.partition("\nMemory profile: ")[0] + text.partition(mark)[2].partition("\n")[2] if mark in text else text
+    before, _, report = text.partition("\nMemory profile: ")
+    return before + report.partition(mark)[2].partition("\n")[2]
 
 
 @pytest.fixture
@@ -210,10 +232,15 @@ def input_given(tmp_path):
     os.close(given)
 
 
-@pytest.mark.parametrize("form", [pytest.param(name, marks=pytest.mark.slow) for name in (*PROGRAMS, *OTHER_FORMS)])
+@pytest.mark.parametrize(
+    "form",
+    [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in (*PROGRAMS, *OTHER_FORMS)],
+)
 def test_a_program_ends_as_it_does_alone(form, tmp_path, monkeypatch, capfd, input_given):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("PYTHONHASHSEED", "0")
+    monkeypatch.setenv("COLUMNS", "80")  # the parser sets both
+    monkeypatch.setenv("LINES", "24")
     words = made(tmp_path / "case", form)
     monkeypatch.chdir(tmp_path / "case")
     status = subprocess.run([sys.executable, *words], check=False, timeout=60).returncode
@@ -224,5 +251,44 @@ def test_a_program_ends_as_it_does_alone(form, tmp_path, monkeypatch, capfd, inp
     monkeypatch.chdir(tmp_path / "case")
     status = main(["profile", "script", "--output-dir", str(tmp_path / "out"), words[-1]])
     output, errors = capfd.readouterr()
+    errors = "".join(line for line in errors.splitlines(keepends=True) if not line.startswith("nclone-env: "))
     assert (status, without_ours(output, f"wrote {tmp_path}"), errors, files_in(tmp_path / "case")) == alone
     assert (tmp_path / "out" / REPORT).exists() == (form not in WITHOUT_REPORT)
+
+
+WAITING = "import time\nprint('waits', flush=True)\ntry: time.sleep(60)\nfinally: print('saved', flush=True)"
+
+
+@pytest.mark.parametrize("ignores", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_program_that_waits_ends_after_its_time(ignores, tmp_path, capfd):
+    """The shell starts jobs in the background so that they ignore Ctrl-C."""
+    start = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n" if ignores else ""
+    (tmp_path / "case.py").write_text(start + WAITING)
+    assert main(["profile", "script", "--seconds", "1", "--output-dir", str(tmp_path), str(tmp_path / "case.py")]) == 0
+    assert capfd.readouterr().out.startswith("waits\nsaved\n\nMemory profile: ")
+
+
+@pytest.mark.parametrize("options", [(), pytest.param(("--fail-on-growth",), marks=pytest.mark.slow)])
+def test_a_program_that_is_terminated_leaves_its_report(options, tmp_path):
+    (tmp_path / "case.py").write_text(WAITING)
+    program = str(Path(sys.executable).with_name("nclone-env"))
+    command = [program, "profile", "script", *options, "--output-dir", str(tmp_path), str(tmp_path / "case.py")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "waits\n"
+        process.terminate()
+        text = process.stdout.read()
+    assert process.returncode == -signal.SIGTERM
+    assert "saved" not in text
+    assert text.startswith("\nMemory profile: ")
+    assert (tmp_path / REPORT).exists()
+
+
+def test_another_sitecustomize_is_imported_too(tmp_path, monkeypatch, capfd):
+    (tmp_path / "sitecustomize.py").write_text("print('theirs')")
+    (tmp_path / "case.py").write_text(
+        "import os, sitecustomize\nprint(os.environ['PYTHONPATH'], sitecustomize.__file__)"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert main(["profile", "script", "--output-dir", str(tmp_path / "out"), str(tmp_path / "case.py")]) == 0
+    assert capfd.readouterr().out.startswith(f"theirs\n{tmp_path} {tmp_path / 'sitecustomize.py'}\n\nMemory profile: ")

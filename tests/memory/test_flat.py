@@ -3,11 +3,13 @@ from __future__ import annotations
 import logging
 import re
 import warnings
+from functools import partial
 
 import gymnasium
 import numpy as np
 import pytest
 
+from nclone_env.errors import ConfigError
 from nclone_env.memory import GrowthError, assert_flat, flat_profile
 
 pytestmark = pytest.mark.usefixtures("frozen_heap", "few_snapshots")
@@ -58,6 +60,24 @@ def test_a_leak_is_named_with_line_and_rate():
     line = Leaky.step.__code__.co_firstlineno + 2
     assert any(re.search(rf"test_flat\.py:{line} \+[0-9.]+ MB per 1,000 steps", text) for text in others), others
     assert isinstance(failure.value, AssertionError)
+
+
+async def awaited():
+    raise AssertionError
+
+
+def generated():
+    yield 1 / 0
+
+
+async def both():
+    yield 1 / 0
+
+
+@pytest.mark.parametrize("function", [awaited, generated, both, partial(awaited), partial(map, abs, [1])])
+def test_a_call_that_does_nothing_yet_is_no_pass(function):
+    with pytest.raises(ConfigError, match=r"^function: expected one that does its work when called, got .* yet to run"):
+        assert_flat(function)
 
 
 def test_too_few_steps_are_no_pass():

@@ -7,6 +7,7 @@ import contextvars
 import gc
 import sys
 import tracemalloc
+import types
 
 import numpy as np
 import pytest
@@ -106,33 +107,50 @@ def test_what_a_line_makes_now_has_no_keeper():
     assert find_keepers([grown(place)], 5.0) == ()
 
 
-class Unasked:
-    """Raises whatever it is asked, as proxies do outside of their context."""
-
-    def __len__(self):
-        raise RuntimeError("length")
-
-    def __sizeof__(self):
-        raise RuntimeError("size")
-
-    __class__ = property(lambda self: 1 / 0)
-    shape = property(lambda self: 1 / 0)
-    __dict__ = property(lambda self: 1 / 0)
+ASKED = []
 
 
-class UnaskedList(list):
-    __len__ = Unasked.__len__
-    __class__ = Unasked.__class__
+def ask(thing, *about):
+    """Answer as a proxy does that loads what it stands for."""
+    ASKED.append((type(thing), about))
+    raise RuntimeError
 
 
-def test_objects_that_raise_what_they_are_asked_are_found():
-    kept = UnaskedList()
-    for _ in range(50):
+class Lazy:
+    __getattribute__ = __len__ = __iter__ = __sizeof__ = __bool__ = __eq__ = __hash__ = ask
+    __class__ = property(ask)
+    __dict__ = property(ask)
+
+
+class LazyList(list):
+    __getattribute__ = __len__ = __iter__ = __sizeof__ = __bool__ = __eq__ = ask
+    __class__ = property(ask)
+
+
+class LazyDict(dict):
+    __getattribute__ = __len__ = __iter__ = __sizeof__ = __bool__ = __eq__ = __getitem__ = keys = items = ask
+
+
+class LazyModule(types.ModuleType):
+    __getattribute__ = ask
+
+
+@pytest.mark.parametrize("make", [LazyList, LazyDict])
+def test_objects_of_the_program_are_never_asked(make, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lazy_module", LazyModule("lazy_module"))
+    monkeypatch.setitem(sys.modules, "lazy_object", Lazy())
+    kept = make()
+    for number in range(50):
         line = line_after()
-        kept.append(Unasked())
-    name, kind = keeper_of(line)
-    assert name == "test_objects_that_raise_what_they_are_asked_are_found.kept"
-    assert kind == "Unasked"
+        thing = Lazy()
+        list.append(kept, thing) if make is LazyList else dict.__setitem__(kept, number, thing)
+    del thing
+    ASKED.clear()
+    assert keeper_of(line) == ("test_objects_of_the_program_are_never_asked.kept", f"{make.__name__} of 50: Lazy")
+    assert ASKED == []
+    with pytest.raises(RuntimeError):
+        len(kept)
+    assert ASKED
 
 
 def test_a_variable_that_is_set_again_each_time_is_found():

@@ -99,7 +99,7 @@ def test_arrays_of_an_owner_are_told_apart():
 
 @pytest.fixture
 def soon_untraced(monkeypatch):
-    """End tracing after 300 steps in which nothing grew, instead of 20 s: a step takes a millisecond of the clock."""
+    """End tracing after 0.3 s in which nothing grew, instead of 20 s; a step takes a millisecond of the clock."""
     monkeypatch.setattr("nclone_env.memory.watch._TRACED", 0.3)
     monkeypatch.setattr("nclone_env.memory.traced._FRAMES", 1)
     monkeypatch.setattr("nclone_env.memory.watch.Watch._milliseconds", lambda watch: 1.0 + watch._steps)
@@ -122,6 +122,29 @@ def test_tracing_ends_while_nothing_grows():
     assert found.tracing[1] <= found.traced[-1].step <= found.snapshots[-1].step - 2_000
     assert "without tracing: " in str(watch)
     assert "Nothing grew while memory was traced, until" in memory_text(watch.stats)
+
+
+@pytest.mark.usefixtures("soon_untraced")
+@pytest.mark.parametrize(("expected", "traced"), [(0, 200), (5_000, 1_000)])
+def test_a_fifth_of_the_steps_is_traced_however_fast_the_clock_runs(expected, traced, monkeypatch):
+    monkeypatch.setattr("nclone_env.memory.watch._TRACED", 0.0)
+    steps = 0
+    with profile("fine", trace=True) as watch:
+        watch.expected_steps = expected
+        watch.step()
+        while tracemalloc.is_tracing():
+            watch.step()
+            steps += 1
+    assert traced <= steps < 1.5 * traced
+
+
+@pytest.mark.usefixtures("soon_untraced")
+def test_a_program_that_waits_is_traced_however_long(monkeypatch):
+    monkeypatch.setattr("nclone_env.memory.watch._TRACED", 1e9)
+    with profile("waits") as watch:
+        for _ in range(1_000):
+            watch.step()
+        assert tracemalloc.is_tracing()
 
 
 @pytest.mark.usefixtures("soon_untraced")

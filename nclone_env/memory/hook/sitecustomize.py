@@ -39,4 +39,4 @@ finally:
     os.environ.update(_environment)
 
 del sys.modules["sitecustomize"]
-import sitecustomize  # noqa: E402, F401 - the one that was meant
+import sitecustomize  # type: ignore[import-not-found] # noqa: E402, F401 - the one that was meant
