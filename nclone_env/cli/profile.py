@@ -1,6 +1,6 @@
 """``nclone-env profile``: where the memory and the time of environments, training runs and scripts go; and ``run``.
 
-The program of a user runs as the interpreter runs it.
+A program of a user runs in an interpreter of its own.
 """
 
 import importlib.util

@@ -305,9 +305,10 @@ def _answer(thing: Any, node: _Node, root: str) -> tuple[str, str]:
 def _describe(thing: Any) -> str:
     """Return the type of an object; with shape and dtype if it is an array or a tensor."""
     base, torch = _base(thing), sys.modules.get("torch")
+    tensor: Any = getattr(torch, "Tensor", None)
     if base is np.ndarray:
         return f"{type(thing).__name__} {base.shape.__get__(thing)} {base.dtype.__get__(thing)}"
-    if type(thing) is getattr(torch, "Tensor", object):
+    if type(thing) is tensor:
         return f"Tensor {tuple(thing.shape)} {str(thing.dtype).removeprefix('torch.')}"
     return type(thing).__name__
 

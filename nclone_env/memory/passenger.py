@@ -92,7 +92,7 @@ class Passenger:
     def _say(self, stream: int, text: str) -> None:
         for number, identity in self._streams[stream : stream + 1]:
             data = text.encode(self._encoding, "backslashreplace")
-            with suppress(OSError):  # it is closed, or nobody reads
+            with suppress(OSError):  # it is closed, or its reader has ended
                 while data and _identity(number) == identity:
                     data = data[os.write(number, data) :]
 
