@@ -65,6 +65,14 @@ UNREADABLE = (
 and of the ``zipfile`` below them, which pass on the errors of their parsers."""
 
 
+def expanded(path: str | os.PathLike[str]) -> Path:
+    """Return a path with the home folder in place of ``~``, as a shell does: variables, files and programs have none.
+
+    The name of a user who does not exist stays.
+    """
+    return Path(os.path.expanduser(path))
+
+
 def write_file(path: Path, data: bytes) -> None:
     """Write ``data`` to a temporary file next to ``path``, then rename it to ``path``."""
     fill_file(path, lambda temporary: temporary.write_bytes(data))

@@ -1,8 +1,9 @@
 """The only door to Numba: decorators for kernels, building blocks for them, and the code cache.
 
 ``decorators`` makes kernels, with the building blocks of ``scratch``; ``dispatcher`` chooses between Numba's
-compilation and the faster one of ``inner``, which compiles for ``target``; ``cache`` keeps compiled code in ``folder``
-under the digests of ``sources``, and reads the code that wheels bring.
+compilation and the faster one of ``inner``, which compiles for ``target``; both let calls set the floating-point mode,
+``exact``; ``cache`` keeps compiled code in ``folder`` under the digests of ``sources``, and reads the code that wheels
+bring.
 """
 
 from nclone_env.jit.decorators import address_of as address_of
@@ -11,6 +12,7 @@ from nclone_env.jit.decorators import kernel as kernel
 from nclone_env.jit.decorators import numeric_kernel as numeric_kernel
 from nclone_env.jit.decorators import specialised as specialised
 from nclone_env.jit.decorators import specialised_at_first as specialised_at_first
+from nclone_env.jit.dispatcher import plain_dispatcher as plain_dispatcher
 from nclone_env.jit.folder import cache_folder as cache_folder
 from nclone_env.jit.folder import cache_root as cache_root
 from nclone_env.jit.folder import distrust as distrust

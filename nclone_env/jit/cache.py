@@ -188,7 +188,9 @@ def _manifest() -> tuple[Mapping[str, str], str]:
         files = {str(name): str(digest) for name, digest in manifest["files"].items()}
     except FileNotFoundError:
         return {}, ""
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except OSError as error:
+        return {}, f"{path}: {error.strerror}"
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}, f"{path} is damaged; install the package again"
     return ({}, reason) if reason else (files, "")
 
@@ -201,7 +203,7 @@ def _difference(manifest: Mapping[str, Any]) -> str:
     if manifest["numba"] != numba.__version__:
         return f"it is for numba {manifest['numba']}, this is {numba.__version__}"
     if manifest["compiler"] != compiler_digest():
-        return "it is for another NumPy, or NUMBA_BOUNDSCHECK is set"
+        return "it is for another NumPy, or for other settings of Numba (the variables NUMBA_...)"
     if target() not in targets:
         return f"it is for {', '.join(each.processor for each in targets)}, this is {target().processor}"
     return ""

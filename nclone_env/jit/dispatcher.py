@@ -29,8 +29,12 @@ OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "_nrt": Fals
 
 
 def plain_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """Return Numba's own dispatcher."""
-    return numba.jit(**options)(function)
+    """Return Numba's own dispatcher, of functions that allocate memory as well; calls set the floating-point mode."""
+    if numba.__version__ not in TESTED_VERSIONS:
+        return numba.jit(**options)(function)
+    from nclone_env.jit.exact import ExactCompiler  # private parts of Numba
+
+    return numba.jit(**options, pipeline_class=ExactCompiler)(function)
 
 
 def choose_dispatcher() -> Decorator:

@@ -21,7 +21,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from nclone_env._files import remove_temporaries
+from nclone_env._files import expanded, remove_temporaries
 from nclone_env.jit.sources import compiler_digest
 
 _UNUSED_DAYS = 30
@@ -33,9 +33,9 @@ def cache_root() -> Path:
     """Return the folder of everything this package keeps between processes; it need not exist."""
     root, caches = os.environ.get("NCLONE_ENV_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")
     if root:
-        return Path(root)
+        return expanded(root)
     try:
-        return Path(caches or Path.home() / ".cache") / "nclone_env"
+        return expanded(caches or Path.home() / ".cache") / "nclone_env"
     except RuntimeError:  # no HOME, and a user without an entry in passwd, as in containers
         user = os.getuid() if hasattr(os, "getuid") else "user"
         return Path(os.environ.get("TMPDIR") or os.environ.get("TEMP") or "/tmp") / f"nclone_env-{user}"

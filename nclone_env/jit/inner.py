@@ -29,11 +29,11 @@ from numba import types
 from numba.core import caching, cgutils, compiler
 from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.cpu import CPUContext
 from numba.core.funcdesc import default_mangler
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 
+from nclone_env.jit.exact import ExactContext
 from nclone_env.jit.notice import notice
 from nclone_env.jit.parts import Part, part_name, read_part, write_part
 from nclone_env.jit.target import target
@@ -177,8 +177,8 @@ def _are_known(functions: set[str]) -> bool:
     return all(address_of_symbol(name) for name in functions)
 
 
-class _KernelContext(CPUContext):
-    """Numba's context, but no index counts from the end: that costs a comparison each, a seventh of a frame."""
+class _KernelContext(ExactContext):
+    """Sets the mode, and no index counts from the end: that costs a comparison each, a seventh of a frame."""
 
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
         """Return Numba's implementation of a function; those of items of arrays get unsigned indices."""

@@ -37,16 +37,37 @@ _DEFINITION = re.compile(r"\n[ \t]*(?:async )?(?:def|class) ")
 _FOR_TYPE_CHECKERS = re.compile(r"^if TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
 
 
+_SETTINGS = (
+    "BOUNDSCHECK",
+    "DEBUGINFO_DEFAULT",
+    "DEBUG_JIT",
+    "EXTEND_VARIABLE_LIFETIMES",
+    "JIT_COVERAGE",
+    "LLVM_REFPRUNE_FLAGS",
+    "LLVM_REFPRUNE_PASS",
+    "LOOP_VECTORIZE",
+    "OPT",
+    "SLP_VECTORIZE",
+)
+"""Settings of Numba with which it compiles the same sources to other code, named as variables ``NUMBA_...``."""
+
+
 @lru_cache(maxsize=1)
 def compiler_digest() -> str:
-    """Return 16 hex digits that change with the versions that compiled code depends on and ``NUMBA_BOUNDSCHECK``.
+    """Return 16 hex digits that change with the versions that compiled code depends on, and the settings of Numba.
 
-    Numba ignores that variable where code is cached. Its version counts as a whole. That of NumPy counts by its first
+    Numba ignores its settings where code is cached. Its version counts as a whole. That of NumPy counts by its first
     number, with which the layout of arrays changes: kernels call no function of NumPy, and what Numba makes of their
     arithmetic and of items of arrays is the same for NumPy 2.2 and 2.5, to the byte.
     """
-    text = f"{_FORMAT} {numba.__version__} {np.__version__.partition('.')[0]} {config.BOUNDSCHECK}"
-    return short_digest(text)
+    settings = [f"{name}={_setting(name)}" for name in _SETTINGS]
+    return short_digest(" ".join([str(_FORMAT), numba.__version__, np.__version__.partition(".")[0], *settings]))
+
+
+def _setting(name: str) -> Any:
+    """Return a setting of Numba, None where it has no such; the level of optimisation ``max`` is a number as well."""
+    value = getattr(config, name, None)
+    return "max" if getattr(value, "is_opt_max", False) else value
 
 
 def short_digest(text: str) -> str:

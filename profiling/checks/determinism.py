@@ -22,6 +22,7 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,6 +59,8 @@ class Way(NamedTuple):
     """Step before which every environment is carried over to others by a snapshot."""
     seed: int = SEED
     action_seed: int = 0
+    flushes: bool = False
+    """Whether denormal numbers are off in the calling thread, and so in those that it starts."""
 
 
 WAYS = {
@@ -70,12 +73,29 @@ WAYS = {
     "out=": Way(contract="out", threads=2),
     "snapshots in mid-run": Way(snapshot_at=137),
     "snapshots, 2 threads": Way(snapshot_at=61, threads=2, contract="out"),
+    "no denormals, 2 threads": Way(threads=2, flushes=True),
 }
 CONTROLS = {"another seed": Way(seed=SEED + 1), "one other action": Way(action_seed=1)}
 
 
 def hashes(way: Way, mode: str) -> Hashes:
     """Run the environments and return their hashes."""
+    with _flushing() if way.flushes else nullcontext():
+        return _hashes(way, mode)
+
+
+@contextmanager
+def _flushing() -> Iterator[None]:
+    import torch  # which the other ways do not need
+
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+def _hashes(way: Way, mode: str) -> Hashes:
     trajectory, seen = hashlib.sha256(), hashlib.sha256()
     firsts = np.cumsum((0, *way.batches[:-1])).tolist()
     parts = [list(_run(way, mode, first, size)) for first, size in zip(firsts, way.batches)]

@@ -13,13 +13,32 @@ from nclone_env.jit.folder import remove_unused_code
 from ..processes import run_copy
 
 
-def test_bounds_checks_have_a_folder_of_their_own(tmp_path):
+@pytest.mark.parametrize(
+    "setting",
+    ["BOUNDSCHECK=1", "OPT=1", "OPT=max", "DEBUGINFO=1", "LOOP_VECTORIZE=0", "SLP_VECTORIZE=1", "DEBUG_JIT=1"],
+)
+def test_settings_of_numba_have_a_folder_of_their_own(tmp_path, setting):
     where = "import sys; from nclone_env.jit import cache_folder; sys.stdout.write(str(cache_folder()))"
     (tmp_path / "where.py").write_text(where)
-    folder, _ = run_copy(tmp_path / "where.py", NUMBA_BOUNDSCHECK="1", NCLONE_ENV_CACHE_DIR=str(tmp_path / "cache"))
+    name, value = setting.split("=")
+    folder, _ = run_copy(
+        tmp_path / "where.py", **{f"NUMBA_{name}": value}, NCLONE_ENV_CACHE_DIR=str(tmp_path / "cache")
+    )
     assert Path(folder).is_dir()
     assert Path(folder).parent == tmp_path / "cache"
     assert Path(folder).name != compiler_digest()
+
+
+@pytest.mark.parametrize("variable", ["NCLONE_ENV_CACHE_DIR", "XDG_CACHE_HOME"])
+@pytest.mark.parametrize(
+    ("value", "folder"), [("~/kernels", "{home}/kernels"), ("~", "{home}"), ("~nobody-here/x", "~nobody-here/x")]
+)
+def test_a_variable_that_no_shell_expanded_means_the_home_folder(tmp_path, monkeypatch, variable, value, folder):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("NCLONE_ENV_CACHE_DIR", raising=False)
+    monkeypatch.setenv(variable, value)
+    found = cache_root() if variable == "NCLONE_ENV_CACHE_DIR" else cache_root().parent
+    assert found == Path(folder.format(home=tmp_path))
 
 
 def test_without_a_folder_there_is_a_warning(tmp_path, monkeypatch):

@@ -6,8 +6,10 @@ configurations need follow: rewards by a function of the user (:class:`RewardPas
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numba
@@ -18,7 +20,7 @@ from nclone_env.env.compiled.records import EVENT, PLAYING, SAME_STEP
 from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.env.compiled.step_arrays import FinalArrays, StepArrays
 from nclone_env.errors import ConfigError
-from nclone_env.jit import specialised
+from nclone_env.jit import plain_dispatcher, specialised
 from nclone_env.obs import ObservationArrays
 
 NO_RESET = np.zeros(0, np.bool_)
@@ -96,10 +98,10 @@ class RewardPass:
     """
 
     def __init__(self, function: RewardFunction, arrays: StepArrays):
-        self._replace = compile_reward(function)
         try:
+            self._replace = compile_reward(function)
             self._replace(*_arguments(arrays), 0, 0)
-        except (numba.core.errors.NumbaError, TypeError) as error:
+        except (numba.core.errors.NumbaError, NotImplementedError, TypeError, ValueError) as error:
             fields = ", ".join(EVENT.names or ())
             raise ConfigError(
                 f"reward_function: expected a function of one event that Numba can compile and that returns a number, "
@@ -118,18 +120,29 @@ def _arguments(arrays: StepArrays) -> tuple[Any, ...]:
 def compile_reward(function: RewardFunction) -> Callable[..., None]:
     """Return a compiled function that replaces the rewards of the last step of a range of environments."""
     if not callable(function):
-        raise ConfigError(f"reward_function: expected a function of one event that returns a number, got {function!r}")
-    compiled = function if hasattr(function, "py_func") else numba.njit(error_model="numpy")(function)
+        raise TypeError("It cannot be called.")
+    function, before, after = _arguments_of(function) if isinstance(function, partial) else (function, (), ())
+    compiled: Any = function if hasattr(function, "py_func") else numba.njit(error_model="numpy")(function)
 
-    @numba.njit(nogil=True, error_model="numpy")
     def replace_rewards(events, episodes, results, settings, first, last):
         for index in range(first, last):
             result = results[index]
             if result["frames"] == 0:  # no frame was played: the step only began an episode, or waited for a reset
                 continue
-            result["reward"] = compiled(events[index])
+            result["reward"] = compiled(*before, events[index], *after)
             result["episode_return"] = events[index]["return_before"] + result["reward"]
             if result["outcome"] == PLAYING or settings[0]["autoreset"] != SAME_STEP:  # else a new episode has begun
                 episodes[index]["episode_return"] = result["episode_return"]
 
-    return replace_rewards
+    return plain_dispatcher(replace_rewards, {"nopython": True, "nogil": True, "error_model": "numpy"})
+
+
+def _arguments_of(function: partial[float]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
+    """Return the function that a ``partial`` calls, and its arguments before and after the event."""
+    signature = inspect.signature(getattr(function.func, "py_func", function.func))
+    bound = signature.bind(*function.args, None, **function.keywords)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(f"It has arguments that can only be given by name: {', '.join(bound.kwargs)}.")
+    place = len(function.args)
+    return function.func, bound.args[:place], bound.args[place + 1 :]

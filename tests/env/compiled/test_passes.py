@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numba
 import numpy as np
@@ -18,6 +19,24 @@ from ..bases import choices
 def distance(event):
     """Return how far the ninja got to the right."""
     return event["x"] - event["x_before"]
+
+
+def weighted(factor, event, more=0.0):
+    return factor * (event["x"] - event["x_before"]) + more * 1e-9
+
+
+def by_name(event, *, factor):
+    return factor * event["x"]
+
+
+class Weighted:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def of(self, event):
+        return self.factor * event["x"]
+
+    __call__ = of
 
 
 WEIGHTS = dataclasses.asdict(EnvironmentConfig().reward)
@@ -61,7 +80,18 @@ def test_the_default_written_as_a_function_gives_the_same(mode, num_threads):
         np.testing.assert_array_equal(left, right)
 
 
-@pytest.mark.parametrize("function", [distance, compiled])
+@pytest.mark.parametrize(
+    "function",
+    [
+        distance,
+        compiled,
+        functools.partial(weighted, 2.0),
+        functools.partial(weighted, np.float64(2.0), more=0.0),
+        functools.partial(functools.partial(weighted, 2.0), more=1.0),
+        functools.partial(numba.njit(weighted), 2.0),
+        functools.partial(distance),
+    ],
+)
 def test_a_function_of_the_way(function):
     envs = make(2, levels="first-steps/01-walk", reward_function=function, max_frames=5400)
     envs.reset(seed=1)
@@ -71,6 +101,13 @@ def test_a_function_of_the_way(function):
         total += rewards
         assert rewards[0] > 0 == rewards[1]
         np.testing.assert_array_equal(info["episode_return"], total)
+
+
+def test_arguments_of_a_partial_function_are_constants():
+    once, twice = (run(make(2, reward_function=functools.partial(weighted, factor, more=0.5))) for factor in (1.0, 2.0))
+    played = once[4] > 0
+    np.testing.assert_allclose(2 * once[0] - 0.5e-9 * played, twice[0], rtol=1e-12)  # rounded in another order
+    assert np.abs(once[0]).max() > 0
 
 
 def test_returns_are_the_sums_of_the_rewards_of_each_episode():
@@ -100,7 +137,17 @@ NOT_COMPILED = r"reward_function: expected a function of one event that Numba ca
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (3, r"reward_function: expected a function of one event that returns a number, got 3"),
+        (3, rf"{NOT_COMPILED}, got 3; .* cannot be called"),
+        (Weighted(2.0).of, NOT_COMPILED),
+        (Weighted(2.0), NOT_COMPILED),
+        (functools.lru_cache(distance), NOT_COMPILED),
+        (np.sum, NOT_COMPILED),
+        (print, NOT_COMPILED),
+        (functools.partial(weighted, 1.0, 2.0, 3.0, 4.0, 5.0), NOT_COMPILED),
+        (functools.partial(weighted, factor=2.0), NOT_COMPILED),  # the event would be the factor
+        (functools.partial(by_name, factor=2.0), rf"{NOT_COMPILED}.*only be given by name: factor"),
+        (functools.partial(Weighted.of, Weighted(2.0)), NOT_COMPILED),
+        (functools.partial(weighted, 2.0, more={}), NOT_COMPILED),
         (lambda event: event["nothing"], rf"{NOT_COMPILED}, .* has the fields x_before, y_before, x, y"),
         (lambda event, more: 0.0, NOT_COMPILED),
         (lambda event: "much", NOT_COMPILED),
