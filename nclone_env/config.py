@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from nclone_env.errors import ConfigError, Within, check_integer, shortened
 from nclone_env.game import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.options import Suggesting, build, check, group, option, rejects_unknown, replace
+from nclone_env.options import Suggesting, build, check, group, option, rejects_unknown, replace, several
 
 ObservationName = Literal[
     "game_state",
@@ -93,7 +93,7 @@ class RenderConfig:
         check(self)
         if self.global_view_size is not None:
             object.__setattr__(self, "global_view_size", _checked_view(self.global_view_size))
-        size = int(self.player_frame_size)  # small integers of NumPy overflow
+        size = self.player_frame_size
         shown = size * self.pixel_side
         if shown > 2 * WORLD_WIDTH:
             raise ConfigError(
@@ -106,13 +106,12 @@ class RenderConfig:
     def pixel_side(self) -> float:
         """Side of a pixel of ``player_frame`` in world pixels."""
         scale = self.player_frame_scale
-        return max(1.0, _SHOWN / int(self.player_frame_size)) if scale is None else float(scale)
+        return max(1.0, _SHOWN / self.player_frame_size) if scale is None else scale
 
     @property
     def view_shape(self) -> tuple[int, int]:
         """Height and width of ``global_view`` in pixels."""
-        size = int(self.player_frame_size)
-        return self.global_view_size or (size, 2 * size)
+        return self.global_view_size or (self.player_frame_size, 2 * self.player_frame_size)
 
 
 @rejects_unknown
@@ -237,9 +236,10 @@ def config_from(config: EnvironmentConfig | None, fields: Mapping[str, Any]) -> 
 
 def _checked_view(size: Any) -> tuple[int, int]:
     """Return the height and width of ``global_view`` as a tuple."""
-    if not isinstance(size, (tuple, list)) or len(size) != 2:
+    sides = several(size)
+    if len(sides) != 2:
         raise ConfigError(f"global_view_size: expected height and width, for example (128, 256), got {shortened(size)}")
-    height, width = size
+    height, width = sides
     check_integer("global_view_size[0], the height", height, low=16, high=WORLD_HEIGHT)
     check_integer("global_view_size[1], the width", width, low=16, high=WORLD_WIDTH)
     if height > width:
@@ -247,4 +247,4 @@ def _checked_view(size: Any) -> tuple[int, int]:
             f"global_view_size: expected the height, then the width, of a picture no higher than wide, "
             f"got {shortened(size)}; the world is {WORLD_WIDTH} wide and {WORLD_HEIGHT} high: pass ({width}, {height})"
         )
-    return height, width
+    return int(height), int(width)

@@ -6,12 +6,14 @@ such a tree by one word; :func:`flat` and :func:`from_flat` convert between the 
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial, wraps
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
+from nclone_env._files import expanded
 from nclone_env._origin import renamed
 from nclone_env.errors import ConfigError, check_value, did_you_mean, shortened
 
@@ -91,8 +93,8 @@ class Suggesting(type):
 def check(options: Any) -> None:
     """Normalise the fields of a class of options to their types, and check them.
 
-    A tuple may be given as a list or as a single item, a path as text, a group as a mapping of the fields that differ
-    from its default.
+    A value may be one of NumPy, a tuple any iterable or a single item, a path text with ``~``, a group a mapping of the
+    fields that differ from its default. Fields are values of Python afterwards, as JSON and checkpoints hold them.
     """
     for field, hint in _fields(type(options)):
         value = _normalised(field, hint, getattr(options, field.name))
@@ -130,15 +132,48 @@ def from_flat(default: Options, values: Mapping[str, Any], argument: str = "opti
     return _replaced(default, {each.path: values[each.key] for each in known if each.key in values})
 
 
+def several(value: Any) -> tuple[Any, ...]:
+    """Return the items of an iterable, those of a set in their order as text; anything else is the only item.
+
+    Text, bytes, mappings and paths are single items.
+    """
+    value = _scalar(value)
+    if isinstance(value, (str, bytes, bytearray, memoryview, Mapping, os.PathLike)) or not isinstance(value, Iterable):
+        return (value,)
+    items = map(_scalar, value)
+    return tuple(sorted(items, key=str) if isinstance(value, (set, frozenset)) else items)
+
+
+def _scalar(value: Any) -> Any:
+    """Return a number, flag or text of NumPy, or an array of none but one, as that of Python; others as they are."""
+    return value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
+
+
+def _at_home(value: Any) -> Any:
+    """Return a path, or a text that begins like one, with the home folder in place of ``~``; others as they are."""
+    if isinstance(value, os.PathLike):
+        return expanded(value)
+    return os.path.expanduser(str.__str__(value)) if isinstance(value, str) else value
+
+
+def as_text(value: Any) -> Any:
+    """Return a path as text that is no name of something built in, ``./jumps``; others as they are."""
+    if not isinstance(value, os.PathLike):
+        return value
+    text = os.fspath(value)
+    return text if os.path.dirname(text) else os.path.join(os.curdir, text)
+
+
 def plain(value: Any) -> Any:
-    """Convert tuples to lists, paths to text and options to dicts, recursively."""
+    """Convert tuples to lists, paths to text, options to dicts and scalars of NumPy to those of Python, recursively."""
+    value = _scalar(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field, _ in _fields(type(value))}
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
         return [plain(item) for item in value]
-    return str(value) if isinstance(value, Path) else value
+    return str(value) if isinstance(value, os.PathLike) else value
 
 
 def key_of(field: dataclasses.Field[Any]) -> str:
@@ -199,18 +234,34 @@ def _place(name: str, kind: type | None) -> str:
 
 def _normalised(field: dataclasses.Field[Any], hint: Any, value: Any) -> Any:
     """Return the value of a field in its type."""
-    name = key_of(field)
     if is_group(hint):
         return _group(field, hint, value)
-    if value is None and NoneType in get_args(hint):
-        return None
     if get_origin(hint) is tuple:
-        items = _items(value) if get_args(hint)[-1] is Ellipsis else value
-        for item in items if get_args(hint)[-1] is Ellipsis else ():
-            check_value(name, get_args(hint)[0], item)
-        return items
+        item_hint = get_args(hint)[0]
+        items = (as_text(item) if item_hint is str else item for item in map(_at_home, several(value)))
+        return tuple(_converted(key_of(field), item_hint, item) for item in items)
+    return _converted(key_of(field), hint, _scalar(value))
+
+
+def _converted(name: str, hint: Any, value: Any) -> Any:
+    """Check a value by an annotation and return it in the type that this names."""
     check_value(name, hint, value)
-    return Path(value) if Path in (hint, *get_args(hint)) else value
+    kind = next((part for part in get_args(hint) if part is not NoneType), hint) if NoneType in get_args(hint) else hint
+    if value is None or kind is Any:
+        return value
+    if get_origin(kind) is Literal:
+        return next(choice for choice in get_args(kind) if choice == value)
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    return _MADE_BY.get(kind, lambda given: given)(value)
+
+
+_MADE_BY: Mapping[Any, Callable[[Any], Any]] = {
+    bool: bool,
+    int: int,
+    float: float,
+    str: str.__str__,  # of text that is a member of an enumeration, its value
+    Path: expanded,
+}
 
 
 def _group(field: dataclasses.Field[Any], kind: type, value: Any) -> Any:
@@ -220,8 +271,3 @@ def _group(field: dataclasses.Field[Any], kind: type, value: Any) -> Any:
     if not isinstance(value, kind):
         raise ConfigError(f"{field.name}: expected {kind.__name__} or a mapping, got {shortened(value)}")
     return value
-
-
-def _items(value: Any) -> tuple[Any, ...]:
-    single = isinstance(value, (str, bytes)) or not isinstance(value, (tuple, list))
-    return (value,) if single else tuple(value)

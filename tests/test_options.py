@@ -6,6 +6,7 @@ import json
 import math
 from collections import Counter
 from dataclasses import dataclass, fields
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from nclone_env.cli.arguments import _docstrings
-from nclone_env.config import EnvironmentConfig
+from nclone_env.config import EnvironmentConfig, RewardConfig
 from nclone_env.errors import ConfigError, Within, check_integer
 from nclone_env.options import build, check, flat, from_flat, group, is_group, leaves, option, replace
 from nclone_env.train.config import TrainConfig
@@ -72,6 +73,83 @@ def test_values_are_normalised_to_their_annotation():
     assert (made.names, made.anything, made.folder) == (("one",), (b"map",), Path("here"))
     assert Outer(names=["a", "b"]).names == ("a", "b")
     assert Outer(inner={"size": np.int8(4)}).inner == Inner(4)
+
+
+def numpy_forms(value: Any) -> list[Any]:
+    """Return what programs give for a value of Python: scalars and arrays of NumPy, other iterables, other paths."""
+    if isinstance(value, bool):
+        return [np.bool_(value), np.array(value)]
+    if isinstance(value, (int, float)):
+        kinds = (np.int64, np.array) if isinstance(value, int) else (np.float64, np.longdouble, np.array)
+        return [kind(value) for kind in kinds]
+    if isinstance(value, tuple):
+        lists = [list(value), iter(value), dict.fromkeys(value), dict.fromkeys(value).keys(), (each for each in value)]
+        return [each for each in lists if not isinstance(each, dict)] + ([np.array(value)] if value else [])
+    if isinstance(value, Path):
+        return [str(value), np.str_(value), f"~/{value}", Path("~") / value]
+    return [np.str_(value), np.array(value)] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("kind", [EnvironmentConfig, TrainConfig, Outer])
+def test_each_option_is_a_value_of_its_type_however_it_is_given(kind, monkeypatch):
+    """Sweeps give scalars of NumPy: a checkpoint with one could not be read again, nor a specification be JSON."""
+    monkeypatch.setenv("HOME", str(Path.cwd()))
+    default, tried = kind(), 0
+    for each in leaves(kind):
+        value = each.value(default)
+        for given in [] if is_group(each.hint) else numpy_forms(value):
+            options = from_flat(default, {each.key: given})
+            made, expected = each.value(options), Path.cwd() / value if "~" in str(given) else value
+            assert made == expected
+            assert type(made) is type(value), (each.key, given)
+            if isinstance(value, tuple):
+                assert list(map(type, made)) == list(map(type, value))
+            assert json.loads(json.dumps(flat(options)))[each.key] == flat(replace(options, {}))[each.key]
+            tried += 1
+    assert tried > 15
+
+
+def test_numbers_are_of_the_type_of_the_annotation_whatever_the_default_is():
+    made = Outer(inner={"share": np.float32(0.5)}, limit=np.uint8(7), mode=np.str_("x"), named={"share": 1})
+    assert [type(each) for each in (made.inner.share, made.limit, made.mode, made.named.share)] == [
+        float, int, str, float
+    ]  # fmt: skip
+    reward = RewardConfig(**{field.name: np.float64(0.25) for field in fields(RewardConfig)})
+    assert {type(getattr(reward, field.name)) for field in fields(RewardConfig)} == {float}
+    for size in ((np.int64(84), np.int64(84)), np.array([84, 84]), iter([84, 84]), [84, 84]):
+        view = EnvironmentConfig(render={"global_view_size": size}).render.global_view_size
+        assert view == (84, 84)
+        assert {type(side) for side in view} == {int}
+
+
+class Word(str, Enum):  # noqa: UP042 - the text of a StrEnum is its value
+    ONE = "a"
+
+
+def test_iterables_are_several_and_text_bytes_mappings_and_paths_are_one():
+    for given in (["a", "b"], iter("ab"), {"b", "a"}, frozenset("ab"), {"a": 1, "b": 2}.keys(), np.array(["a", "b"])):
+        assert Outer(names=given).names == ("a", "b")
+    for given in (b"ab", bytearray(b"ab"), memoryview(b"ab"), {"a": 1}):
+        assert Outer(anything=given).anything == (given,)
+    assert Outer(anything=Path("ab")).anything == (Path("ab"),)
+    assert type(Outer(names=Word.ONE).names[0]) is type(Outer(kind=Word.ONE).kind) is str
+    with pytest.raises(ConfigError, match=r"names: expected text, got .*'a': 1"):
+        Outer(names={"a": 1})
+    with pytest.raises(ConfigError, match="names: expected text, got array"):
+        Outer(names=np.array([["a"]]))
+
+
+def test_paths_of_programs_and_files_have_a_home(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/of/me")
+    assert Outer(folder="~/runs").folder == Outer(folder=Path("~/runs")).folder == Path("/home/of/me/runs")
+    assert Outer(folder="~no-such-user/x").folder == Path("~no-such-user/x")
+    assert Outer(names=["~/a", "a~b", Path("c")], anything=["~/a", Path("~/b"), b"~"]).names == (
+        "/home/of/me/a", "a~b", "./c"
+    )  # fmt: skip
+    assert Outer(anything=["~/a", Path("~/b"), b"~"]).anything == ("/home/of/me/a", Path("/home/of/me/b"), b"~")
+    assert TrainConfig.of(levels=(each for each in (Path("jumps"), "hazards"))).environment.levels == (
+        "./jumps", "hazards"
+    )  # fmt: skip
 
 
 def test_a_mapping_replaces_fields_of_the_default_of_its_group():

@@ -39,13 +39,22 @@ def check_seed(seed: Any) -> int:
     return int(seed) % 2**64
 
 
+def is_one(seed: Any) -> bool:
+    """Return whether a seed is one, not one for each environment."""
+    return not isinstance(seed, (Sequence, np.ndarray))
+
+
+def seed_of(seed: Any) -> int | tuple[int | None, ...]:
+    """Return ``np_random_seed`` after a reset of a vector environment with a seed, as of those of Gymnasium."""
+    return int(seed) if is_one(seed) else tuple(None if each is None else int(each) for each in seed)
+
+
 def check_seeds(seed: Any, num_envs: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the 64 bits of each environment's seed, (n,) uint64, and the mask of those given, (n,) bool.
 
     One seed is that of the first environment, from which the others count up; a list has n seeds or None.
     """
-    one = not isinstance(seed, (list, tuple, np.ndarray))
-    seeds = [check_seed(seed) + i for i in range(num_envs)] if one else list(seed)
+    seeds = [check_seed(seed) + i for i in range(num_envs)] if is_one(seed) else list(seed)
     if len(seeds) != num_envs:
         raise ConfigError(f"seed: expected one seed or a list of {num_envs}, got {len(seeds)}")
     bits = [0 if value is None else check_seed(value) for value in seeds]

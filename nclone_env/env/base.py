@@ -15,6 +15,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.batch import Batch
 from nclone_env.errors import ClosedError, ResetNeededError, StepOrderError
 from nclone_env.level import Graphs, Level, LevelSet, levels_as_text
+from nclone_env.options import plain
 from nclone_env.sim import WorldArrays
 
 if TYPE_CHECKING:  # drawing libraries are imported on first use
@@ -92,20 +93,45 @@ class BaseEnvironment:
     config: EnvironmentConfig
     _batch: Batch
     _lifecycle: Lifecycle
+    _generator: np.random.Generator | None = None
+    _np_random_seed: Any = None
     _spec: Any = None
     _window: Window | None = None
     _area: tuple[LevelSet, Area] | None = None  # that pictures of these levels show
 
     @property
     def spec(self) -> Any:
-        """Gymnasium's specification, None without ``make``. Levels in it are text, so that it can become JSON."""
+        """Gymnasium's specification, None without ``make``.
+
+        Options in it are plain values of Python, and levels text, so that it can become JSON.
+        """
         return self._spec
 
     @spec.setter
     def spec(self, spec: Any) -> None:
-        if spec is not None and "levels" in spec.kwargs:
-            spec.kwargs = {**spec.kwargs, "levels": levels_as_text(spec.kwargs["levels"])}
+        if spec is not None:
+            spec.kwargs = {name: self._plain(name, value) for name, value in spec.kwargs.items()}
         self._spec = spec
+
+    def _plain(self, name: str, value: Any) -> Any:
+        """Return an option of ``make`` for the specification."""
+        if name == "levels":
+            return levels_as_text(self.config.levels)  # an iterator has nothing left
+        if name == "config":
+            return value
+        return plain(self.config.observations if name == "observations" else value)
+
+    @property
+    def _np_random(self) -> np.random.Generator | None:
+        """Gymnasium's generator, made from the seed on first use: the choice of levels does not need it."""
+        seed = self._np_random_seed
+        if self._generator is None and seed is not None:
+            self._generator = np.random.default_rng([each or 0 for each in seed] if isinstance(seed, tuple) else seed)
+        return self._generator
+
+    @_np_random.setter
+    def _np_random(self, generator: np.random.Generator | None) -> None:
+        self._generator = generator
 
     @property
     def level_names(self) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium.utils import seeding
 
 from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env.arguments import check_options, check_seed, find_level
@@ -59,7 +58,6 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 60}  # noqa: RUF012
-    _generator: np.random.Generator | None = None
 
     def __init__(
         self, config: EnvironmentConfig | None = None, *, reward_function: RewardFunction | None = None, **fields: Any
@@ -76,17 +74,6 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         self._lifecycle = Lifecycle()
         self.render_mode = self.config.render_mode
         self.metadata = _metadata(self.config.frames_per_second)
-
-    @property
-    def _np_random(self) -> np.random.Generator | None:
-        """Gymnasium's generator, made from the seed on first use: the choice of levels does not need it."""
-        if self._generator is None and self._np_random_seed is not None:
-            self._generator = seeding.np_random(self._np_random_seed)[0]
-        return self._generator
-
-    @_np_random.setter
-    def _np_random(self, generator: np.random.Generator | None) -> None:
-        self._generator = generator
 
     @cached_property
     def observation_space(self) -> gymnasium.Space:  # type: ignore[override]

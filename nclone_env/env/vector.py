@@ -18,6 +18,7 @@ from nclone_env.env.arguments import (
     check_weights,
     find_level,
     per_environment,
+    seed_of,
 )
 from nclone_env.env.arrays.buffers import Buffers, alone, make_buffers
 from nclone_env.env.arrays.outputs import COLUMNS, OutputMemory, Outputs, gathered_info, single_result
@@ -165,6 +166,8 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
         if "level" in chosen:
             self._batch.workers.begin_slowly()
         with self._lifecycle:
+            if seed is not None:
+                self._np_random, self._np_random_seed = None, seed_of(seed)
             self._batch.request_levels(levels, mask)
             self._batch.seed(seeds, seeded & mask)
             for index, start in starts.items():

@@ -18,6 +18,7 @@ from operator import sub
 from pathlib import Path
 from types import TracebackType
 
+from nclone_env._files import expanded
 from nclone_env.memory.growth import ARENA, MIN_SNAPSHOTS, growing_alone, growths_of
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.measurements import (
@@ -404,4 +405,4 @@ def profile(
         ...         watch.step()
         >>> print(watch)
     """
-    return Watch(name, owner, num_envs, None if output_dir is None else Path(output_dir), trace)
+    return Watch(name, owner, num_envs, None if output_dir is None else expanded(output_dir), trace)

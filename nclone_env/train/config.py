@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, Within, check_value, plain, shortened
-from nclone_env.options import check, from_flat, group, option, rejects_unknown
+from nclone_env.options import as_text, check, from_flat, group, option, rejects_unknown
 
 CurriculumName = Literal["even", "progress"]
 DeviceName = Literal["auto", "cpu", "cuda"]
@@ -145,8 +145,11 @@ class TrainConfig:
     def __post_init__(self) -> None:
         """Normalise sequences and paths and validate every field."""
         check(self)
-        for level in self.environment.levels:
+        levels = tuple(map(as_text, self.environment.levels))
+        for level in levels:
             check_value("levels", str, level)
+        if levels != self.environment.levels:
+            object.__setattr__(self, "environment", self.environment.replace(levels=levels))
         if self.batch_size % self.ppo.num_minibatches:
             raise ConfigError(
                 f"num_minibatches: expected a divisor of num_envs * num_steps = {self.batch_size}, "

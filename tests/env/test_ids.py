@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import warnings
+from functools import partial
 from pathlib import Path
 
 import gymnasium
@@ -17,6 +19,7 @@ from gymnasium.wrappers import FrameStackObservation, NormalizeObservation
 from gymnasium.wrappers.vector import NormalizeObservation as NormalizeVectorObservation
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv, errors
+from nclone_env.config import RenderConfig
 from nclone_env.env.ids import REGISTERED
 from nclone_env.level.catalog import level_sets
 
@@ -90,6 +93,26 @@ def test_a_spec_survives_json(name):
     assert again.unwrapped.config == env.unwrapped.config
     assert again.unwrapped.config.frame_skip == 2
     again.close()
+
+
+@pytest.mark.parametrize("make", [gymnasium.make, partial(gymnasium.make_vec, num_envs=2)], ids=["single", "vector"])
+def test_a_spec_with_values_of_numpy_and_iterators_is_json(make):
+    fields = {
+        "levels": iter(["jumps/01-stairs", "hazards"]),
+        "observations": iter(["game_state"]),
+        "frame_skip": np.int64(2),
+        "mirrored": np.bool_(True),
+        "action_space": np.str_("discrete"),
+        "reward": {"death": np.float32(-2)},
+        "render": RenderConfig(global_view_size=np.array([64, 128])),
+    }
+    env = make(STATE, **fields)
+    kwargs = json.loads(env.spec.to_json())["kwargs"]
+    known = {name: kwargs[name] for name in fields}
+    assert EnvironmentConfig(**known, dict_observations=False) == env.unwrapped.config
+    assert env.unwrapped.config.levels == ("jumps/01-stairs", "hazards")
+    assert known["reward"] == {"death": -2.0}
+    env.close()
 
 
 @pytest.mark.parametrize("name", [STATE, PIXELS])

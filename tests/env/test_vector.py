@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
@@ -91,6 +92,36 @@ def test_next_step_spends_a_step_on_the_reset():
         over = terminated | truncated
         ends += over.sum()
     assert ends > 30
+
+
+def test_np_random_is_that_of_gymnasiums_environments():
+    envs = NPlusPlusVectorEnv(None, 3, observations="game_state")
+    theirs, synced = (
+        gymnasium.make_vec("CartPole-v1", 3, vectorization_mode=mode) for mode in ("vector_entry_point", "sync")
+    )
+    for seed in (5, np.int64(7), 2**70):
+        for each in (envs, theirs):
+            each.reset(seed=int(seed) if each is theirs else seed)
+        assert envs.np_random_seed == theirs.np_random_seed == seed
+        assert type(envs.np_random_seed) is int
+        assert envs.np_random.integers(1 << 40, size=4).tolist() == theirs.np_random.integers(1 << 40, size=4).tolist()
+    for seeds in ([5, 9, 7], range(3), np.array([3, 1, 2])):
+        envs.reset(seed=seeds)
+        synced.reset(seed=[int(each) for each in seeds])
+        assert envs.np_random_seed == synced.np_random_seed
+    envs.reset(seed=[4, None, 6])
+    assert envs.np_random_seed == (4, None, 6)
+    drawn = envs.np_random.integers(1 << 40)
+    envs.reset()
+    assert envs.np_random_seed == (4, None, 6)
+    assert envs.np_random.integers(1 << 40) != drawn
+    envs.close()
+
+
+def test_libraries_that_look_at_the_base_classes_recognise_it():
+    """As skrl does: ``__bases__`` of the class, not what it inherits further up."""
+    assert gymnasium.vector.VectorEnv in NPlusPlusVectorEnv.__bases__
+    assert gymnasium.Env in NPlusPlusEnv.__bases__
 
 
 def test_disabled_waits_where_it_ended():

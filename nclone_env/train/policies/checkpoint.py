@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nclone_env._files import UNREADABLE, fill_file
+from nclone_env._files import UNREADABLE, expanded, fill_file
 from nclone_env._version import __version__
 from nclone_env.errors import CheckpointError, ConfigError, shortened
 from nclone_env.options import Option, leaves
@@ -89,7 +89,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     Raises:
         CheckpointError: if the file is missing, damaged, not a checkpoint, or of another format version.
     """
-    path = Path(path)
+    path = expanded(path)
     fields = _read(path)
     if not isinstance(fields, dict):
         raise _error(path, "expected a checkpoint of nclone_env, got a file with other contents")

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from nclone_env._files import expanded
 from nclone_env.errors import CheckpointError, ConfigError, check_choice, did_you_mean, optional_module, shortened
 from nclone_env.train.config import TrainConfig
 
@@ -29,7 +30,7 @@ Trained on {levels}; {steps:,} steps, seed {seed}. Observes {observations}.
 
 def checkpoint_file(path: str | Path) -> Path:
     """Return the checkpoint that is meant by a file or by the folder of a run."""
-    path = Path(path)
+    path = expanded(path)
     file = path / LATEST if path.is_dir() else path
     if not file.is_file():
         hint = f"; to begin a new run with this policy pass --init {path}" if is_named(path) else ""
