@@ -138,13 +138,20 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 
 def _run_command(args: list[str]) -> int:
-    from nclone_env.cli.arguments import ARGUMENTS, in_one_line  # they need tyro, which --version does not
+    from nclone_env.cli.arguments import (  # they need tyro, which --version does not
+        ARGUMENTS,
+        in_one_line,
+        wide_enough,
+        with_flags,
+    )
     from nclone_env.cli.output import release_claims
 
     given = with_default_target(args)
     command = _command(given, COMMANDS)
     _check_shell(args)
     name = command[0] if command else PROGRAM
+    if name in (*_WITH_TORCH, "data", "profile"):
+        os.getcwd()  # in a removed folder the libraries of torch end the process
     check_address_space(name, _ADDRESSES_OF_TORCH if name in _WITH_TORCH else _ADDRESSES)
     description = "N++ for reinforcement learning. --version prints the version, COMMAND --help the options."
 
@@ -152,8 +159,8 @@ def _run_command(args: list[str]) -> int:
         return parser(words).cli(prog=PROGRAM, args=words, description=description, registry=ARGUMENTS)
 
     try:
-        with in_one_line(run, command):
-            done = run(given)
+        with in_one_line(run, command), wide_enough():
+            done = run(with_flags(given, run, command))
         return done() if callable(done) else int(done)  # a command may leave its work to be done outside the parser
     finally:
         release_claims()

@@ -8,7 +8,9 @@ import dataclasses
 import inspect
 import io
 import itertools
+import os
 import re
+import shutil
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -30,6 +32,8 @@ from nclone_env.options import is_group, key_of
 
 _LARGEST = 2**53  # larger numbers with a decimal exponent are not exact
 
+_FEWEST_COLUMNS = 20
+_FLAG = re.compile(r"(--(?:[\w-]+\.)*)([\w-]+)=(true|false)", re.IGNORECASE)
 _NUMBERS = {"float": "a number", "int": "a whole number"}
 
 ARGUMENTS = ConstructorRegistry()
@@ -108,6 +112,39 @@ def read_whole_number(word: str) -> int:
         if value.is_integer() and abs(value) <= _LARGEST:
             return int(value)
     raise ValueError(f"expected a whole number, such as 1000000 or 1e6, got {shortened(word)}")
+
+
+def with_flags(words: Sequence[str], run: Callable[[list[str]], Any], command: Sequence[str]) -> list[str]:
+    """Return arguments with ``--flag`` or ``--no-flag`` in place of ``--flag=True`` or ``--flag=False``.
+
+    Agents of sweeps write flags so. Arguments behind ``--`` are left as they are, and those of other options.
+    """
+    end = words.index("--") if "--" in words else len(words)
+    found = [_FLAG.fullmatch(word) for word in words[:end]]
+    options = _options(run, command) if any(found) else set()
+    return [*(_flag(word, match, options) for word, match in zip(words, found)), *words[end:]]
+
+
+def _flag(word: str, match: re.Match[str] | None, options: set[str]) -> str:
+    if match is None:
+        return word
+    group, name = match[1].replace("_", "-"), match[2].replace("_", "-")
+    names = [f"{group}{each}" for each in (name, name[3:] if name.startswith("no-") else f"no-{name}")]
+    return names[match[3].lower() == "false"] if options.issuperset(names) else word
+
+
+@contextmanager
+def wide_enough() -> Iterator[None]:
+    """Give the parser a terminal of 20 columns at least: its layout never ends with a few."""
+    before = os.environ.get("COLUMNS")
+    if shutil.get_terminal_size().columns < _FEWEST_COLUMNS:
+        os.environ["COLUMNS"] = str(_FEWEST_COLUMNS)
+    try:
+        yield
+    finally:
+        os.environ.pop("COLUMNS", None)
+        if before is not None:
+            os.environ["COLUMNS"] = before
 
 
 @contextmanager

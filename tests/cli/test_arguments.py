@@ -1,8 +1,57 @@
 """Mistakes that people make: each is answered by one line that says what was expected, got, and how to go on."""
 
+import os
+
 import pytest
 
 from nclone_env.cli.app import main
+from nclone_env.cli.arguments import with_flags
+from nclone_env.errors import ConfigError
+from nclone_env.options import flat
+
+FLAGS = [
+    ("--shared-trunk=False", {"shared_trunk": False}),
+    ("--shared_trunk=false", {"shared_trunk": False}),
+    ("--shared_trunk=TRUE", {"shared_trunk": True}),
+    ("--no-shared-trunk=True", {"shared_trunk": False}),
+    ("--no_shared_trunk=False --anneal=False", {"shared_trunk": True, "anneal": False}),
+    ("--mirrored=True --local_position=True", {"mirrored": True, "local_position": True}),
+    ("--name=True", {"name": "True"}),
+    ("--name False", {"name": "False"}),
+]
+"""Options of ``train``, and fields of its configuration."""
+
+
+@pytest.mark.parametrize(("words", "fields"), FLAGS, ids=[words for words, _ in FLAGS])
+def test_flags_may_be_given_as_sweeps_write_them(monkeypatch, capsys, words, fields):
+    def end(config, ranks):
+        options = flat(config)
+        raise ConfigError(repr({name: options[name] for name in fields}))
+
+    monkeypatch.setattr("nclone_env.train.check_memory", end)
+    assert main(["train", *words.split()]) == 2
+    assert capsys.readouterr().err == f"nclone-env: {fields!r}\n"
+
+
+def test_values_of_other_options_and_of_programs_are_left_alone():
+    words = ["--name=True", "--flag=true", "--group.flag=false", "--", "--flag=False"]
+
+    def show_help(command):
+        assert command == ["some", "--help"]
+        print("--name TEXT --flag, --no-flag --group.flag, --group.no-flag")  # noqa: T201
+
+    assert with_flags(words, show_help, ["some"]) == ["--name=True", "--flag", "--group.no-flag", "--", "--flag=False"]
+    assert with_flags(words[3:], show_help, ["other"]) == words[3:]  # nothing is asked
+
+
+@pytest.mark.parametrize("columns", ["1", "2", "3", "5", "9"])
+def test_help_ends_on_a_narrow_terminal(monkeypatch, capsys, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    with pytest.raises(SystemExit):
+        main(["solve", "--help"])
+    assert "--output" in capsys.readouterr().out
+    assert os.environ["COLUMNS"] == columns
+
 
 MISTAKES = [
     ("zzz", "command: expected one of train, evaluate, "),
