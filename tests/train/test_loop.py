@@ -1,6 +1,9 @@
 """Training runs on a toy environment: learning, bit-for-bit determinism, and resuming from a checkpoint."""
 
 import csv
+import sys
+from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 import pytest
@@ -43,6 +46,77 @@ def test_same_seed_same_curve_other_seed_other_curve(tmp_path):
     assert untimed(first.curve) != untimed(other.curve)
     parameters = zip(first.policy.parameters(), second.policy.parameters())
     assert all(torch.equal(a, b) for a, b in parameters)
+
+
+@contextmanager
+def default_dtype(dtype):
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@contextmanager
+def flushing():
+    """Make denormal numbers zero in this thread."""
+    assert torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
+
+
+SETTINGS = {
+    "float64": partial(default_dtype, torch.float64),
+    "bfloat16": partial(default_dtype, torch.bfloat16),
+    "another device": partial(torch.device, "meta"),
+    "no gradients": torch.no_grad,
+    "inference": torch.inference_mode,
+    "lower precision": partial(torch.autocast, "cpu", torch.bfloat16),
+    "no denormal numbers": flushing,
+    "numpy raises": partial(np.errstate, all="raise"),
+}
+"""What programs set for themselves, or libraries that they import for all."""
+
+
+@pytest.mark.parametrize("fields", [{}, {"frame_stack": 3}], ids=["compiled", "torch"])
+def test_what_the_caller_has_set_changes_no_bit(tmp_path, fields):
+    def learnt(name, **others):
+        result = train(config(tmp_path, name=name, seed=3, num_threads=1, **fields, **others), make_envs=LineWorld)
+        bits = torch.cat([parameter.detach().flatten() for parameter in result.policy.parameters()])
+        environment = config(tmp_path, **fields).evaluated_environment
+        played = evaluate(result.policy, environment, episodes_per_level=4, make_envs=LineWorld)
+        return bits.numpy().tobytes(), untimed(result.curve), [level.actions.tobytes() for level in played]
+
+    expected = learnt("plain")
+    for name, setting in SETTINGS.items():
+        with setting():
+            assert learnt(name) == expected, name
+    assert sys.float_info.min * 0.5 > 0
+    assert learnt("other", learning_rate=0.002)[0] != expected[0]
+
+
+def test_scalars_of_numpy_are_saved_loaded_and_resumed(tmp_path):
+    options = {
+        "levels": np.array(["east", "west"]),
+        "learning_rate": np.logspace(-4, -2, 3)[1],
+        "seed": np.int64(3),
+        "num_envs": np.uint16(32),
+        "shared_trunk": np.bool_(True),
+        "curriculum": np.str_("even"),
+        "stop_at_success": np.float32(1.0),
+        "total_timesteps": np.int64(2 * 32 * 16),
+    }
+    first = train(config(tmp_path, **options, name=np.str_("run")), make_envs=LineWorld)
+    saved = restore_config(load_checkpoint(first.checkpoint))
+    assert saved == config(
+        tmp_path, **{name: np.asarray(value).tolist() for name, value in options.items()}, name="run"
+    )
+    more = config(tmp_path, **options, name="run").replace(total_timesteps=np.int64(4 * 32 * 16))
+    again = train(more, resume=first.checkpoint, make_envs=LineWorld)
+    assert again.counters.timesteps == 2 * first.counters.timesteps
 
 
 def test_groups_have_the_seeds_of_one_environment_of_all(tmp_path):

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -24,7 +24,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env._processes import check_wanted, in_order, threads
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv, playable_levels
-from nclone_env.errors import check_integer
+from nclone_env.errors import check_choice, check_integer
 from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.level import Level
 from nclone_env.machine import default_workers
@@ -41,6 +41,7 @@ from nclone_env.train.policies.acting import chosen_actions, one_thread_per_call
 from nclone_env.train.policies.network import ActorCritic
 
 Mode = Literal["sampled", "argmax", "random"]
+_MOST_EPISODES, _MOST_THREADS = 10**6, 1024
 _TOGETHER = 512
 """Most episodes that are played at a time, unless a level alone has more."""
 
@@ -122,9 +123,14 @@ def evaluate(
         One result per level, in the order of the environment's levels.
 
     Raises:
-        ConfigError: if the number of candidates is out of range.
+        ConfigError: if the mode is unknown, or a number is out of range.
     """
     check_candidates(candidates)
+    check_choice("mode", mode, get_args(Mode))
+    check_integer("episodes_per_level", episodes_per_level, low=1, high=_MOST_EPISODES)
+    check_integer("seed", seed, low=0)
+    if num_threads is not None:
+        check_integer("num_threads", num_threads, low=1, high=_MOST_THREADS)
     if policy is None or mode == "random":
         blind = tuple(name for name in environment.observations if name not in ("action_outcomes", "action_mask"))
         policy, mode = None, "random"

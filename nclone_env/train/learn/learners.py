@@ -56,7 +56,7 @@ class DevicePPO:
         self.state, self.restore = self.optimiser.state, self.optimiser.restore
         self._network, self._parameters, self._config = network, parameters, config
         self._rollout = DeviceRollout(storage, device)
-        self._mean, self._square = torch.zeros(size, device=device), torch.zeros(size, device=device)
+        self._mean, self._square = (torch.zeros(size, dtype=torch.float32, device=device) for _ in range(2))
         self._totals = torch.zeros(7, dtype=torch.float64, device=device)
         descents = config.ppo.update_epochs * config.ppo.num_minibatches
         pinned = is_pinned(device)
@@ -64,7 +64,7 @@ class DevicePPO:
         self._numbers = host_zeros((descents, 4), np.float32, pinned)
         self._results = host_zeros((3 * size + 7,), np.float32, pinned)
         self._device_order = torch.zeros(descents, config.minibatch_size, dtype=torch.int64, device=device)
-        self._device_numbers = torch.zeros(descents, 4, device=device)
+        self._device_numbers = torch.zeros(descents, 4, dtype=torch.float32, device=device)
 
     def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
         """Update the parameters, as ``train.learn.learner.Learner`` describes."""

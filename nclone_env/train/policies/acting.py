@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from nclone_env.train.policies.network import NO_MASKS, ActorCritic
+from nclone_env.train.policies.network import NO_MASKS, ActorCritic, as_by_default
 from nclone_env.train.policies.sampling import sample_actions
 from nclone_env.train.policies.torch_network import most_probable
 
@@ -46,7 +46,7 @@ def chosen_actions(
 
 def policy_outputs(policy: ActorCritic, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return the logits (n, 6) and the values (n,) of a policy for n observations."""
-    with torch.inference_mode():
+    with as_by_default(), torch.inference_mode():
         logits, values = policy({name: torch.from_numpy(array) for name, array in observations.items()})
     return logits.numpy(), values.numpy()
 
@@ -60,7 +60,8 @@ _limits = ExitStack()
 def one_thread_per_call() -> Iterator[None]:
     """Make libraries compute each call on the calling thread: batches are small, and runs have their own threads.
 
-    Several threads may be inside at once; the last one to leave restores the settings.
+    They compute :func:`as_by_default`, also in threads that are started inside. Several threads may be inside at once;
+    the last one to leave restores the settings.
     """
     with _ENTERING:
         _entered.append(_entered[0] if _entered else torch.get_num_threads())
@@ -68,7 +69,8 @@ def one_thread_per_call() -> Iterator[None]:
             _limits.enter_context(threadpool_limits(1, user_api="blas"))
         torch.set_num_threads(1)  # in part a setting of the thread
     try:
-        yield
+        with as_by_default():
+            yield
     finally:
         with _ENTERING:
             before = _entered.pop()

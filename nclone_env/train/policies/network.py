@@ -15,7 +15,9 @@ Its parameters can be moved into one vector, which the module and NumPy share (:
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import torch
@@ -39,6 +41,28 @@ NO_MASKS = np.zeros((0, NUM_ACTIONS), np.int8)
 """Masks of actions that allow all."""
 _GAIN = math.sqrt(2)
 """Gain of orthogonal weights before a rectifier: it keeps the variance of standard normal inputs."""
+
+
+@contextmanager
+def as_by_default() -> Iterator[None]:
+    """Compute as torch and the processor do in a new process, whatever this thread has set; restore it.
+
+    That is: new tensors on the processor, no automatic lower precision, gradients, and denormal numbers that are not 0.
+    The default dtype is a setting of all threads and stays: nothing in this package depends on it.
+    """
+    flushes = sys.float_info.min * 0.5 == 0.0
+    with ExitStack() as stack:
+        if torch.get_default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        if flushes:
+            torch.set_flush_denormal(False)
+            stack.callback(torch.set_flush_denormal, True)
+        yield
 
 
 class ActorCritic(nn.Module):
@@ -81,7 +105,7 @@ class ActorCritic(nn.Module):
         self.trunk = _mlp(sizes) if shared_trunk else None
         self.actor = nn.Linear(hidden_size, NUM_ACTIONS) if shared_trunk else _mlp((*sizes, NUM_ACTIONS))
         self.critic = nn.Linear(hidden_size, 1) if shared_trunk else _mlp((*sizes, 1))
-        _initialise(self, generator)
+        _initialise(self.float(), generator)  # whatever the default dtype is
 
     def forward(self, observations: Observations) -> tuple[Tensor, Tensor]:
         """Return the logits (n, 6) and the values (n,) of n observations."""
@@ -328,4 +352,4 @@ class EntityEncoder(Encoder):
         used = kinds.bool().unsqueeze(-1)
         hidden = (self.first(states.float()) + self.kinds(kinds.int())).relu() * used  # unused rows: never the maximum
         mean = hidden.sum(dim=-2) / used.sum(dim=-2).clamp(min=1)
-        return torch.cat([hidden.amax(dim=-2), mean, counts / self._rows], dim=-1).flatten(1)
+        return torch.cat([hidden.amax(dim=-2), mean, counts.float() / self._rows], dim=-1).flatten(1)

@@ -87,7 +87,7 @@ class Policy:
         seen, names = self.checkpoint.observations, [name for name in self.network.observation_shapes if name != MASK]
         dtypes = {name: seen[name].dtype if name in seen else torch.float32 for name in names}
         shapes = self.network.observation_shapes
-        examples = {name: torch.zeros(2, *shapes[name], dtype=dtypes[name]) for name in names}
+        examples = {name: torch.zeros(2, *shapes[name], dtype=dtypes[name], device="cpu") for name in names}
         return _Logits(self.network, names).eval(), examples
 
     def _batch(self, observation: Observation) -> tuple[dict[str, np.ndarray], bool]:

@@ -75,7 +75,7 @@ class TorchNetwork:
             self._buffers = [storage.observation_buffers(most_rows) for _ in range(seats)]
             self._fields: LearningFields[Tensor] = LearningFields(*map(torch.from_numpy, storage.learning_fields))
             return
-        self.vector = torch.zeros(len(parameters.vector), device=device)
+        self.vector = torch.zeros(len(parameters.vector), dtype=torch.float32, device=device)
         self.module = _on_vector(policy, self.vector)
         self._buffers = [
             {name: torch.zeros_like(rows, device=device) for name, rows in seen.items() if name in self._inputs}
