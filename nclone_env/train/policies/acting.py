@@ -1,14 +1,14 @@
 """The actions of a policy for a batch of observations."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from threading import Lock
 
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from nclone_env.train.policies.network import NO_MASKS, ActorCritic, as_by_default
+from nclone_env.train.policies.network import NO_MASKS, ActorCritic, as_by_default, flushes_denormals
 from nclone_env.train.policies.sampling import sample_actions
 from nclone_env.train.policies.torch_network import most_probable
 
@@ -46,7 +46,10 @@ def chosen_actions(
 
 def policy_outputs(policy: ActorCritic, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Return the logits (n, 6) and the values (n,) of a policy for n observations."""
-    with as_by_default(), torch.inference_mode():
+    changed = (
+        torch.is_autocast_enabled("cpu") or flushes_denormals()
+    )  # nothing else counts here, and looking takes time
+    with as_by_default() if changed else nullcontext(), torch.inference_mode():
         logits, values = policy({name: torch.from_numpy(array) for name, array in observations.items()})
     return logits.numpy(), values.numpy()
 

@@ -50,19 +50,25 @@ def as_by_default() -> Iterator[None]:
     That is: new tensors on the processor, no automatic lower precision, gradients, and denormal numbers that are not 0.
     The default dtype is a setting of all threads and stays: nothing in this package depends on it.
     """
-    flushes = sys.float_info.min * 0.5 == 0.0
     with ExitStack() as stack:
         if torch.get_default_device().type != "cpu":
             stack.enter_context(torch.device("cpu"))
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
                 stack.enter_context(torch.autocast(device, enabled=False))
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.enable_grad())
-        if flushes:
+        if torch.is_inference_mode_enabled():
+            stack.enter_context(torch.inference_mode(False))
+        if not torch.is_grad_enabled():
+            stack.enter_context(torch.enable_grad())
+        if flushes_denormals():
             torch.set_flush_denormal(False)
             stack.callback(torch.set_flush_denormal, True)
         yield
+
+
+def flushes_denormals() -> bool:
+    """Return whether denormal numbers count as 0 in this thread."""
+    return sys.float_info.min * 0.5 == 0.0
 
 
 class ActorCritic(nn.Module):
