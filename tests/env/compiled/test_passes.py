@@ -87,7 +87,7 @@ def test_the_default_written_as_a_function_gives_the_same(mode, num_threads):
         compiled,
         functools.partial(weighted, 2.0),
         functools.partial(weighted, np.float64(2.0), more=0.0),
-        functools.partial(functools.partial(weighted, 2.0), more=1.0),
+        functools.partial(functools.partial(weighted, 2.0), more=0.0),
         functools.partial(numba.njit(weighted), 2.0),
         functools.partial(distance),
     ],
