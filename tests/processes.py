@@ -17,8 +17,11 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
+
+import pytest
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -146,3 +149,14 @@ def answer() -> None:
 
 if __name__ == "__main__":
     answer()
+
+
+@contextmanager
+def flushing() -> Iterator[None]:
+    """Make denormal numbers 0 in this thread, and in those that it starts, as libraries of fast-math code do."""
+    torch = pytest.importorskip("torch")
+    assert torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)

@@ -4,33 +4,18 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
-import torch
 from llvmlite import binding, ir
 
-from nclone_env import NPlusPlusVectorEnv
 from nclone_env.jit import exact, kernel, plain_dispatcher, specialised
 from nclone_env.jit.dispatcher import OPTIONS
 from nclone_env.jit.private import IS_INTERPRETED
-from nclone_env.sim.session import Session
+
+from ..processes import flushing
 
 pytestmark = pytest.mark.skipif(IS_INTERPRETED, reason="Python itself computes in the mode of the thread")
-INPUTS = bytes([2] * 30 + [0] * 6000)
-"""The ninja runs, then stands until its speed is a denormal number."""
-
-
-@contextmanager
-def flushing() -> Iterator[None]:
-    """Make denormal numbers zero in this thread, and in those that it starts."""
-    assert torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
 
 
 def halves(values):
@@ -73,44 +58,6 @@ def test_other_threads_compute_alike():
     ((computed, by_numpy),) = found
     assert computed.tolist() == [sys.float_info.min / 2] * 2
     assert by_numpy[0] == 0
-
-
-def test_a_ninja_stands_still_alike():
-    def played(inputs: bytes) -> np.ndarray:
-        return Session("first-steps/01-walk").record(inputs, entities=False).ninjas
-
-    expected = played(INPUTS)
-    with flushing():
-        found = played(INPUTS)
-    assert found.tobytes() == expected.tobytes()
-    speeds = expected["vx"].view(np.uint64)
-    assert (speeds[speeds << 1 != 0] & (0x7FF << 52) == 0).any(), "no speed is a denormal number: nothing was tested"
-    assert played(INPUTS[:29] + bytes(6001)).tobytes() != expected.tobytes()
-
-
-@pytest.mark.parametrize("num_threads", [1, 2])
-def test_environments_stand_still_alike(num_threads):
-    def played() -> bytes:
-        envs = NPlusPlusVectorEnv(
-            levels="first-steps/01-walk",
-            num_envs=4,
-            num_threads=num_threads,
-            observations="game_state",
-            frame_skip=60,
-            max_frames=10_000,
-            reward_function=lambda event: event["vx"] * 0.5,
-        )
-        envs.reset(seed=0)
-        rewards = [envs.step(np.full(4, 2 if step == 0 else 0))[1].tobytes() for step in range(100)]
-        worlds = b"".join(envs.get_state(index) for index in range(4))
-        envs.close()
-        return worlds + b"".join(rewards)
-
-    expected = played()
-    with flushing():
-        assert played() == expected
-    rewards = np.frombuffer(expected[-100 * 4 * 8 :], np.uint64)
-    assert (rewards[rewards << 1 != 0] & (0x7FF << 52) == 0).any(), "no reward is a denormal number: nothing was tested"
 
 
 @pytest.mark.parametrize(

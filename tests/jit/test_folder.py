@@ -31,7 +31,7 @@ def test_settings_of_numba_have_a_folder_of_their_own(tmp_path, setting):
 
 @pytest.mark.parametrize("variable", ["NCLONE_ENV_CACHE_DIR", "XDG_CACHE_HOME"])
 @pytest.mark.parametrize(
-    ("value", "folder"), [("~/kernels", "{home}/kernels"), ("~", "{home}"), ("~nobody-here/x", "~nobody-here/x")]
+    ("value", "folder"), [("~/kernels", "{home}/kernels"), ("~", "{home}"), ("~no-such-user/x", "~no-such-user/x")]
 )
 def test_a_variable_that_no_shell_expanded_means_the_home_folder(tmp_path, monkeypatch, variable, value, folder):
     monkeypatch.setenv("HOME", str(tmp_path))

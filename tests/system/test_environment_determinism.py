@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env.jit.private import IS_INTERPRETED
 from nclone_env.level.build import moving
+from nclone_env.sim.session import Session
 
 from ..env.bases import assert_same, choices, copies, single_digest, vector_digests
+from ..processes import flushing
 
 FIELDS = {"levels": ("hazards", "first-steps"), "max_frames": 200}
 MOVING = {"levels": (moving(), moving((70, 44), "other"), "hazards"), "max_frames": 240}
@@ -153,3 +156,48 @@ def test_environments_without_a_seed_choose_differently_from_the_first_reset():
     assert first[:32] == second[:32] == (first[0],) * 32
     assert first[32:] != second[32:]
     assert len(set(first[32:])) > 1
+
+
+COMPILED = pytest.mark.skipif(IS_INTERPRETED, reason="Python itself computes in the mode of the thread")
+INPUTS = bytes([2] * 30 + [0] * 6000)
+"""The ninja runs, then stands until its speed is a denormal number."""
+
+
+@COMPILED
+def test_a_ninja_stands_still_alike():
+    def played(inputs: bytes) -> np.ndarray:
+        return Session("first-steps/01-walk").record(inputs, entities=False).ninjas
+
+    expected = played(INPUTS)
+    with flushing():
+        found = played(INPUTS)
+    assert found.tobytes() == expected.tobytes()
+    speeds = expected["vx"].view(np.uint64)
+    assert (speeds[speeds << 1 != 0] & (0x7FF << 52) == 0).any(), "no speed is a denormal number: nothing was tested"
+    assert played(INPUTS[:29] + bytes(6001)).tobytes() != expected.tobytes()
+
+
+@COMPILED
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_environments_stand_still_alike(num_threads):
+    def played() -> bytes:
+        envs = NPlusPlusVectorEnv(
+            levels="first-steps/01-walk",
+            num_envs=4,
+            num_threads=num_threads,
+            observations="game_state",
+            frame_skip=60,
+            max_frames=10_000,
+            reward_function=lambda event: event["vx"] * 0.5,
+        )
+        envs.reset(seed=0)
+        rewards = [envs.step(np.full(4, 2 if step == 0 else 0))[1].tobytes() for step in range(100)]
+        worlds = b"".join(envs.get_state(index) for index in range(4))
+        envs.close()
+        return worlds + b"".join(rewards)
+
+    expected = played()
+    with flushing():
+        assert played() == expected
+    rewards = np.frombuffer(expected[-100 * 4 * 8 :], np.uint64)
+    assert (rewards[rewards << 1 != 0] & (0x7FF << 52) == 0).any(), "no reward is a denormal number: nothing was tested"

@@ -17,6 +17,7 @@ from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config
 from nclone_env.train.runs.estimate import estimate_bytes
 from nclone_env.train.runs.steps import annealed, compute_returns
 
+from ..processes import flushing
 from .runs import config, untimed
 from .stub import LineWorld
 
@@ -56,16 +57,6 @@ def default_dtype(dtype):
         yield
     finally:
         torch.set_default_dtype(before)
-
-
-@contextmanager
-def flushing():
-    """Make denormal numbers zero in this thread."""
-    assert torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
 
 
 SETTINGS = {
