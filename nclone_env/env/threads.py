@@ -101,7 +101,7 @@ class Workers:
 
     def __init__(self, num_envs: int, num_threads: int | None = None, min_chunk: int = _MIN_CHUNK):
         threads = num_threads or min(available_cores(), max(1, num_envs // min_chunk))
-        self.count = max(1, min(threads, num_envs))
+        self.count = max(1, min(int(threads), num_envs))
         self._min_chunk = min_chunk
         self._pace, self.pace_of_resets = (Pace(), Pace()) if num_envs > 1 else (_PACE_OF_ONE, _PACE_OF_ONE)
         self._inboxes: Sequence[SimpleQueue[_Chunks | None]] = ()

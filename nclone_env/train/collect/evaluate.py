@@ -131,6 +131,7 @@ def evaluate(
     check_integer("seed", seed, low=0)
     if num_threads is not None:
         check_integer("num_threads", num_threads, low=1, high=_MOST_THREADS)
+    episodes_per_level, seed, candidates = map(int, (episodes_per_level, seed, candidates))  # those of NumPy overflow
     if policy is None or mode == "random":
         blind = tuple(name for name in environment.observations if name not in ("action_outcomes", "action_mask"))
         policy, mode = None, "random"

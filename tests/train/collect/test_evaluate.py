@@ -299,6 +299,13 @@ def test_impossible_arguments_are_refused(options, message):
         evaluate(walker(1), ENVIRONMENT, make_envs=LineWorld, **options)
 
 
+def test_numbers_may_be_those_of_numpy():
+    given = {"episodes_per_level": np.uint8(200), "seed": np.int8(3), "num_threads": np.uint8(1)}
+    plain = {name: int(number) for name, number in given.items()}
+    found, expected = (evaluate(walker(1), ENVIRONMENT, make_envs=LineWorld, **each) for each in (given, plain))
+    assert [repr(level) for level in found] == [repr(level) for level in expected]
+
+
 @pytest.mark.parametrize("candidates", [0, -3, 5000, 2.5])
 def test_impossible_numbers_of_candidates_are_refused(candidates):
     with pytest.raises(ConfigError, match="candidates: expected a whole number from 1 to 4096, got"):
