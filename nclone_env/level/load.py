@@ -14,10 +14,11 @@ from pathlib import Path
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
 from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.formats.reader import MAP_SUFFIX, TEXT_SUFFIX, LevelFile
+from nclone_env.level.formats.reader import INDEX_SUFFIX, MAP_SUFFIX, TEXT_SUFFIX, LevelFile
 from nclone_env.level.level import Level, RawLevel, loading_fault
 
-_LEVEL_SUFFIXES = (TEXT_SUFFIX, MAP_SUFFIX, "")  # the game's own files have no suffix
+_MOST_NAMED = 50
+"""Files of a folder that a message names."""
 _NUMBERS = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
 _NOT_INSTALLED = "none, as the package is in a zip file or not complete; install it"
 
@@ -64,10 +65,10 @@ def resolve(name_or_path: str | Path, packs: OpenedPacks | None = None) -> tuple
 
     Args:
         name_or_path: a built-in set (``jumps``), a built-in level (``jumps/gap``), a file, a folder of level files
-            (suffix ``.toml``, ``.map`` or none), a pack (all its levels), or levels of a pack by numbers from 0, both
-            ends of a range included, or by title (``pack.txt#12``, ``pack.txt#0-95,100``, ``pack.txt#the basics``). A
-            title that has the form of numbers is none. Built-in names take precedence over files; a ``Path``, or a
-            string such as ``./jumps``, is never a built-in name.
+            and packs of any names (a warning names its files that hold none), a pack (all its levels), or levels of a
+            pack by numbers from 0, both ends of a range included, or by title (``pack.txt#12``, ``pack.txt#0-95,100``,
+            ``pack.txt#the basics``). A title that has the form of numbers is none. Built-in names take precedence over
+            files; a ``Path``, or a string such as ``./jumps``, is never a built-in name.
         packs: packs opened by earlier calls, extended; one dict for many names reads each pack once.
     """
     sets = level_sets()
@@ -95,23 +96,46 @@ def _refs_at(path: Path, packs: OpenedPacks) -> tuple[LevelRef, ...]:
         return _refs_in_folder(path)
     if not os.path.exists(path):
         return _refs_in_pack(str(path), packs)
-    file = _opened(path)
+    return _refs_of(path, _opened(path))
+
+
+def _refs_of(path: Path, file: LevelFile | None) -> tuple[LevelRef, ...]:
     if file is None or file.pack is None:
         return (LevelRef(path, None, _file_name(path), file),)
     return tuple(_pack_ref(path, number, file) for number in range(len(file.pack)))
 
 
 def _refs_in_folder(folder: Path) -> tuple[LevelRef, ...]:
+    """Return the levels of all files in a folder, and warn of what has none; hidden files are not loaded."""
+    refs: list[LevelRef] = []
+    others: list[str] = []
     try:
-        named = (path for path in folder.iterdir() if path.suffix in _LEVEL_SUFFIXES and path.name[0] != ".")
-        paths = sorted(path for path in named if path.is_file())
+        paths = sorted(folder.iterdir())
     except OSError as error:
         expected = "expected a readable folder of level files"
         raise UnknownLevelError(f"{plain(folder)}: {expected}, got {plain(error)}") from error
-    if not paths:
-        expected = "expected a folder of level files (.toml, .map or no suffix), got none in it"
+    for path in paths:
+        is_hidden, is_index = path.name[0] == ".", path.suffix == INDEX_SUFFIX and path.with_suffix("") in paths
+        if is_index or (is_hidden and not path.is_file()):
+            continue
+        try:
+            found = _refs_of(path, LevelFile.found(path))
+        except (LevelFormatError, UnknownLevelError) as error:
+            got = error.got if isinstance(error, LevelFormatError) else "no such file"
+            others += [] if is_hidden else [f"{plain(path.name)} ({got})"]
+            continue
+        if is_hidden:
+            others.append(f"{plain(path.name)} (a hidden file; rename it)")
+        else:
+            refs += found
+    more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+    listed = ", ".join(others[:_MOST_NAMED]) + more
+    if not refs:
+        expected = f"expected a folder of level files, got {f'others: {listed}' if others else 'none in it'}"
         raise UnknownLevelError(f"{plain(folder)}: {expected}")
-    return tuple(LevelRef(path, None, _file_name(path)) for path in paths)
+    if others:
+        warnings.warn(f"{plain(folder)}: left out what is no level: {listed}", RuntimeWarning, stacklevel=2)
+    return tuple(refs)
 
 
 def _refs_in_pack(reference: str, packs: OpenedPacks) -> tuple[LevelRef, ...]:
@@ -159,9 +183,11 @@ def _opened(path: Path) -> LevelFile | None:
     if path.suffix == TEXT_SUFFIX:
         return None
     try:
-        return LevelFile.open(path)
+        file = LevelFile.open(path)
+        _ = file.pack  # it may have too many lines
     except LevelFormatError:  # loading the level reports it
         return None
+    return file
 
 
 def _pack_ref(path: Path, number: int, file: LevelFile) -> LevelRef:
@@ -179,7 +205,7 @@ def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
     same_ending = [full for full in known if full.endswith((f"/{name}", f"-{name}"))]  # ``walk`` of ``steps/01-walk``
     close = same_ending or difflib.get_close_matches(name, known, n=1)
     suffix = Path(name).suffix
-    if suffix and suffix in _LEVEL_SUFFIXES and not close:
+    if suffix in (TEXT_SUFFIX, MAP_SUFFIX) and not close:
         return f"level: expected a level file, got {shortened(name, 200)}, which does not exist"
     hint = f"; did you mean {close[0]!r}?" if close else "."
     listed = ", ".join(f"{key} ({len(levels)})" for key, levels in sets.items())
@@ -226,7 +252,8 @@ def load_levels(sources: LevelSource | Iterable[LevelSource]) -> list[Level]:
     """Return the levels of several sources.
 
     Args:
-        sources: sources as :func:`load_level` takes them, or just one; a name may denote a whole set, folder or pack.
+        sources: sources as :func:`load_level` takes them, or just one; a name may denote a whole set, folder or pack,
+            and bytes may be those of a pack.
 
     No two have the same name: files of the same name get their folders in front, ``caves/train.txt#0``, and other
     levels a number behind, ``one.toml (2)``. Of a name that denotes several levels, those that cannot be read are left
@@ -237,9 +264,18 @@ def load_levels(sources: LevelSource | Iterable[LevelSource]) -> list[Level]:
     for source in [sources] if isinstance(sources, LevelSource) else sources:
         if isinstance(source, (str, Path)) and not str(source).startswith(_TEXT):
             levels.extend(level for _, level in readable(resolve(source, packs)))
+        elif isinstance(source, bytes):
+            levels.extend(_levels_of_bytes(source))
         else:
             levels.append(load_level(source))
     return _with_distinct_names(levels)
+
+
+def _levels_of_bytes(data: bytes) -> Iterator[Level]:
+    file = LevelFile(data)
+    numbers = (None,) if file.pack is None else range(len(file.pack))
+    refs = [LevelRef(Path(file.source), number, file.source, file) for number in numbers]
+    return (Level.of(level.raw) for _, level in readable(refs))
 
 
 def levels_as_text(sources: LevelSource | Iterable[LevelSource]) -> tuple[str, ...]:
@@ -247,15 +283,17 @@ def levels_as_text(sources: LevelSource | Iterable[LevelSource]) -> tuple[str, .
 
     Other levels become their names and map bytes: ``base64:`` with the name in UTF-8, a zero byte and the map bytes.
     """
-    return tuple(_as_text(source) for source in ([sources] if isinstance(sources, LevelSource) else sources))
+    several = [sources] if isinstance(sources, LevelSource) else sources
+    return tuple(text for source in several for text in _as_texts(source))
 
 
-def _as_text(source: LevelSource) -> str:
+def _as_texts(source: LevelSource) -> Iterator[str]:
     if isinstance(source, (str, Path)):
-        return str(source)
-    level = load_level(source)
-    data = level.name.encode(errors="replace") + b"\0" + write_map(level.raw)
-    return _TEXT + base64.b64encode(data).decode()
+        yield str(source)
+        return
+    for level in load_levels(source):
+        data = level.name.encode(errors="replace") + b"\0" + write_map(level.raw)
+        yield _TEXT + base64.b64encode(data).decode()
 
 
 def _level_of_text(text: str) -> Level:

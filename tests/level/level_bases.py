@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import zlib
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -55,6 +57,16 @@ def make_attract(raw: RawLevel, inputs: bytes, surplus: bytes = b"", kind: int =
 def make_pack(*levels: RawLevel) -> bytes:
     """Return a pack of levels as the game writes it; their records must be in the order of map bytes."""
     return b"\n".join(b"$" + raw.title.encode("latin-1") + b"#" + pack_digits(raw) + b"#" for raw in levels) + b"\n"
+
+
+def make_page(*levels: RawLevel) -> bytes:
+    """Return a page of userlevels as the server of the game sends it."""
+    heads, blocks = b"", b""
+    for raw in levels:
+        heads += struct.pack("<2I16sI16s", raw.level_id, 7, raw.author.encode(), 3, b"2026-11-01-10:00")
+        packed = zlib.compress(write_map(replace(raw, author=""))[8:], 9)
+        blocks += struct.pack("<IH", 6 + len(packed), len(raw.records)) + packed
+    return b"2026-11-27-18:22" + struct.pack("<8I", len(levels), 0, 0, 10, 0, 5, 500, 0) + heads + blocks
 
 
 def pack_digits(raw: RawLevel) -> bytes:

@@ -1,6 +1,10 @@
 """References: what a level name or path denotes, and that no file is opened twice to load it."""
 
+import gzip
+import os
+import re
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,9 +15,9 @@ from nclone_env.level.catalog import level_sets
 from nclone_env.level.formats import reader
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.text import format_text
-from nclone_env.level.load import LevelRef, listed_names, load_level, load_levels, resolve
+from nclone_env.level.load import LevelRef, levels_as_text, listed_names, load_level, load_levels, resolve
 
-from .level_bases import make_attract, make_level, make_pack
+from .level_bases import make_attract, make_level, make_pack, make_page
 
 TITLES = ("the basics", "12th # level", "more")
 LEVELS = tuple(make_level([(0, 10, 82 + n, 0, 0)], title=title) for n, title in enumerate(TITLES))
@@ -36,9 +40,9 @@ def opened(monkeypatch):
     counts = Counter()
     read = reader._read_start
 
-    def counting(path):
+    def counting(path, most):
         counts[path.name] += 1
-        return read(path)
+        return read(path, most)
 
     monkeypatch.setattr(reader, "_read_start", counting)
     return counts
@@ -65,16 +69,109 @@ def test_paths_resolve_to_files(builtin, tmp_path, monkeypatch):
     folder.mkdir()
     for name in ("2.map", "1.toml", "12", ".hidden", "README.md"):
         (folder / name).touch()
-    assert resolve(folder) == resolve(str(folder)) == files_in(folder, "1.toml", "12", "2.map")
+    with pytest.warns(RuntimeWarning, match=r"walks: left out what is no level: README\.md \(no data\)$"):
+        assert resolve(folder) == resolve(str(folder)) == files_in(folder, "1.toml", "12", "2.map")
     assert resolve(str(folder / "README.md")) == files_in(folder, "README.md")
     monkeypatch.chdir(tmp_path)
     assert resolve("walks")[0].path == builtin / "walks/a.toml"
+    (folder / "README.md").unlink()
     assert resolve("./walks") == resolve(Path("walks")) == files_in(Path("walks"), "1.toml", "12", "2.map")
 
 
 def test_folder_without_levels(tmp_path):
-    with pytest.raises(UnknownLevelError, match=r"expected a folder of level files .* got none in it"):
+    with pytest.raises(UnknownLevelError, match=r"expected a folder of level files, got none in it$"):
         resolve(tmp_path)
+    (tmp_path / "AUTHORS").write_text("me\n")
+    (tmp_path / "inside").mkdir()
+    others = r"AUTHORS \(a text that begins with 'me'\), inside \(a folder; name a file in it\)$"
+    with pytest.raises(UnknownLevelError, match=f"expected a folder of level files, got others: {others}"):
+        resolve(tmp_path)
+
+
+MAP = write_map(LEVELS[0])
+FOLDERS = {
+    "titles with dots": ({"v1.2 test": MAP, "mr. ninja": MAP, "x.toml.bak": MAP, "plain": MAP}, 4, {}),
+    "downloads": (
+        {"22715.txt": MAP, "a.dat": make_attract(LEVELS[0], b"\1"), "b.TOML": format_text(LEVELS[0]).encode()},
+        3,
+        {},
+    ),
+    "gzip": (
+        {"a.toml.gz": gzip.compress(format_text(LEVELS[0]).encode()), "p.gz": gzip.compress(make_pack(*LEVELS))},
+        4,
+        {},
+    ),
+    "a tab": (
+        {
+            "S.txt": make_pack(*LEVELS),
+            "SI.txt": make_pack(LEVELS[0]),
+            "Scodes.txt": b"NGNT AT\nAE\n",
+            "AUTHORS": b"one = a person\n",
+        },
+        4,
+        {"AUTHORS": "a text that begins with 'one = a person'", "Scodes.txt": "a text that begins with 'NGNT AT'"},
+    ),
+    "other files": (
+        {
+            "1.map": MAP,
+            "README.md": b"$ make\n",
+            "cut.bin": MAP[:1234],
+            "nprofile": bytes(70),
+            "p.zip": b"PK\3\4" + bytes(40),
+            "pack.txt.index": b"",
+            "run.py": b"level = 1\n",
+            "s": b"[a]\nb = 1\n",
+        },
+        2,
+        {"README.md": r"b'\$ make'", "cut.bin": "the end after 0", "p.zip": "a checkpoint", "pack.txt.index": "no data"}
+        | {"run.py": "a text that begins with 'level = 1'", "s": r"a text that begins with '\[a\]'"},
+    ),
+    "damaged": ({"plain": MAP[:1300], "2.map": MAP[:1], "3.toml": b""}, 3, {}),
+    "hidden": ({".a": MAP, ".DS_Store": b"\0\0\0\1Bud1", "b": MAP}, 1, {".a": "a hidden file; rename it"}),
+    "index": ({"pack.txt": make_pack(*LEVELS), "pack.txt.index": b"any"}, 3, {}),
+    "page": ({"levels.bin": make_page(*LEVELS)}, 3, {}),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", FOLDERS)
+def test_contents_decide_in_folders_and_the_rest_is_named(name, tmp_path):
+    """As a single file is decided on; only damaged files with the suffixes of levels are left to loading."""
+    files, count, others = FOLDERS[name]
+    for file, data in files.items():
+        (tmp_path / file).write_bytes(data)
+    said = ", ".join(rf"{re.escape(file)} \({got}[^)]*\)" for file, got in others.items())
+    with pytest.warns(RuntimeWarning, match=f"left out what is no level: {said}$") if others else nullcontext():
+        refs = resolve(tmp_path)
+    assert len(refs) == count
+    for file in {ref.path for ref in refs}:
+        assert [ref for ref in refs if ref.path == file] == list(resolve(file))
+
+
+def test_a_message_names_some_of_many_files(tmp_path):
+    (tmp_path / "level").write_bytes(MAP)
+    for number in range(60):
+        (tmp_path / f"{number:02}.txt").write_text("no level")
+    with pytest.warns(RuntimeWarning, match=r"00\.txt .* 49\.txt \(a text that begins with 'no level'\) and 10 more$"):
+        resolve(tmp_path)
+
+
+def test_links_that_lead_nowhere_and_pipes_are_named(tmp_path):
+    (tmp_path / "level").write_bytes(MAP)
+    (tmp_path / "gone.map").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.warns(RuntimeWarning, match=r"gone\.map \(no such file\), pipe \(a device or pipe\)$"):
+        assert len(resolve(tmp_path)) == 1
+
+
+def test_bytes_of_several_levels(tmp_path):
+    for data in (make_pack(*LEVELS), make_page(*LEVELS)):
+        levels = load_levels(data)
+        assert [level.name for level in levels] == list(TITLES)
+        assert [level.raw.digest for level in levels] == [level.digest for level in LEVELS]
+        assert [level.raw.digest for level in load_levels(levels_as_text(data))] == [level.digest for level in LEVELS]
+        with pytest.raises(LevelFormatError, match="expected one level; load_levels takes several, got a pack of 3"):
+            load_level(data)
 
 
 @pytest.mark.parametrize(

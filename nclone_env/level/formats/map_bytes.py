@@ -32,6 +32,7 @@ end of the data.
 Writers produce one canonical form: 0, the size, 0x25, 0xFFFFFFFF, zeros, and no counts for types 7 and 9.
 """
 
+import codecs
 import struct
 from typing import NamedTuple
 
@@ -59,6 +60,7 @@ COUNTS_OFFSET = 1150
 RECORDS_OFFSET, RECORD_SIZE = 1230, 5
 LARGEST_MAP = RECORDS_OFFSET + RECORD_SIZE * MAX_RECORDS
 
+_LONGEST_NAME = 4096  # bytes that are looked at: files of other programs can have megabytes
 _HEAD = struct.Struct("<6I14x")  # constant, file size, level id, game mode, constant, author id
 _LEVEL_FILE_CONSTANT, _NO_AUTHOR = 0x25, 0xFFFFFFFF
 
@@ -89,8 +91,9 @@ def encoded_name(text: str, limit: int) -> bytes | None:
 
 
 def _decoded(data: bytes) -> str:
+    data, is_whole = data[:_LONGEST_NAME], len(data) <= _LONGEST_NAME
     try:
-        text = data.decode()
+        text, _ = codecs.utf_8_decode(data, "strict", is_whole)
     except UnicodeDecodeError:
         text = data.decode("latin-1")
     return "".join(filter(is_plain, text))

@@ -19,11 +19,13 @@ follow all exits, in the same order; that of a door follows its door.
 Readers skip byte order marks, zero bytes at the ends of lines, blank lines and comments: lines that begin with ``#``,
 ``;`` or ``//``. A pack has no author, level id or game mode.
 
+Readers refuse files with more than 10,000 lines that are neither comments nor long enough for a level, and levels of
+more than 1 MiB, three times the largest: a small file in gzip can unpack to millions of such lines.
+
 Levels of N v1.4, the game before N++, are ``$title#author#type#tiles|objects#``, in other units and with other tiles:
 readers only name them.
 """
 
-import itertools
 import re
 from collections.abc import Iterator, Sequence
 from mmap import mmap
@@ -41,7 +43,6 @@ LAYOUTS = {kind.number: kind.pack for kind in KINDS if kind.pack is not None}
 _START, _END = b"$", b"#"
 UTF_16_START = b"$\0"
 """How a pack begins that was saved as UTF-16 without a byte order mark."""
-_COMMENTS = (b"#", b";", b"//")
 _AROUND = b" \t\v\f\r\0\x1a\xef\xbb\xbf"
 """What lines have around them: blanks, zeros, the end of a file of DOS, and byte order marks, also of joined files."""
 _RUN = re.compile(rb"[!-~]+")
@@ -51,10 +52,20 @@ OLDER = "a level of N v1.4, an older game with other tiles and objects, which is
 _ZEROS = bytes(4)
 _TILES = TILE_COLUMNS * TILE_ROWS
 _LEAST_DIGITS = 2 * (len(_ZEROS) + _TILES)
+_MOST_SHORT = 10_000
+"""Lines too short for a level: more are no pack."""
+_LONGEST = 1 << 20
+"""Bytes of a line with a level."""
+_IS_AROUND, _IS_END, _IS_COMMENT = range(1, 4)
+_KINDS = {
+    mark: bytes.maketrans(_AROUND + b"#;" + mark, bytes([_IS_AROUND] * len(_AROUND) + [_IS_COMMENT] * 2 + [_IS_END]))
+    for mark in (b"\n", b"\r")
+}
+"""What a byte is at the beginning of a line, by the mark of line ends; two slashes also begin a comment."""
 
 
 class Pack:
-    """A pack of levels, parsed one level at a time.
+    """A pack of levels, parsed one level at a time; LevelFormatError if too many of its lines can hold none.
 
     Attributes:
         lines: (n, 3) int64, number, start and end of the line of each level; others are blank or comments.
@@ -62,7 +73,7 @@ class Pack:
 
     def __init__(self, data: bytes | mmap, source: str = "<bytes>", lines: np.ndarray | None = None):
         self._source, self._data = source, data
-        self.lines = np.fromiter(_line_ends(data), np.dtype((np.int64, 3))) if lines is None else lines
+        self.lines = _lines(data, source) if lines is None else lines
 
     def __len__(self) -> int:
         """Return the number of levels."""
@@ -71,7 +82,8 @@ class Pack:
     @property
     def titles(self) -> tuple[str, ...]:
         """The title of each level; nothing is checked."""
-        lines = (self._data[first:last].strip(_AROUND) for _, first, last in self.lines.tolist())
+        places = ((first, min(last, first + _LONGEST)) for _, first, last in self.lines.tolist())
+        lines = (self._data[first:last].strip(_AROUND) for first, last in places)
         return tuple(read_name(line[1:-1].rpartition(_END)[0], MAX_TITLE) for line in lines)
 
     def level(self, number: int | None) -> RawLevel:
@@ -80,38 +92,75 @@ class Pack:
         Args:
             number: number of the level, from 0; None: the only one.
         """
-        if number is None and len(self) != 1:
-            expected = f"one level, such as {self._source}#0"
-            raise LevelFormatError(self._source, "file", expected, f"a pack of {len(self)} levels")
-        number = number or 0
-        if number >= len(self):
-            expected, got = "a pack with a line for it", f"{len(self)} levels"
-            raise LevelFormatError(self._source, f"level {number}", expected, got)
+        number = checked_number(number, len(self), self._source)
         line_number, first, last = self.lines[number].tolist()
         try:
+            if last - first > _LONGEST:
+                raise _LineError(f"at most {_LONGEST} bytes for a level", f"{last - first}")
             return _parse_line(self._data[first:last].strip(_AROUND), f"{self._source}#{number}")
         except _LineError as error:
             raise LevelFormatError(self._source, f"line {line_number}", *error.args) from None
 
 
-def _line_ends(data: bytes | mmap) -> Iterator[tuple[int, int, int]]:
-    """Yield number, start and end of each line with a level; only their beginnings are copied, a pack can be large."""
-    first, mark = 0, b"\n" if data.find(b"\n") >= 0 else b"\r"
-    for number in itertools.count(1):
-        last = data.find(mark, first)
-        end = len(data) if last < 0 else last
-        beginning = data[first:end].lstrip(_AROUND)[:2]
-        if beginning and not beginning.startswith(_COMMENTS):
-            yield number, first, end
-        if last < 0:
-            return
-        first = last + 1
+def checked_number(number: int | None, count: int, source: str) -> int:
+    """Return the number of a level in a file of several; None stands for the only one."""
+    if number is None and count != 1:
+        expected = "one level; load_levels takes several" if source == "<bytes>" else f"one level, such as {source}#0"
+        raise LevelFormatError(source, "file", expected, f"a pack of {count} levels")
+    if (number or 0) >= count:
+        raise LevelFormatError(source, f"level {number}", "a pack with a line for it", f"{count} levels")
+    return number or 0
+
+
+def _lines(data: bytes | mmap, source: str) -> np.ndarray:
+    """Return number, start and end of each line with a level."""
+    found, short = [np.empty((0, 3), np.int64)], 0
+    for lines in _parts(data):
+        is_short = lines[:, 2] - lines[:, 1] < _LEAST_DIGITS
+        short += int(np.count_nonzero(is_short))
+        if short > _MOST_SHORT:
+            got = f"more than {_MOST_SHORT:,} lines that are too short for a level"
+            raise LevelFormatError(source, f"line {lines[is_short][-1, 0]}", "a pack with a level in each line", got)
+        found.append(lines)
+    return np.concatenate(found)
+
+
+def _parts(data: bytes | mmap) -> Iterator[np.ndarray]:
+    """Yield number, start and end of the lines with a level, (n, 3), of one part of the data after another.
+
+    A part has whole lines, or the beginning of a longer one. A pack can be larger than the memory.
+    """
+    mark = b"\n" if data.find(b"\n") >= 0 else b"\r"
+    first, number = 0, 1
+    while first < len(data):
+        last = len(data) if len(data) - first <= _LONGEST else data.rfind(mark, first, first + _LONGEST)
+        end = last if last >= 0 else data.find(mark, first + _LONGEST)
+        end = end if end >= 0 else len(data)
+        part = np.frombuffer(data[first : min(end, first + _LONGEST)] + mark, np.uint8)
+        ends = np.flatnonzero(part == mark[0])
+        starts = begins = np.concatenate([[0], ends[:-1] + 1])
+        kinds = _kinds(part[starts], mark)
+        if (kinds == _IS_AROUND).any():  # lines begin behind that, at the latest at their ends
+            behind = np.flatnonzero(_kinds(part, mark) != _IS_AROUND)
+            begins = behind[np.concatenate([[True], part[behind[:-1]] == mark[0]])]
+            kinds = _kinds(part[begins], mark)
+        rows = np.flatnonzero((kinds != _IS_END) & (kinds != _IS_COMMENT))
+        begins = begins[rows]
+        rows = rows[(part[begins] != ord("/")) | (part[np.minimum(begins + 1, len(part) - 1)] != ord("/"))]
+        places = ends[rows] if last >= 0 else np.full(len(rows), end - first)
+        yield np.column_stack([number + rows, first + starts[rows], first + places])
+        first, number = end + 1, number + len(ends)
+
+
+def _kinds(part: np.ndarray, mark: bytes) -> np.ndarray:
+    """Return what bytes are at the beginning of a line; indices of one byte would take numpy ten times as long."""
+    return np.frombuffer(part.tobytes().translate(_KINDS[mark]), np.uint8)
 
 
 def is_pack(data: bytes | mmap) -> bool:
     """Return whether data begin like a pack of levels."""
-    line = next(_line_ends(data), None)
-    beginning = b"" if line is None else data[line[1] : line[2]].lstrip(_AROUND)[:2]
+    line = next((lines[0] for lines in _parts(data) if len(lines)), None)
+    beginning = b"" if line is None else data[line[1] : line[2]][:_LONGEST].lstrip(_AROUND)[:2]
     return beginning.startswith(_START) and beginning != UTF_16_START
 
 

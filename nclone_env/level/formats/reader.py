@@ -1,11 +1,16 @@
-"""Level files of any known format: text, pack, attract file, recording of nclone, or map bytes; plain or in gzip."""
+"""Level files of any known format, plain or in gzip.
+
+Text, packs, pages of userlevels, attract files, recordings of nclone, and map bytes.
+"""
 
 from __future__ import annotations
 
 import codecs
 import gzip
 import io
+import re
 import stat
+import struct
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
@@ -17,12 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env._files import write_file
+from nclone_env._files import UNREADABLE, write_file
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
-from nclone_env.level.formats.attract import is_attract, is_peer, read_attract, read_peer
+from nclone_env.level.formats.attract import REPLAY_HEAD_SIZE, is_attract, is_peer, read_attract, read_peer
 from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import OLDER, UTF_16_START, Pack, is_older, is_pack
 from nclone_env.level.formats.text import format_text, parse_text
+from nclone_env.level.formats.userlevels import UserlevelPage, is_page
 from nclone_env.level.level import RawLevel
 
 TEXT_SUFFIX, MAP_SUFFIX = ".toml", ".map"
@@ -36,6 +42,8 @@ MAX_LEVEL_SIZE, MAX_FILE_SIZE = 1 << 24, 1 << 26
 smaller. Larger packs are mapped."""
 INDEX_SUFFIX = ".index"
 """Of the file next to a larger pack that has the places of its lines, ``.npy``."""
+_IS_STAMP = -1
+"""In the last row of an index, in place of the number of a line."""
 _GZIP, _GZIP_SUFFIX = b"\x1f\x8b\x08", ".gz"
 _PART = 1 << 16  # bytes read at a time: Python provides as many before it reads
 _OTHER_KINDS = (
@@ -43,7 +51,7 @@ _OTHER_KINDS = (
     (0, b"\xff\xd8\xff", "a JPEG picture"),
     (8, b"WEBP", "a WebP picture"),
     (4, b"ftyp", "an MP4 video"),
-    (0, b"PK\3\4", "a checkpoint or another zip file"),
+    (0, b"PK\3\4", "a checkpoint or another zip file; unpack files that it has of the game"),
     (0, _GZIP, "a gzip file"),
     (0, b"BZh", "a bzip2 file"),
     (0, b"\xfd7zXZ", "an xz file"),
@@ -53,8 +61,19 @@ _OTHER_KINDS = (
     (0, b"\x89NREP\r\n\x1a", "a recording"),
     (0, b"\x89NREP", "a recording whose line ends were converted; transfer it as binary"),
     (0, b"version https://git-lfs", "a pointer of Git LFS; fetch the file by git lfs pull"),
+    (0, b"\x93NUMPY", "an array of NumPy"),
+    (0, b"SQLite format 3\0", "an SQLite database"),
+    (0, b"%PDF-", "a PDF document"),
+    (0, b"\x8e\x03\xc0\xff", "a replay of an episode without its levels"),
+    (0, b"\xce\0\x38\xff", "a replay of a story without its levels"),
 )
 """Offset and bytes that tell files of other kinds."""
+_REPLAY_HEAD = struct.Struct("<B3I")
+"""Kind, length, version and frames of a replay block (:mod:`nclone_env.level.formats.attract`)."""
+_SERVER_HEAD = struct.Struct("<I12x")
+"""Kind of a replay as the server of the game sends it; the block follows in zlib."""
+_SAVE_NAME = "nprofile"
+_OWN_KEY = re.compile(rb"^[ \t]*[\"']?(tiles|entities)[\"']?[ \t]*=", re.MULTILINE)
 _SHOWN = 40  # bytes of a text
 _PROBE = 24  # every binary format has zero bytes in its first 24: ids, modes and lengths of 32 bits
 
@@ -81,13 +100,39 @@ class LevelFile:
         mapped = _mapped(path)
         if mapped is not None:
             return cls(mapped, plain(path), lines=_read_index(path, mapped))
+        return cls._of(path, read_bytes(path))
+
+    @classmethod
+    def _of(cls, path: Path, data: bytes) -> LevelFile:
         name = path.with_suffix("") if path.suffix == _GZIP_SUFFIX else path
-        return cls(read_bytes(path), plain(path), name.suffix == TEXT_SUFFIX)
+        return cls(data, plain(path), name.suffix == TEXT_SUFFIX)
+
+    @classmethod
+    def found(cls, path: Path) -> LevelFile | None:
+        """Return the file at a path in a folder, None if its name says that it is a text, which is not read yet.
+
+        Raises:
+            LevelFormatError: if it is no level file. Damaged ones are recognised by their names only: ``.map``, or no
+                suffix, as the game writes them; reading the level reports what is wrong with them.
+        """
+        if path.suffix == TEXT_SUFFIX:
+            return None
+        start = read_bytes(path, _PART)
+        if _is_other(start) or (_is_text(start) and not (is_pack(start) or _OWN_KEY.search(start))):
+            raise LevelFormatError(plain(path), "file", "a level file", appearance(start))
+        file = cls._of(path, start) if len(start) <= _PART else cls.open(path)
+        if path.suffix not in (MAP_SUFFIX, "") or path.name[0] == "." or file.pack is not None:
+            file._check_one()
+        return file
 
     @cached_property
-    def pack(self) -> Pack | None:
-        """The pack, if the file is one."""
-        return Pack(self.data, self.source, self.lines) if not self.is_text and is_pack(self.data) else None
+    def pack(self) -> Pack | UserlevelPage | None:
+        """The levels, if the file is of a format for several."""
+        if self.is_text:
+            return None
+        if is_pack(self.data):
+            return Pack(self.data, self.source, self.lines)
+        return UserlevelPage(self.data, self.source) if isinstance(self.data, bytes) and is_page(self.data) else None
 
     def level(self, number: int | None = None) -> RawLevel:
         """Parse one level.
@@ -107,7 +152,7 @@ class LevelFile:
             raise LevelFormatError(source, "file", "a level file (text, pack, map bytes or attract)", appearance(data))
         if len(data) > MAX_LEVEL_SIZE:
             raise LevelFormatError(source, "file", f"at most {MAX_LEVEL_SIZE} bytes for a level", f"{len(data)}")
-        if self.is_text or 0 not in data[:_PROBE]:
+        if self.is_text or _is_text(data):
             if is_older(data):
                 raise LevelFormatError(source, "file", "a level of N++", OLDER)
             return parse_text(data, source)
@@ -115,29 +160,57 @@ class LevelFile:
             return read_peer(data, source).level
         return read_attract(data, source).level if is_attract(data) else read_map(data, source)
 
+    def _check_one(self) -> None:
+        """Raise the first LevelFormatError unless a level can be read."""
+        fault: LevelFormatError | None = None
+        for number in (None,) if self.pack is None else range(len(self.pack)):
+            try:
+                self.level(number)
+                return
+            except LevelFormatError as error:
+                fault = fault or error
+        raise fault or LevelFormatError(self.source, "file", "a level", "none")
+
 
 def write_index(path: Path) -> None:
     """Write the index of a pack that is mapped, next to it, so that readers need not look for the lines."""
     mapped = _mapped(path)
     if mapped is not None:
-        stream = io.BytesIO()
-        np.save(stream, Pack(mapped).lines)
-        write_file(_index_of(path), stream.getvalue())
+        write_file(_index_of(path), _index(path, mapped))
+
+
+def _index(path: Path, data: mmap) -> bytes:
+    """Return the index of a pack: its lines and, as the last row, the state of the file when they were found."""
+    stamp, stream = _stamp(path), io.BytesIO()
+    np.save(stream, np.concatenate([Pack(data, plain(path)).lines, [stamp]]))
+    return stream.getvalue()
 
 
 def _index_of(path: Path) -> Path:
     return path.with_name(path.name + INDEX_SUFFIX)
 
 
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """Return what tells the contents of a file from others that have its name later."""
+    status = path.stat()
+    return _IS_STAMP, status.st_size, status.st_mtime_ns
+
+
 def _read_index(path: Path, data: mmap) -> np.ndarray | None:
-    """Return the lines that the index of a pack has, None if there is none or it is of another pack."""
+    """Return the lines that the index of a pack has, None if there is none; one that does not fit is replaced."""
+    index = _index_of(path)
     try:
-        lines = np.load(_index_of(path), mmap_mode="r", allow_pickle=False)
-        _, first, last = lines[-1].tolist()
-    except (OSError, ValueError, LookupError, EOFError):
+        rows = np.load(index, mmap_mode="r", allow_pickle=False)
+        if rows.dtype != np.int64 or rows.ndim != 2 or rows.shape[1] != 3:
+            return None
+        if tuple(rows[-1].tolist()) != _stamp(path):
+            made = _index(path, data)
+            rows = np.load(io.BytesIO(made))
+            with suppress(OSError):  # a folder that can only be read
+                write_file(index, made)
+    except UNREADABLE:
         return None
-    fits = lines.dtype == np.int64 and lines.ndim == 2 and 0 <= first < last <= len(data) <= last + 1
-    return lines if fits else None
+    return rows[:-1]
 
 
 def _mapped(path: Path) -> mmap | None:
@@ -151,12 +224,16 @@ def _mapped(path: Path) -> mmap | None:
     return None
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the contents of a file, unpacked if it is in gzip; devices, pipes and folders are refused unread."""
+def read_bytes(path: Path, first: int | None = None) -> bytes:
+    """Return the contents of a file, unpacked if it is in gzip; devices, pipes and folders are refused unread.
+
+    Args:
+        first: bytes to read; None: all.
+    """
     source = plain(path)
     try:
         mode = path.stat().st_mode
-        data = _read_start(path) if stat.S_ISREG(mode) else None
+        data = _read_start(path, MAX_FILE_SIZE if first is None else first) if stat.S_ISREG(mode) else None
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UnknownLevelError(f"{source}: expected the path of a level file, got no such file") from error
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
@@ -167,37 +244,74 @@ def read_bytes(path: Path) -> bytes:
         kind = "a folder; name a file in it" if stat.S_ISDIR(mode) else "a device or pipe"
         raise LevelFormatError(source, "file", "a level file", kind)
     if len(data) > MAX_FILE_SIZE:
+        if path.name.lower().startswith(_SAVE_NAME):
+            raise LevelFormatError(source, "file", "a level file", "the save file of the game, which has no levels")
         raise LevelFormatError(source, "file", f"at most {MAX_FILE_SIZE} bytes", "more")
     return data
 
 
+def _is_text(data: bytes) -> bool:
+    return bool(data) and 0 not in data[:_PROBE]
+
+
 def _is_other(data: bytes) -> bool:
-    """Return whether data are neither a text of keys and values nor bytes of a level."""
-    if any(data.startswith(bytes_there, place) for place, bytes_there, _ in _OTHER_KINDS):
+    """Return whether data are neither levels nor a text of keys and values."""
+    if _other_kind(data) is not None:
         return True
     lines = (line.strip(b" \t" + codecs.BOM_UTF8) for line in data[:_PART].splitlines())
     first = next((line for line in lines if line and not line.startswith(b"#")), b"=")
-    return 0 not in data[:_PROBE] and b"=" not in first and not is_older(data)
+    return _is_text(data) and b"=" not in first and not is_pack(data) and not is_older(data)
+
+
+def _other_kind(data: bytes) -> str | None:
+    """Return what data of another known kind are."""
+    for place, bytes_there, name in _OTHER_KINDS:
+        if data.startswith(bytes_there, place):
+            return name
+    if _is_replay(data):
+        return "a replay of the game without its level"
+    if len(data) > _SERVER_HEAD.size and _SERVER_HEAD.unpack_from(data)[0] in (0, 1, 4):  # level, episode, story
+        if _unpacked(data[_SERVER_HEAD.size :]):
+            return "a replay from the server of the game, without its level"
+    if _unpacked(data):
+        return "data in zlib, as some tools keep replays and levels; unpack them"
+    return None
+
+
+def _is_replay(data: bytes) -> bool:
+    if len(data) < _REPLAY_HEAD.size:
+        return False
+    kind, length, version, frames = _REPLAY_HEAD.unpack_from(data)
+    return kind <= 2 and version == 1 and length == frames + REPLAY_HEAD_SIZE
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Return the beginning of what data in zlib contain, nothing if they are no such data."""
+    with suppress(zlib.error):
+        return zlib.decompressobj().decompress(data[:_PART], _PROBE)
+    return b""
 
 
 def appearance(data: bytes) -> str:
     """Return what a file of another kind looks like, for messages."""
     if not data:
         return "an empty file"
-    for place, bytes_there, name in _OTHER_KINDS:
-        if data.startswith(bytes_there, place):
-            return name
+    if is_page(data):
+        return "a page of userlevels"
+    kind = _other_kind(data)
+    if kind is not None:
+        return kind
     if 0 in data[:_PART]:
         return f"{len(data)} other bytes"
     line = data[:_SHOWN].partition(b"\n")[0]
     return f"a text that begins with {shortened(line.decode(errors='replace'))}"
 
 
-def _read_start(path: Path) -> bytes:
-    """Return the bytes of a file, unpacked if it is in gzip, at most a part beyond the limit."""
+def _read_start(path: Path, most: int) -> bytes:
+    """Return the bytes of a file, unpacked if it is in gzip, at most a part beyond ``most``."""
     with path.open("rb") as file:
         packed = file.read(len(_GZIP)) == _GZIP
         file.seek(0)
         with gzip.open(file) if packed else nullcontext(file) as contents:
             parts = iter(partial(contents.read, _PART), b"")
-            return b"".join(islice(parts, MAX_FILE_SIZE // _PART + 1))
+            return b"".join(islice(parts, most // _PART + 1))

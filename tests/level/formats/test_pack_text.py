@@ -10,6 +10,7 @@ from nclone_env import create_environment
 from nclone_env.cli.levels import list_levels, show_level, validate_levels
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import LevelFormatError, UnknownLevelError
+from nclone_env.level.formats import pack_text
 from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import LAYOUTS, Pack, is_pack, read_pack, write_pack
 from nclone_env.level.formats.reader import LevelFile
@@ -230,6 +231,54 @@ def test_other_malformed_packs():
         read_pack(b"\n\n")
     with pytest.raises(LevelFormatError, match="level 2: expected a pack with a line for it, got 2 levels"):
         Pack(PACK).level(2)
+
+
+def lines_one_by_one(data: bytes):
+    """Yield number, start and end of each line with a level, found without numpy."""
+    first, mark = 0, b"\n" if b"\n" in data else b"\r"
+    for number, line in enumerate(data.split(mark), start=1):
+        text = line[: pack_text._LONGEST].lstrip(b" \t\v\f\r\0\x1a\xef\xbb\xbf")
+        if text and not text.startswith((b"#", b";", b"//")):
+            yield number, first, first + len(line)
+        first += len(line) + 1
+
+
+@pytest.mark.parametrize("length", [16, 1 << 20])
+@pytest.mark.parametrize("mark", [b"\n", b"\r", b"\r\n"])
+def test_lines_are_those_found_one_by_one(monkeypatch, length, mark):
+    """However long the lines and the parts that are looked at."""
+    monkeypatch.setattr(pack_text, "_LONGEST", length)
+    rng = np.random.default_rng(len(mark) + length)
+    for _ in range(1000):
+        data = rng.choice(list(b"\n\n\n \t\0#;//$$ab\xef\x1a"), rng.integers(0, 120)).astype(np.uint8).tobytes()
+        data = data.replace(b"\n", mark)
+        found = [tuple(line) for lines in pack_text._parts(data) for line in lines.tolist()]
+        assert found == list(lines_one_by_one(data))
+
+
+@pytest.mark.parametrize("line", [b"$\n", b"$a#00#\n", b" x\n"])
+def test_files_of_lines_too_short_for_a_level_are_refused(tmp_path, line):
+    """Those of a few megabytes of memory could make gigabytes of references."""
+    path = tmp_path / "many"
+    path.write_bytes(make_pack(SMALL) + line * 10_000)
+    assert len(resolve(path)) == 10_001
+    path.write_bytes(make_pack(SMALL) + line * 10_001)
+    (ref,) = resolve(path)
+    with pytest.raises(LevelFormatError, match=r"many: line 10002: .* got more than 10,000 lines that are too short"):
+        ref.load()
+    path.write_bytes(make_pack(SMALL) + (b"#" + line) * 10_001)
+    assert len(resolve(path)) == 1
+
+
+def test_levels_of_megabytes_are_refused_unparsed():
+    for line in (b"$a#" + b"0" * (1 << 20) + b"#", b"$" + b"a" * (1 << 20) + b"#00#"):
+        pack = Pack(line + b"\n" + PACK)
+        assert len(pack.titles) == 3
+        assert pack.level(1).digest == FULL.digest
+        with pytest.raises(
+            LevelFormatError, match=r"line 1: expected at most 1048576 bytes for a level, got 10485\d\d"
+        ):
+            pack.level(0)
 
 
 def test_every_truncated_prefix_is_refused():

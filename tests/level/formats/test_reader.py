@@ -2,6 +2,9 @@ import bz2
 import gzip
 import lzma
 import os
+import struct
+import zlib
+from dataclasses import replace
 from mmap import mmap
 from pathlib import Path
 
@@ -25,6 +28,7 @@ FORMATS = {
     "map": write_map(RAW),
     "attract": make_attract(RAW, b"\x01\x02"),
 }
+REPLAY = struct.pack("<B6IBI", 0, 33, 1, 3, 7, 0, 0, 1, 0xFFFFFFFF) + b"\1\2\3"
 
 
 def read_level(source):
@@ -84,10 +88,19 @@ OTHERS = {
     "a gzip file": [gzip.compress(FORMATS["map"])],
     "a bzip2 file": [bz2.compress(FORMATS["map"])],
     "an xz file": [lzma.compress(FORMATS["text"])],
-    "a checkpoint or another zip file": [b"PK\3\4" + bytes(40)],
+    "a checkpoint or another zip file; unpack": [b"PK\3\4" + bytes(40)],
     "a recording$": [b"\x89NREP\r\n\x1a\1" + bytes(100)],
     "a recording whose line ends were converted": [b"\x89NREP\n\x1a\1" + bytes(100)],
     "a PNG picture": [b"\x89PNG\r\n\x1a\n" + bytes(2000)],
+    "a replay of the game without its level": [REPLAY],
+    "a replay from the server of the game, without its level": [
+        struct.pack("<4I", kind, 5, 6, 7) + zlib.compress(REPLAY) for kind in (0, 1, 4)
+    ],
+    "a replay of an episode without its levels": [bytes.fromhex("8e03c0ff") + struct.pack("<5I", *[33] * 5)],
+    "a replay of a story without its levels": [bytes.fromhex("ce0038ff") + bytes(104)],
+    "data in zlib": [zlib.compress(REPLAY), zlib.compress(b"\0\1\2", 0), zlib.compress(FORMATS["map"], 9)],
+    "an array of NumPy": [b"\x93NUMPY\1\0" + bytes(40)],
+    "an SQLite database": [b"SQLite format 3\0" + bytes(2000)],
     "a pointer of Git LFS; fetch": [b"version https://git-lfs.github.com/spec/v1\noid sha256:a\nsize = 3\n"],
     "a text that begins with": [b"<!DOCTYPE html>", b'{"tiles": []}', b'"$a#00#"', FORMATS["map"].hex().encode()],
 }
@@ -128,7 +141,7 @@ def test_unreadable_file(tmp_path, monkeypatch):
     path = tmp_path / "secret.map"
     path.write_bytes(FORMATS["map"])
 
-    def refuse(_path):
+    def refuse(_path, _most):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(reader, "_read_start", refuse)  # root may read every file
@@ -151,6 +164,15 @@ def test_huge_file(tmp_path, monkeypatch):
         read_level(path)
 
 
+@pytest.mark.parametrize("name", ["nprofile", "nprofile.gz", "nprofile_original"])
+def test_the_save_file_of_the_game_is_named(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(reader, "MAX_FILE_SIZE", 100)
+    data = bytes(1 << 17)
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    with pytest.raises(LevelFormatError, match="expected a level file, got the save file of the game, which has no"):
+        read_level(tmp_path / name)
+
+
 def test_a_large_pack_is_mapped_and_its_index_has_the_places_of_the_lines(tmp_path, monkeypatch):
     path = tmp_path / "large.txt"
     packed = [build_room(f"gold {number} 50").raw for number in range(40, 60)]
@@ -162,7 +184,7 @@ def test_a_large_pack_is_mapped_and_its_index_has_the_places_of_the_lines(tmp_pa
     opened = LevelFile.open(path)
     assert isinstance(opened.data, mmap)
     np.testing.assert_array_equal(opened.lines, whole.pack.lines)
-    monkeypatch.setattr(pack_text, "_line_ends", lambda data: iter([(3, 8, 9)]))  # the first line decides on the format
+    monkeypatch.setattr(pack_text, "_lines", None)
     assert [LevelFile.open(path).level(number).digest for number in (0, 19)] == [packed[0].digest, packed[19].digest]
     monkeypatch.undo()
     monkeypatch.setattr(reader, "MAX_FILE_SIZE", 100)
@@ -171,8 +193,42 @@ def test_a_large_pack_is_mapped_and_its_index_has_the_places_of_the_lines(tmp_pa
         if contents is not None:
             index.write_bytes(contents)
         assert LevelFile.open(path).level(19).digest == packed[19].digest
-    path.write_bytes(write_pack(packed[:2]))
-    assert len(LevelFile.open(path).pack) == 2
+        assert (index.read_bytes() if index.exists() else None) == contents, "it is not ours"
+
+
+@pytest.mark.parametrize("edit", ["sorted", "exchanged", "commented", "shorter", "older format", "of another pack"])
+def test_an_index_that_does_not_fit_is_replaced(tmp_path, monkeypatch, edit):
+    monkeypatch.setattr(reader, "MAX_FILE_SIZE", 100)
+    path = tmp_path / "large.txt"
+    names = [f"long title {number}" if number % 2 else f"t{number}" for number in range(20)]
+    lines = [write_pack([replace(RAW, records=RAW.records[:-1], title=name)]) for name in names]
+    path.write_bytes(b"".join(lines))
+    reader.write_index(path)
+    index = path.with_name("large.txt.index")
+    first = index.read_bytes()
+    if edit == "older format":
+        with index.open("wb") as file:
+            np.save(file, pack_text.Pack(path.read_bytes()).lines)
+    elif edit == "of another pack":
+        path.with_name("other.txt").write_bytes(b"".join(reversed(lines)))
+        reader.write_index(path.with_name("other.txt"))
+        index.write_bytes(path.with_name("other.txt.index").read_bytes())
+    else:
+        lines = {
+            "sorted": sorted(lines),
+            "exchanged": [lines[1], lines[0], *lines[2:]],
+            "commented": [b"#" + lines[0][1:], *lines[1:]],
+            "shorter": lines[:7],
+        }[edit]
+        path.write_bytes(b"".join(lines))
+        os.utime(path, ns=(0, path.stat().st_mtime_ns + 2_000_000_000))  # as clocks of some file systems are coarse
+    expected = [line[1:].split(b"#")[0].decode() for line in lines if line[:1] == b"$"]
+    for _ in range(2):
+        file = LevelFile.open(path)
+        assert [file.level(number).title for number in range(len(file.pack))] == expected
+    assert (index.read_bytes() == first) == (edit in ("older format", "of another pack"))
+    monkeypatch.setattr(pack_text, "_lines", None)
+    assert LevelFile.open(path).level(3).title == expected[3], "the index serves again"
 
 
 def test_a_file_of_one_level_is_no_pack():
