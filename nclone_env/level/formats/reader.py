@@ -28,7 +28,7 @@ from nclone_env.level.formats.attract import REPLAY_HEAD_SIZE, is_attract, is_pe
 from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import OLDER, UTF_16_START, Pack, is_older, is_pack
 from nclone_env.level.formats.text import format_text, parse_text
-from nclone_env.level.formats.userlevels import UserlevelPage, is_page
+from nclone_env.level.formats.userlevels import MAP_START, UserlevelPage, is_block, is_page
 from nclone_env.level.level import RawLevel
 
 TEXT_SUFFIX, MAP_SUFFIX = ".toml", ".map"
@@ -158,7 +158,9 @@ class LevelFile:
             return parse_text(data, source)
         if is_peer(data):
             return read_peer(data, source).level
-        return read_attract(data, source).level if is_attract(data) else read_map(data, source)
+        if is_attract(data):
+            return read_attract(data, source).level
+        return read_map(MAP_START + data if is_block(data) else data, source)
 
     def _check_one(self) -> None:
         """Raise the first LevelFormatError unless a level can be read."""

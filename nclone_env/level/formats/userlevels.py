@@ -38,7 +38,8 @@ _DATE = re.compile(rb"[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}")
 _COUNT = struct.Struct("<16xI28x")
 _HEAD = struct.Struct("<I4x16s20x")
 _BLOCK = struct.Struct("<IH")
-_MAP_START = bytes(8)
+_CONSTANT, _CONSTANT_OF_ATTRACT = struct.pack("<I", 0x25), struct.pack("<I", 1)
+MAP_START = bytes(8)
 """The first bytes of a map block, which a page leaves out."""
 _MOST_LEVELS = 10_000
 
@@ -86,7 +87,7 @@ class UserlevelPage:
             raise LevelFormatError(self._source, where, f"a whole map block of at most {LARGEST_MAP} bytes", got)
         level_id, author = _HEAD.unpack_from(self._data, _COUNT.size + _HEAD.size * number)
         name = read_name(author.split(b"\0")[0], MAX_AUTHOR)
-        return replace(read_map(_MAP_START + unpacked, source), author=name, level_id=level_id)
+        return replace(read_map(MAP_START + unpacked, source), author=name, level_id=level_id)
 
     def _titles(self) -> Iterator[str]:
         for number in range(len(self)):
@@ -94,13 +95,18 @@ class UserlevelPage:
                 start = zlib.decompressobj().decompress(self._packed(number), TITLE_OFFSET + TITLE_SIZE)
             except zlib.error:
                 start = b""
-            yield read_name((_MAP_START + start)[TITLE_OFFSET:][:MAX_TITLE].split(b"\0")[0], MAX_TITLE)
+            yield read_name((MAP_START + start)[TITLE_OFFSET:][:MAX_TITLE].split(b"\0")[0], MAX_TITLE)
 
     def _packed(self, number: int) -> bytes:
         """Return the packed map block of a level, as far as it is there."""
         place = self._blocks[number]
         size = _BLOCK.unpack_from(self._data, place)[0] if place + _BLOCK.size <= len(self._data) else 0
         return self._data[place + _BLOCK.size : place + size]
+
+
+def is_block(data: bytes) -> bool:
+    """Return whether data are a map block from its byte 8 on, as tools unpack them from pages: its constant tells."""
+    return len(data) > 20 and data[8:12] == _CONSTANT and data[16:20] not in (_CONSTANT, _CONSTANT_OF_ATTRACT)
 
 
 def is_page(data: bytes) -> bool:

@@ -2,16 +2,18 @@
 
 import struct
 import zlib
+from dataclasses import replace
 from itertools import accumulate
 
 import pytest
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.formats.map_bytes import LARGEST_MAP
+from nclone_env.level.formats.map_bytes import LARGEST_MAP, write_map
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.userlevels import UserlevelPage
+from nclone_env.level.level import UNPUBLISHED
 
-from ..level_bases import make_level, make_page, same
+from ..level_bases import make_attract, make_level, make_page, same
 
 LEVELS = [make_level(title=f"userlevel {number}", author="a person", level_id=22715 + number) for number in range(4)]
 PAGE = make_page(*LEVELS)
@@ -46,6 +48,19 @@ def test_levels_before_the_end_of_a_cut_page_are_read(length):
         else:
             with pytest.raises(LevelFormatError, match=f"page: level {number}: expected a whole map block"):
                 page.level(number)
+
+
+def test_a_block_that_a_tool_has_unpacked_is_read():
+    data = write_map(LEVELS[0])
+    for level_id in (0x25, 1, UNPUBLISHED):  # a whole file has any id where the block has its constant
+        whole = replace(LEVELS[0], level_id=level_id)
+        assert same(LevelFile(write_map(whole)[8:]).level(), whole)
+        assert same(LevelFile(write_map(whole)).level(), whole)
+    assert same(
+        LevelFile(make_attract(replace(LEVELS[0], level_id=0x25), b"")).level(), replace(LEVELS[0], level_id=0x25)
+    )
+    with pytest.raises(LevelFormatError):
+        LevelFile(data[12:]).level()
 
 
 def with_block(packed: bytes) -> bytes:
