@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env._files import UNREADABLE, remove_temporaries_once, temporary_beside
+from nclone_env._files import UNREADABLE, open_regular, remove_temporaries_once, temporary_beside
 from nclone_env.errors import ConfigError
 from nclone_env.jit import cache_root, distrust, make_private, module_digest
 
@@ -103,7 +103,8 @@ class ArrayStore:
         lines: dict[bytes, bytes] = {}
         with contextlib.suppress(OSError):  # there is none yet
             if self._path is not None:
-                parts = (line.split() for line in self._path.read_bytes().splitlines())
+                with open_regular(self._path, limit_bytes()) as file:
+                    parts = [line.split() for line in file]
                 lines = {line[0]: line[1] for line in parts if len(line) == 2}
                 os.utime(self._path)
         for digest in digests:

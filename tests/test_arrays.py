@@ -12,6 +12,7 @@ import pytest
 
 from nclone_env import _arrays
 from nclone_env._arrays import ArrayStore
+from nclone_env._files import lock_descriptor
 from nclone_env.errors import ConfigError
 from nclone_env.jit import make_private
 from nclone_env.level.level_set import LEVEL_HEADER, RUN
@@ -333,3 +334,17 @@ def test_without_a_folder_that_can_be_written_nothing_is_kept(folder, monkeypatc
 
 def refuse(*_, **__):
     raise OSError(errno.EROFS, "Read-only file system")
+
+
+def test_a_store_waits_for_nothing(folder):
+    """Neither for another process that has locked the file, nor for one behind a pipe of its name."""
+    write_rows()
+    (path,) = folder.glob("things-*")
+    with path.open("rb") as locked:
+        assert lock_descriptor(locked.fileno())
+        assert same(store().read(SMALL), SMALL)
+        store().write("other", SMALL["c"])
+        assert same(store().read(["other"]), {"other": SMALL["c"]})
+    path.unlink()
+    os.mkfifo(path)
+    assert store().read(SMALL) == {}
