@@ -126,6 +126,11 @@ FOLDERS = {
         {"README.md": r"b'\$ make'", "cut.bin": "the end after 0", "p.zip": "a checkpoint", "pack.txt.index": "no data"}
         | {"run.py": "a text that begins with 'level = 1'", "s": r"a text that begins with '\[a\]'"},
     ),
+    "older game": (
+        {"a.txt": b"0" * 713 + b"|5^60,516", "b": b"$a#b#c#" + b"0" * 713 + b"|5^60#", "c": MAP},
+        1,
+        {"a.txt": "a level of N v1.4", "b": "a level of N v1.4"},
+    ),
     "damaged": ({"plain": MAP[:1300], "2.map": MAP[:1], "3.toml": b""}, 3, {}),
     "hidden": ({".a": MAP, ".DS_Store": b"\0\0\0\1Bud1", "b": MAP}, 1, {".a": "a hidden file; rename it"}),
     "index": ({"pack.txt": make_pack(*LEVELS), "pack.txt.index": b"any"}, 3, {}),

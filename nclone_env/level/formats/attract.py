@@ -53,7 +53,6 @@ from nclone_env.level.level import RawLevel
 _LENGTHS = struct.Struct("<2I")
 _PEER_HEAD = struct.Struct("<3I?")
 _REPLAY_HEAD = struct.Struct("<B6IB4x")  # kind, length, version, frames, id, mode, unknown, mask
-REPLAY_HEAD_SIZE = _REPLAY_HEAD.size
 _BLOCK_LENGTH_OFFSET = 1
 _VERSION = 1
 _SOLO_MASK = 1

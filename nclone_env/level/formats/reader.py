@@ -24,7 +24,7 @@ import numpy as np
 
 from nclone_env._files import UNREADABLE, write_file
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
-from nclone_env.level.formats.attract import REPLAY_HEAD_SIZE, is_attract, is_peer, read_attract, read_peer
+from nclone_env.level.formats.attract import is_attract, is_peer, read_attract, read_peer
 from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import OLDER, UTF_16_START, Pack, is_older, is_pack
 from nclone_env.level.formats.text import format_text, parse_text
@@ -68,8 +68,8 @@ _OTHER_KINDS = (
     (0, b"\xce\0\x38\xff", "a replay of a story without its levels"),
 )
 """Offset and bytes that tell files of other kinds."""
-_REPLAY_HEAD = struct.Struct("<B3I")
-"""Kind, length, version and frames of a replay block (:mod:`nclone_env.level.formats.attract`)."""
+_REPLAY_HEAD = struct.Struct("<B3I13xI")
+"""Kind, length, version, frames and constant of a replay block (:mod:`nclone_env.level.formats.attract`)."""
 _SERVER_HEAD = struct.Struct("<I12x")
 """Kind of a replay as the server of the game sends it; the block follows in zlib."""
 _SAVE_NAME = "nprofile"
@@ -273,9 +273,9 @@ def _other_kind(data: bytes) -> str | None:
     if _is_replay(data):
         return "a replay of the game without its level"
     if len(data) > _SERVER_HEAD.size and _SERVER_HEAD.unpack_from(data)[0] in (0, 1, 4):  # level, episode, story
-        if _unpacked(data[_SERVER_HEAD.size :]):
+        if _unpacked(data[_SERVER_HEAD.size : _PART]):
             return "a replay from the server of the game, without its level"
-    if _unpacked(data):
+    if _unpacked(data[:_PART]):
         return "data in zlib, as some tools keep replays and levels; unpack them"
     return None
 
@@ -283,14 +283,14 @@ def _other_kind(data: bytes) -> str | None:
 def _is_replay(data: bytes) -> bool:
     if len(data) < _REPLAY_HEAD.size:
         return False
-    kind, length, version, frames = _REPLAY_HEAD.unpack_from(data)
-    return kind <= 2 and version == 1 and length == frames + REPLAY_HEAD_SIZE
+    kind, length, version, frames, constant = _REPLAY_HEAD.unpack_from(data)
+    return kind <= 2 and version == 1 and length == frames + _REPLAY_HEAD.size and constant == 0xFFFFFFFF
 
 
 def _unpacked(data: bytes) -> bytes:
     """Return the beginning of what data in zlib contain, nothing if they are no such data."""
     with suppress(zlib.error):
-        return zlib.decompressobj().decompress(data[:_PART], _PROBE)
+        return zlib.decompressobj().decompress(data, _PROBE)
     return b""
 
 
@@ -305,6 +305,8 @@ def appearance(data: bytes) -> str:
         return kind
     if 0 in data[:_PART]:
         return f"{len(data)} other bytes"
+    if is_older(data):
+        return OLDER
     line = data[:_SHOWN].partition(b"\n")[0]
     return f"a text that begins with {shortened(line.decode(errors='replace'))}"
 
