@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from nclone_env._table import format_bytes
@@ -16,8 +17,13 @@ _MEMINFO = Path("/proc/meminfo")
 _STATUS = Path("/proc/self/status")
 _CGROUP = Path("/sys/fs/cgroup")
 _OWN_CGROUPS = Path("/proc/self/cgroup")
-_MEMORY_LIMITS = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
-"""Files of the limit and of the usage, in cgroups of version 2 and of version 1."""
+_MEMORY_LIMITS = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.high", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+"""Files of limit and usage, and the line of ``memory.stat`` with the part that the kernel frees before a limit, the
+contents of files. In cgroups of version 2 (of two limits, one kills and one slows down) and of version 1."""
 
 
 def available_cores() -> int:
@@ -54,9 +60,12 @@ def _cgroups(controller: str) -> Iterator[Path]:
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
             continue
-        root = _CGROUP / controller if controllers else _CGROUP
-        folder = root / path.lstrip("/")
-        yield from (part for part in (folder, *folder.parents) if part.is_relative_to(root))
+        roots = (
+            {_CGROUP / name for name in (controller, controllers)} if controllers else {_CGROUP, _CGROUP / "unified"}
+        )
+        for root in sorted(roots):  # some systems lack the link ``cpu`` to ``cpu,cpuacct``
+            folder = Path(os.path.normpath(root / path.lstrip("/")))  # "/../job" is beside the root, out of sight
+            yield from (part for part in (folder, *folder.parents, root) if part.is_relative_to(root))
 
 
 def available_bytes() -> int | None:
@@ -109,11 +118,19 @@ def _left_on_machine() -> int | None:
 
 def _left_in_cgroups() -> Iterator[int]:
     for folder in _cgroups("memory"):
-        for limit, usage in _MEMORY_LIMITS:
+        for limit, usage, freed in _MEMORY_LIMITS:
             try:
-                yield int((folder / limit).read_text()) - int((folder / usage).read_text())
+                left = int((folder / limit).read_text()) - int((folder / usage).read_text())
             except (OSError, ValueError):  # no such file, or "max"
                 continue
+            yield max(0, left + _statistic(folder / "memory.stat", freed))
+
+
+def _statistic(path: Path, name: str) -> int:
+    """Return a number of a file of names and numbers, 0 if it is not there."""
+    with suppress(OSError, ValueError):
+        return next((int(line.split()[1]) for line in path.read_text().splitlines() if line.startswith(f"{name} ")), 0)
+    return 0
 
 
 def _addresses() -> int | None:

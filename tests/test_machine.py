@@ -68,6 +68,47 @@ def test_the_memory_of_all_groups_above_counts(cgroups, monkeypatch):
     assert available_bytes() == 800_000
 
 
+def test_memory_that_only_holds_the_contents_of_files_is_left(cgroups, monkeypatch):
+    """A job that has read its data once is not refused the memory that the kernel frees for it."""
+    monkeypatch.setattr(machine, "_MEMINFO", cgroups / "none")
+    group = cgroups / "job" / "step"
+    (group / "memory.max").write_text("1000\n")
+    (group / "memory.current").write_text("990\n")
+    assert available_bytes() == 10
+    (group / "memory.stat").write_text("anon 300\ninactive_file 600\nactive_file 90\n")
+    assert available_bytes() == 610
+    (group / "memory.high").write_text("400\n")
+    assert available_bytes() == 10
+    (group / "memory.high").write_text("300\n")
+    assert available_bytes() == 0
+
+
+@pytest.mark.parametrize(
+    ("own", "group"),
+    [
+        ("0::/job/step", "job"),
+        ("0::/../other/step", "."),
+        ("0::/", "."),
+        ("1:name=systemd:/job\n0::/job", "unified/job"),
+        ("5:cpu,cpuacct:/job", "cpu,cpuacct/job"),
+        ("5:cpu,cpuacct:/job", "cpu"),
+        ("5:cpuacct,cpu:/docker/abc", "cpu"),
+    ],
+)
+def test_groups_are_found_wherever_they_are_mounted(cgroups, own, group):
+    (cgroups.parent / "own").write_text(f"{own}\n")
+    folder = cgroups / group
+    folder.mkdir(parents=True, exist_ok=True)
+    version_1 = group.startswith("cpu")
+    for name, text in (("cpu.cfs_quota_us", "150000"), ("cpu.cfs_period_us", "100000")) if version_1 else ():
+        (folder / name).write_text(f"{text}\n")
+    if not version_1:
+        (folder / "cpu.max").write_text("150000 100000\n")
+    assert available_cores() == 2
+    (cgroups.parent / "cpu.max").write_text("1 100000\n")  # behind the root
+    assert available_cores() == 2
+
+
 def test_no_more_workers_than_cores_tasks_and_memory(cgroups, monkeypatch):
     monkeypatch.setattr(machine, "available_bytes", lambda: 1000)
     assert default_workers(100) == 8
