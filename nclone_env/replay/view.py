@@ -145,7 +145,7 @@ class Take:
             return
         if self.rest and self.inputs[self.frame] != code:
             self._keep()
-            del self.inputs[self.frame :]
+            self._cut(self.frame)
         if not self.rest:
             self.inputs.append(code)
         self._advance()
@@ -173,7 +173,7 @@ class Take:
         both = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(self.inputs, wanted))
         common = sum(1 for _ in both)
         self.seek(min(self.frame, common))
-        del self._snapshots[common // _APART + 1 :]
+        self._cut(common)
         self.inputs[:] = wanted
         self.seek(frame)
 
@@ -183,6 +183,11 @@ class Take:
             return False
         self.load(self.branches.pop(0), self.frame)
         return True
+
+    def _cut(self, frame: int) -> None:
+        """Forget the inputs from a frame on, with the snapshots behind it, which they led to."""
+        del self.inputs[frame:]
+        del self._snapshots[frame // _APART + 1 :]
 
     def _keep(self) -> None:
         left = bytes(self.inputs)

@@ -1,6 +1,9 @@
 """A run in the making goes back, on, and along other branches, bit by bit as if it had been played so."""
 
+import random
+
 import numpy as np
+import pytest
 
 from nclone_env.replay.view import Take, View
 from nclone_env.sim.session import Session
@@ -72,6 +75,30 @@ def test_loaded_inputs_keep_those_before_as_a_branch():
     longer = taken([RIGHT] * 40)
     longer.load(bytes([RIGHT] * 60), 40)
     assert longer.branches == [], "they go on"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_view_shows_what_the_inputs_lead_to_whatever_was_done_before(seed):
+    """Operations at random: a state that the saved inputs do not have would be a win on the screen alone."""
+    draw, take, branched = random.Random(seed), Take(View(WINNABLE, 0.1)), 0
+    for _ in range(60):
+        match draw.choice(("play", "play", "seek", "load", "swap", "go on")):
+            case "play":
+                for code in [draw.randrange(6)] * draw.randrange(1, 40):
+                    take.play(code)
+            case "seek":
+                take.seek(draw.randrange(-1, len(take.inputs) + 2))
+            case "load":
+                begun = take.inputs[: draw.randrange(len(take.inputs) + 1)]
+                inputs = [*begun, *(draw.choice((0, 1, 2, 4)) for _ in range(draw.randrange(50)))]
+                take.load(inputs, draw.randrange(len(inputs) + 1))
+            case "swap":
+                take.swap()
+            case "go on":
+                take.go_on()
+        branched += bool(take.branches)
+        assert take.view.snapshot() == state_after(take.inputs[: take.frame])
+    assert branched > 20
 
 
 def test_the_end_of_a_run_is_the_last_frame_and_can_be_left():
