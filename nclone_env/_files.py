@@ -14,6 +14,7 @@ there is ``fcntl``, of ``LockFileEx`` on Windows. On file systems without locks 
 import csv
 import ctypes
 import errno
+import hashlib
 import io
 import os
 import pickle
@@ -21,15 +22,18 @@ import secrets
 import shutil
 import stat
 import struct
+import threading
 import time
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar
+
+from nclone_env.errors import ConfigError, plain
 
 try:
     import fcntl
@@ -38,6 +42,8 @@ except ImportError:  # Windows
     import msvcrt
 
 _PREFIX = ".nclone_env-"
+LOCK = ".lock"
+"""File that is locked in a folder by what writes to it: also while it trains, beside the name of the folder."""
 _HERE, _EXCHANGE = -100, 2  # of renameat2: relative to the current folder; the flag of an exchange
 _OPENS_FOLDERS = _REMOVES_OPEN = os.name != "nt"  # Windows renames and removes no file that is open
 _OLD = 86400.0  # seconds after which a temporary file is abandoned where no lock on it can tell
@@ -316,3 +322,62 @@ class FileLock:
         if remove and fcntl is None:
             with suppress(OSError):  # another process has it open by now
                 self._path.unlink(missing_ok=True)
+
+
+class Claims:
+    """What a call writes, claimed by its thread until :meth:`release`, so that no two calls write to one place.
+
+    The name of each file or folder is locked beside it, and a folder that is there also within, as ``train`` does. A
+    thread may claim again what it has claimed.
+    """
+
+    _held: ClassVar[dict[tuple[int, Path], FileLock]] = {}
+
+    def __init__(self) -> None:
+        self._own = ExitStack()
+
+    def add(self, *paths: Path) -> None:
+        """Claim files or folders.
+
+        Raises:
+            ConfigError: if another call, of any process, has claimed one of them.
+        """
+        for path in paths:
+            target = Path(os.path.realpath(path))
+            digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
+            self._lock(target.with_name(f"{_PREFIX}lock-{digest}.{plain(target.name)[-_KEPT:]}"), path)
+            if target.is_dir():
+                self._lock(target / LOCK, path)
+
+    def _lock(self, lock: Path, path: Path) -> None:
+        key = threading.get_ident(), lock
+        if key in self._held:
+            return
+        try:
+            held = self._held[key] = FileLock(lock)
+        except BlockingIOError as error:
+            raise ConfigError(f"{path}: another process is writing there; wait for it, or name another") from error
+        except OSError:
+            return  # no such folder, or a read-only one: writing the file reports it
+
+        def release() -> None:
+            del self._held[key]
+            with suppress(OSError):
+                held.release()
+
+        self._own.callback(release)
+
+    def release(self) -> None:
+        """End the claims; otherwise the end of the process does."""
+        self._own.close()
+
+
+@contextmanager
+def claimed(*paths: Path) -> Iterator[None]:
+    """Claim files or folders while they are written."""
+    claims = Claims()
+    try:
+        claims.add(*paths)
+        yield
+    finally:
+        claims.release()

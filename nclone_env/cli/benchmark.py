@@ -15,7 +15,7 @@ from nclone_env._processes import threads
 from nclone_env._table import table
 from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
 from nclone_env.cli.output import check_exists, check_folder, check_free, check_suffix, counted
-from nclone_env.cli.progress import LevelProgress, TrainingProgress
+from nclone_env.cli.progress import LevelProgress, TrainingProgress, say
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, check_choice, optional_module
 from nclone_env.jobs import Shard, run
@@ -35,7 +35,7 @@ def list_tracks() -> int:
         (track.name, str(len(track.levels)), ", ".join(track.modes), track.title)
         for track in map(load_track, TRACK_NAMES)
     ]
-    print("\n".join(table(("track", "levels", "modes", "question"), rows)))
+    say(*table(("track", "levels", "modes", "question"), rows))
     return 0
 
 
@@ -62,7 +62,7 @@ def show_track(track: Positional[str]) -> int:
         "packs": ", ".join(f"{name} with SHA-256 {digest}" for name, digest in found.packs.items()) or "none",
         "digest": found.digest,
     }
-    print("\n".join(f"{name:<9} {text}" for name, text in facts.items()))
+    say(*(f"{name:<9} {text}" for name, text in facts.items()))
     return 0
 
 
@@ -178,9 +178,9 @@ def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ..
     refused, progress = 0, LevelProgress()
     for file, found in _verified(files, packs, policies, Hooks(on_level=progress.level)):
         progress.clear()
-        print(_report(str(file), found))
+        say(*_report(str(file), found))
         refused += not found.accepted
-    print(f"{counted(len(files), 'submission')}, {refused} refused")
+    say(f"{counted(len(files), 'submission')}, {refused} refused")
     return int(refused > 0)
 
 
@@ -209,11 +209,11 @@ def write_table(
         if found.accepted:
             entries.append((read_submission(file), found))
         else:
-            sys.stderr.write(f"left out: {file}: {found.faults[0]}\n")
+            say(f"left out: {file}: {found.faults[0]}", stream=sys.stderr)
     if not entries:
         raise ConfigError("files: expected at least one submission that is accepted, got none")
     write_results(entries, output, plots)
-    print(f"wrote {output}, {counted(len(entries), 'submission')}")
+    say(f"wrote {output}, {counted(len(entries), 'submission')}")
     return int(len(entries) < len(files))
 
 
@@ -242,15 +242,15 @@ def export_data(
     files = [file for source in sources for file in folders.get(source, [source])]
     found = played(files, config, _packs(packs))
     for source, reason in found.skipped.items():
-        sys.stderr.write(f"left out: {source}: {reason}\n")
+        say(f"left out: {source}: {reason}", stream=sys.stderr)
     progress = LevelProgress()
     made = export_dataset(name, found, f"Episodes of {', '.join(sources)}", Hooks(on_level=progress.level))
     progress.clear()
     scores = made.storage.metadata
-    print(
+    say(
         f"wrote {name}: {counted(made.total_episodes, 'episode')}, {counted(made.total_steps, 'step')}, returns of "
-        f"random play {scores['ref_min_score']:.2f}, of the best {scores['ref_max_score']:.2f}\n"
-        f'load it with minari.load_dataset("{name}")'
+        f"random play {scores['ref_min_score']:.2f}, of the best {scores['ref_max_score']:.2f}",
+        f'load it with minari.load_dataset("{name}")',
     )
     return 0
 
@@ -303,7 +303,7 @@ def _evaluate(job: Evaluating, output: Path, part: Shard | None) -> None:
         run(job, output, executor, show, shard=part)
     progress.clear()
     if part:
-        print(f"{total} of {job.total} batches of episodes are played; journal {part.file} in {output}")
+        say(f"{total} of {job.total} batches of episodes are played; journal {part.file} in {output}")
 
 
 def _of_recordings(paths: Sequence[Path], track: Track, packs: Sequence[str]) -> Run:
@@ -318,11 +318,11 @@ def _of_recordings(paths: Sequence[Path], track: Track, packs: Sequence[str]) ->
 def _finish(target: Path, packs: Sequence[str]) -> int:
     """Verify a submission that was saved, and print its row."""
     ((_, found),) = _verified([target], packs)
-    print(_report(str(target), found))
+    say(*_report(str(target), found))
     return int(not found.accepted)
 
 
-def _report(name: str, found: Verification) -> str:
+def _report(name: str, found: Verification) -> list[str]:
     lines = [f"{name}: {'accepted' if found.accepted else 'refused'}"]
     lines += [f"  fault    {text}" for text in found.faults]
     lines += [f"  proved   {text}" for text in found.proved if found.accepted]
@@ -332,7 +332,7 @@ def _report(name: str, found: Verification) -> str:
         lines.append(f"  {measure:<8} {score.iqm:.1%} (interquartile mean), {score.mean:.1%} (mean){between}")
     if found.episodes:
         lines.append(f"  {found.episodes:,} episodes, {found.frames:,} frames replayed in {found.seconds:.2f} s")
-    return "\n".join(lines)
+    return lines
 
 
 def _command() -> str:

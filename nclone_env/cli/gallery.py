@@ -9,7 +9,7 @@ from tyro.conf import Positional
 
 from nclone_env._processes import threads
 from nclone_env.cli.output import check_exists, check_folder, check_free, counted
-from nclone_env.cli.progress import StatusLine
+from nclone_env.cli.progress import StatusLine, say
 from nclone_env.errors import ConfigError, NcloneError
 from nclone_env.machine import default_workers
 
@@ -70,7 +70,7 @@ def make_gallery(
     finally:
         line.clear()
     where = f"journal {part.file} in {output}" if part else f"open {output / 'index.html'}"
-    print(f"wrote {counted(len(made), 'level')} and {counted(sum(made), 'run')}; {where}")
+    say(f"wrote {counted(len(made), 'level')} and {counted(sum(made), 'run')}; {where}")
     return int(bool(faults))
 
 

@@ -19,9 +19,9 @@ from nclone_env.cli.output import (
     plain_name,
     release_claims,
 )
-from nclone_env.cli.progress import LevelProgress, stop_on_signals
+from nclone_env.cli.progress import LevelProgress, say, stop_on_signals
 from nclone_env.config import Theme
-from nclone_env.errors import ConfigError, LevelFormatError, check_integer, plain
+from nclone_env.errors import ConfigError, LevelFormatError, check_integer
 from nclone_env.game import kind_name
 from nclone_env.generate import DEFAULT_FAMILIES, LEAST_DIFFICULTY, MOST_DIFFICULTY
 from nclone_env.jobs import Shard, Validating, run
@@ -48,13 +48,13 @@ def list_levels(levels: Positional[tuple[str, ...]] = ()) -> int:
     unreadable = False
     for name in levels or level_sets():
         refs = resolve(name)
-        print(f"{plain(name)} ({counted(len(refs), 'level')})")
+        say(f"{name} ({counted(len(refs), 'level')})")
         for ref in refs:
             try:
                 title = ref.load().raw.title
             except LevelFormatError as error:
-                title, unreadable = f"error: {plain(error)}", True
-            print(f"  {ref.name:<32} {title}")
+                title, unreadable = f"error: {error}", True
+            say(f"  {ref.name:<32} {title}")
     return int(unreadable)
 
 
@@ -110,7 +110,7 @@ def validate_levels(
     def show(row: Mapping[str, Any]) -> None:
         nonlocal faults
         for finding in row["findings"]:
-            print(f"{finding['severity']}: {finding['text']}")
+            say(f"{finding['severity']}: {finding['text']}")
         faults += any(finding["severity"] == "error" for finding in row["findings"])
 
     if part:
@@ -124,7 +124,7 @@ def validate_levels(
     else:
         for number in range(total):
             show(job.task(number)())
-    print(f"{counted(total, 'level')}, {faults} with errors")
+    say(f"{counted(total, 'level')}, {faults} with errors")
     return 1 if faults else 0
 
 
@@ -203,12 +203,12 @@ def generate_levels(
         run(job, output, executor, note, shard=part, stop=stop)
     progress.clear()
     if rejected:
-        print(f"rejected sketches: {', '.join(f'{reason} {times:,}' for reason, times in rejected.most_common())}")
+        say(f"rejected sketches: {', '.join(f'{reason} {times:,}' for reason, times in rejected.most_common())}")
     if part:
-        print(f"wrote {counted(made, 'level')} to journal {part.file} in {output}")
+        say(f"wrote {counted(made, 'level')} to journal {part.file} in {output}")
     elif made:
         files = CollectionFiles(output)
-        print(f"wrote {counted(made, 'level')} to {files.pack}, rows to {files.table}, recordings to {files.folder}")
+        say(f"wrote {counted(made, 'level')} to {files.pack}, rows to {files.table}, recordings to {files.folder}")
     return stop.exit_status if stop() else 0
 
 
@@ -219,8 +219,8 @@ def show_library(clear: bool = False) -> int:
         clear: remove all; they are rebuilt on the next use.
     """
     if clear:
-        print(f"removed {counted(clear_cache(), 'group')} of arrays from {level_library().folder}")
-    print(level_library().listing())
+        say(f"removed {counted(clear_cache(), 'group')} of arrays from {level_library().folder}")
+    say(*level_library().listing().split("\n"))
     return 0
 
 
@@ -233,14 +233,14 @@ def _only_level(argument: str, name: str) -> LevelRef:
 
 
 def _print_summary(raw: RawLevel) -> None:
-    print(f"title      {raw.title}")
-    print(f"author     {raw.author or '-'}")
-    print(f"level id   {'-' if raw.level_id == UNPUBLISHED else raw.level_id}")
-    print(f"game mode  {GAME_MODE_NAMES.get(raw.game_mode, raw.game_mode)}")
-    print(f"digest     {raw.digest[:16]}")
-    print(f"source     {raw.source}")
+    say(f"title      {raw.title}")
+    say(f"author     {raw.author or '-'}")
+    say(f"level id   {'-' if raw.level_id == UNPUBLISHED else raw.level_id}")
+    say(f"game mode  {GAME_MODE_NAMES.get(raw.game_mode, raw.game_mode)}")
+    say(f"digest     {raw.digest[:16]}")
+    say(f"source     {raw.source}")
     for kind, count in sorted(Counter(raw.records[:, 0].tolist()).items()):
-        print(f"{count:>5}  {kind_name(kind)}")
+        say(f"{count:>5}  {kind_name(kind)}")
 
 
 def _png(raw: RawLevel, crop: bool, title: bool, theme: Theme) -> bytes:
@@ -261,4 +261,4 @@ def _save(target: Path, data: bytes) -> None:
     """Write a file and print its path."""
     write_file(target, data)
     release_claims()
-    print(f"wrote {target} ({len(data)} bytes)")
+    say(f"wrote {target} ({len(data)} bytes)")

@@ -5,6 +5,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nclone_env.cli.output import check_all_free, check_exists, counted
+from nclone_env.cli.progress import say
 from nclone_env.jobs import merged
 
 
@@ -21,5 +22,5 @@ def merge_shards(folders: Positional[tuple[Path, ...]], output: Path, force: boo
     job, results = merged(folders)
     check_all_free(job.files(output), force)
     job.write(output, results)
-    print(f"wrote {output}, {counted(results.header['total'], 'result')} of {counted(len(results.journals), 'shard')}")
+    say(f"wrote {output}, {counted(results.header['total'], 'result')} of {counted(len(results.journals), 'shard')}")
     return 0

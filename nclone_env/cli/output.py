@@ -1,26 +1,29 @@
 """What commands check before they begin."""
 
-import hashlib
-import os
 import re
+import threading
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
-from nclone_env._files import FileLock
-from nclone_env.errors import ConfigError, check_integer, plain
+from nclone_env._files import Claims
+from nclone_env.errors import ConfigError, check_integer
 
-_LOCK = ".lock"
-"""File that a command locks in a folder to which it adds files; ``train`` locks the same."""
 _MOST_EPISODES = 1 << 24
-_claims: dict[Path, FileLock] = {}
+
+
+class _Own(threading.local):
+    """What the command of this thread has claimed."""
+
+    def __init__(self) -> None:
+        self.claims = Claims()
+
+
+_own = _Own()
 
 
 def check_free(path: Path, force: bool) -> None:
-    """Claim a file or folder that a command writes as a whole, and check that it may."""
-    target = Path(os.path.realpath(path))
-    digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
-    _claim(target.with_name(f".nclone_env-lock-{digest}.{plain(target.name)[-50:]}"), path)
+    """Claim a file or folder that a command writes, and check that it may."""
+    _own.claims.add(path)
     if path.exists() and not force:
         release_claims()
         raise ConfigError(f"{path}: already exists; --force overwrites it, or name another")
@@ -33,28 +36,9 @@ def check_all_free(paths: Iterable[Path], force: bool) -> None:
         check_free(path, force)
 
 
-def claim_folder(folder: Path) -> None:
-    """Claim an existing folder to which a command adds files."""
-    _claim(folder / _LOCK, folder)
-
-
 def release_claims() -> None:
-    """Release what the command has claimed; otherwise the end of the process does."""
-    while _claims:
-        with suppress(OSError):
-            _claims.popitem()[1].release()
-
-
-def _claim(lock: Path, path: Path) -> None:
-    """Lock a file until :func:`release_claims` for a path that is to be written."""
-    if lock in _claims:
-        return
-    try:
-        _claims[lock] = FileLock(lock)
-    except BlockingIOError as error:
-        raise ConfigError(f"{path}: another process is writing there; wait for it, or name another") from error
-    except OSError:
-        pass  # no such folder, or a read-only one: writing the file reports it
+    """Release what the command has claimed."""
+    _own.claims.release()
 
 
 def check_exists(argument: str, path: Path, expected: str) -> None:

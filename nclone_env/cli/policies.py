@@ -8,7 +8,7 @@ from tyro.conf import Positional
 
 from nclone_env._table import table
 from nclone_env.cli.output import check_episodes
-from nclone_env.cli.progress import LevelProgress
+from nclone_env.cli.progress import LevelProgress, say
 from nclone_env.train import bundled_names, is_named, policy_card, policy_file
 
 
@@ -71,7 +71,7 @@ def list_policies() -> int:
         first = card["scores"][0]
         score = f"{100 * first['sampled']:.1f} % of {first['on']}"
         rows.append((name, card["mode"], f"{card['steps']:,}", score, card["title"]))
-    print("\n".join(table(("policy", "mode", "steps", "success", "what it does"), rows)))
+    say(*table(("policy", "mode", "steps", "success", "what it does"), rows))
     return 0
 
 
@@ -84,15 +84,15 @@ def show_policy(policy: Positional[str]) -> int:
     card = policy_card(policy)
     card["steps"] = f"{card['steps']:,}"
     for name in ("title", "mode", "trained_on", "seed", "steps", "seconds", "date", "licence", "sha256"):
-        print(f"{name.replace('_', ' '):<10} {card[name]}")
+        say(f"{name.replace('_', ' '):<10} {card[name]}")
     for number, command in enumerate(card["commands"]):
-        print(f"{'' if number else 'commands':<10} {command}")
-    print(f"{'scores':<10} percent; in brackets 95 % intervals of a bootstrap over levels, of this one policy")
+        say(f"{'' if number else 'commands':<10} {command}")
+    say(f"{'scores':<10} percent; in brackets 95 % intervals of a bootstrap over levels, of this one policy")
     rows = [
         (row["on"], str(row["levels"]), _with_interval(row), f"{100 * row['any']:.1f}", f"{100 * row['argmax']:.1f}")
         for row in card["scores"]
     ]
-    print("\n".join(table(("on", "levels", "sampled", "any of 16", "argmax"), rows)))
+    say(*table(("on", "levels", "sampled", "any of 16", "argmax"), rows))
     return 0
 
 
@@ -107,7 +107,7 @@ def push(policy: Positional[Path], name: Positional[str]) -> int:
 
     loaded = load_policy(policy, levels=("first-steps",))
     address = push_policy(policy_file(policy), loaded.config, loaded.checkpoint.counters.get("timesteps", 0), name)
-    print(f"wrote {address}; watch it with: nclone-env watch {name}")
+    say(f"wrote {address}; watch it with: nclone-env watch {name}")
     return 0
 
 

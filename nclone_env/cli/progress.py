@@ -1,19 +1,26 @@
-"""Progress of commands: a live line on a terminal, periodic lines otherwise; and signals that ask them to stop."""
+"""Progress of commands: a live line on a terminal, periodic lines otherwise; and what asks them to stop and save.
+
+These are signals, and the end of who reads the output. Neither a message nor a line of progress ends the work itself:
+``train 2>&1 | tee log`` gets Ctrl-C together with ``tee``, and has to save when nothing reads what it says about it.
+"""
 
 import math
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from types import FrameType
-from typing import TextIO
+from typing import Any, TextIO
 
 from nclone_env._table import bar
+from nclone_env.errors import plain
 
 _NOTICED = 0.1  # seconds
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_TWICE = 0.2  # seconds within which a second signal is the same: `timeout` sends one to the process and its group
 _LASTING = ("held_out_success", "held_out_any")
 """Columns that not every row has; the latest values are shown."""
 
@@ -21,38 +28,41 @@ _LASTING = ("held_out_success", "held_out_any")
 class StatusLine:
     """A line that tells how far a command is: a terminal overwrites it, other streams get one now and then, or none."""
 
-    def __init__(self, stream: TextIO, interval: float = math.inf):
+    def __init__(self, stream: TextIO | None = None, interval: float = math.inf):
         self._stream, self._interval = stream, interval
-        self._begin = "\r\x1b[K" if stream.isatty() else ""
+        self._begin = "\r\x1b[K" if (stream or sys.stdout).isatty() else ""
         self._last = time.monotonic()
 
     def show(self, text: str) -> None:
-        """Say how far the command is."""
+        """Say how far the command is, if it can be said."""
         now = time.monotonic()
-        if self._begin:
-            self._write(self._begin + text)
-        elif now - self._last >= self._interval:
-            self._last = now
-            self._write(f"{text}\n")
+        if not self._begin and now - self._last < self._interval:
+            return
+        self._last = now
+        with suppress(OSError):
+            self._write(self._begin, text, "" if self._begin else "\n")
 
     def put(self, text: str) -> None:
-        """Write a line that stays, in place of the one that is overwritten."""
-        self._write(f"{self._begin}{text}\n")
+        """Write lines that stay, in place of the one that is overwritten."""
+        self._write(self._begin, text, "\n")
 
     def clear(self) -> None:
         """Remove the line that is overwritten."""
-        self._write(self._begin)
+        with suppress(OSError):
+            self._write(self._begin)
 
-    def _write(self, text: str) -> None:
-        self._stream.write(text)
-        self._stream.flush()
+    def _write(self, begin: str, text: str = "", end: str = "") -> None:
+        """Write lines, with escapes for control characters as of :func:`say`."""
+        stream = self._stream or sys.stdout
+        stream.write(begin + "\n".join(map(plain, text.split("\n"))) + end)
+        stream.flush()
 
 
 class LevelProgress(StatusLine):
     """Displays how far a command is that handles one level after another, by default on stdout."""
 
     def __init__(self, stream: TextIO | None = None, interval: float = 10.0):
-        super().__init__(stream or sys.stdout, interval)
+        super().__init__(stream, interval)
         self._what, self._done = "", 0
         self._before, self._began = 0, 0.0
 
@@ -77,7 +87,7 @@ class TrainingProgress(StatusLine):
     """Displays rows of the learning curve; ``seconds`` are those from the first update to the last row."""
 
     def __init__(self, total_timesteps: int, stream: TextIO | None = None, interval: float = 10.0):
-        super().__init__(stream or sys.stdout, interval)
+        super().__init__(stream, interval)
         self._total, self._started, self.seconds = total_timesteps, time.monotonic(), 0.0
         self._row: dict[str, float] = {}
         self._lasting: dict[str, float] = {}
@@ -124,16 +134,23 @@ def progress_line(row: Mapping[str, float], total_timesteps: int, seconds: float
     )
 
 
+def say(*lines: object, stream: TextIO | None = None) -> None:
+    """Write lines, by default to stdout, with escapes for control characters: a stranger may have named the files."""
+    (stream or sys.stdout).write("".join(f"{plain(line)}\n" for line in lines))
+
+
 @dataclass
 class StopRequest:
-    """Whether a signal has asked to stop; call it to find out."""
+    """Whether a signal has asked to stop, or nothing reads the output any more; call it to find out."""
 
     signal: int | None = None
     """Number of the signal, None so far."""
+    failure: OSError | None = None
+    """Of the first output that could not be written."""
 
     def __call__(self) -> bool:
         """Return whether to stop."""
-        return self.signal is not None
+        return self.signal is not None or self.failure is not None
 
     @property
     def exit_status(self) -> int:
@@ -141,23 +158,68 @@ class StopRequest:
         return 128 + (self.signal or 0)
 
 
+class _Patient:
+    """Standard output or error of work that ends only when it has saved: what cannot be written is dropped."""
+
+    def __init__(self, stream: TextIO, request: StopRequest | None):
+        self._stream, self._request = stream, request
+
+    def write(self, text: str) -> int:
+        """Write text; if that fails, request the stop of the work."""
+        with self._noted():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush the stream, as :meth:`write`."""
+        with self._noted():
+            self._stream.flush()
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if self._request is not None and self._request.failure is None:
+                self._request.failure = error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 @contextmanager
 def stop_on_signals(message: str) -> Iterator[StopRequest]:
-    """Turn SIGINT and SIGTERM into a request to stop, and say so; a second signal ends the process as by default."""
+    """Turn SIGINT, SIGTERM and SIGHUP into a request to stop, and say so; a second signal ends the process at once.
+
+    An output that cannot be written is such a request, too: the context raises its error when the work is done.
+    Another thread than the main one gets no signals, and may not touch what belongs to the process.
+    """
     request = StopRequest()
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
 
     def note(number: int, frame: FrameType | None) -> None:
+        if request.signal is not None:
+            return
         request.signal = number
-        for each in _SIGNALS:
+        with suppress(OSError, ValueError, RuntimeError):  # no reader, a closed stream, or one that is being written
+            sys.stderr.write(f"\n{message}\n")
+        time.sleep(_TWICE)
+        for each in before.keys() & {signal.SIGINT, signal.SIGTERM}:  # a terminal that closes says so repeatedly
             signal.signal(each, signal.SIG_DFL)
-        sys.stderr.write(f"\n{message}\n")
 
-    for number, handler in before.items():
-        if handler is not signal.SIG_IGN:  # as in a background job of a shell
-            signal.signal(number, note)
+    # One that is ignored, as in a background job of a shell or with `nohup`, stays so.
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    before = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
+    for number in before:
+        signal.signal(number, note)
+    patient = _Patient(sys.stdout, request), _Patient(sys.stderr, None)
     try:
-        yield request
+        with redirect_stdout(patient[0]), redirect_stderr(patient[1]):
+            yield request
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if request.failure is not None:
+        raise request.failure

@@ -10,6 +10,7 @@ from tyro.conf import Positional
 
 from nclone_env._table import table
 from nclone_env.cli.output import check_exists, check_free, check_suffix, counted, plain_name
+from nclone_env.cli.progress import say
 from nclone_env.config import Theme
 from nclone_env.errors import ConfigError, FormatError, NcloneError, UnknownLevelError, plain, shortened
 from nclone_env.level import Level, level_sets, load_level, load_levels, parse_inputs
@@ -65,9 +66,9 @@ def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
     if not files:
         raise ConfigError("files: expected at least one recording, got none")
     rows = [_row(path) for path in files]
-    print("\n".join(table(("file", "agrees", "frames", "end", "gold", "reason"), rows)))
+    say(*table(("file", "agrees", "frames", "end", "gold", "reason"), rows))
     disagreeing = sum(agrees != "yes" for _, agrees, *_ in rows)
-    print(f"{counted(len(files), 'recording')}, {disagreeing} disagree")
+    say(f"{counted(len(files), 'recording')}, {disagreeing} disagree")
     return 1 if disagreeing else 0
 
 
@@ -83,7 +84,7 @@ def convert_replay(source: Positional[Path], target: Positional[Path], force: bo
     check_free(target, force)
     recording = load_any_recording(source)
     recording.save(target)
-    print(f"wrote {target} ({counted(len(recording.inputs), 'frame')}, hash {recording.trajectory_hash})")
+    say(f"wrote {target} ({counted(len(recording.inputs), 'frame')}, hash {recording.trajectory_hash})")
     return 0
 
 
@@ -117,7 +118,7 @@ def record_replay(
         return 0
     recording = Recording.of(compiled, parse_inputs(inputs, "inputs"), {"level": compiled.name})
     recording.save(target)
-    print(f"wrote {target} ({len(recording.inputs)} frames, hash {recording.trajectory_hash})")
+    say(f"wrote {target} ({len(recording.inputs)} frames, hash {recording.trajectory_hash})")
     return 0
 
 
@@ -163,7 +164,7 @@ def saved_text(recording: Recording, target: Path) -> str:
         text = f"not saved: {target} cannot be written: {error.strerror}"
     except NcloneError as error:
         text = f"not saved: {error}"
-    print(text)
+    say(text)
     return text
 
 

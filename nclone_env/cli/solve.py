@@ -1,6 +1,5 @@
 """``nclone-env solve``: search for inputs that complete levels."""
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -12,8 +11,8 @@ from typing import Any, Literal
 from tyro.conf import Positional
 
 from nclone_env.cli.arguments import read_whole_number
-from nclone_env.cli.output import check_folder, claim_folder
-from nclone_env.cli.progress import StatusLine, StopRequest, stop_on_signals
+from nclone_env.cli.output import check_folder, check_free
+from nclone_env.cli.progress import StatusLine, StopRequest, say, stop_on_signals
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
 from nclone_env.jobs import Row, Shard, Solving, run
 from nclone_env.machine import available_cores, default_workers
@@ -74,7 +73,7 @@ def solve_levels(
     check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
     if not part:
-        claim_folder(output)
+        check_free(output, force=True)  # claims it
         job.check(output, force)
     compile_kernels()  # what is said about it comes before the table, and its time is not that of the search
     table.begin(len(numbers), max(threads // max(len(numbers), 1), 1))
@@ -141,22 +140,22 @@ class _Table(StatusLine):
     """
 
     def __init__(self) -> None:
-        super().__init__(sys.stdout)
+        super().__init__()
         self.rows: list[Row] = []
         self.stop = StopRequest()
 
     def begin(self, total: int, threads: int) -> None:
         """Print the header of the rows of so many levels, with so many threads each."""
         self._total, self._threads, self._began = total, threads, time.perf_counter()
-        print(_HEADER)
+        say(_HEADER)
 
     def watch(self, objective: str, number: int, level: str) -> Mapping[str, Any]:
         """Return arguments of a search that tell what goes on."""
-        begun = iter([self._say])
+        begun = iter([f"{level}: searching"])
 
         def stop() -> bool:
-            for say in begun:
-                say(f"{level}: searching")
+            for text in begun:
+                self._say(text)
             return self.stop()
 
         def report(found: Solution) -> None:
@@ -176,15 +175,13 @@ class _Table(StatusLine):
         self.clear()
         found, simulated = sum(row.completed for row in self.rows), sum(row.simulated for row in self.rows)
         seconds = time.perf_counter() - self._began
-        print(
-            f"{found} of {len(self.rows)} levels completed, {simulated:,} frames simulated, {seconds:.1f} s; {written}"
-        )
+        say(f"{found} of {len(self.rows)} levels completed, {simulated:,} frames simulated, {seconds:.1f} s; {written}")
         won = Counter[str]()
         for row in self.rows:
             won.update(row.won)
         if won:
             stages = ", ".join(f"{stage} {frames:,}" for stage, frames in won.items())
-            print(f"frames saved after the first solutions: {stages}")
+            say(f"frames saved after the first solutions: {stages}")
 
     def _say(self, text: str) -> None:
         self.show(f"[{len(self.rows)}/{self._total}] {text}")

@@ -14,7 +14,7 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.cli.output import check_episodes, check_free, check_suffix
-from nclone_env.cli.progress import LevelProgress, TrainingProgress, stop_on_signals
+from nclone_env.cli.progress import LevelProgress, TrainingProgress, say, stop_on_signals
 from nclone_env.errors import ConfigError, StoppedError
 from nclone_env.train import Hooks, TrainConfig, require_training_extra
 
@@ -71,7 +71,7 @@ def train(
         except StoppedError:
             if ranks.first:
                 preparation.clear()
-                print("stopped before the first update; nothing had to be saved, and planned solutions are kept")
+                say("stopped before the first update; nothing had to be saved, and planned solutions are kept")
             return stop.exit_status
     stopped = stop() or result.interrupted  # in the latter case by a signal to another rank
     if not ranks.first:
@@ -79,8 +79,8 @@ def train(
     progress.finish()
     folder = result.checkpoint.parent
     if stopped:
-        print(f"stopped and saved after {result.counters.timesteps:,} timesteps; continue with")
-        print(f"  {_program(ranks.local_count, ranks.count)} --resume {_arguments(folder, episodes, video)}")
+        say(f"stopped and saved after {result.counters.timesteps:,} timesteps; continue with")
+        say(f"  {_program(ranks.local_count, ranks.count)} --resume {_arguments(folder, episodes, video)}")
         return stop.exit_status
     _print_end(result, progress.seconds)
     evaluation = LevelProgress()
@@ -99,10 +99,9 @@ def _hooks(
 
     def announce(folder: Path) -> None:
         verb = "training" if resume is None else f"resuming {resume}:"
-        print(
-            f"{verb} on {', '.join(config.environment.levels)} with {config.num_envs} environments; writing to {folder}"
-        )
-        print(_rounding(config), end="", flush=True)
+        on = f"on {', '.join(config.environment.levels)} with {config.num_envs} environments"
+        say(f"{verb} {on}; writing to {folder}", *_rounding(config))
+        sys.stdout.flush()
 
     def cloned(done: object) -> None:
         preparation.put(str(done))
@@ -115,19 +114,19 @@ def _hooks(
     return Hooks(announce, prepared, preparation.level, cloned, progress, stop)
 
 
-def _rounding(config: TrainConfig) -> str:
-    """Return a line that says how long a run is that is asked to end within its first update; else an empty text."""
+def _rounding(config: TrainConfig) -> list[str]:
+    """Return a line that says how long a run is that is asked to end within its first update; else none."""
     update = config.num_envs * config.num_steps
     if config.total_timesteps >= update:
-        return ""
+        return []
     size = f"{update:,} steps ({config.num_envs} environments x {config.num_steps} steps)"
-    return f"  total_timesteps {config.total_timesteps:,}: one update is {size}, and the run makes one\n"
+    return [f"  total_timesteps {config.total_timesteps:,}: one update is {size}, and the run makes one"]
 
 
 def _print_end(result: TrainResult, seconds: float) -> None:
     """Print why a complete run has ended."""
     reason = "every level solved" if result.solved else "total_timesteps reached"
-    print(f"{reason} after {result.counters.timesteps:,} timesteps, {seconds:.0f} s")
+    say(f"{reason} after {result.counters.timesteps:,} timesteps, {seconds:.0f} s")
 
 
 def train_command(args: Sequence[str]) -> Callable[..., int]:
@@ -208,7 +207,7 @@ def compare(
 
     tables, reasons = compare_runs(runs, where, output, csv, rate)
     for reason in reasons:
-        sys.stderr.write(f"left out: {reason}\n")
-    print(tables)
-    print(f"wrote {output}" + (f" and {csv}" if csv is not None else ""))
+        say(f"left out: {reason}", stream=sys.stderr)
+    say(*tables.split("\n"))
+    say(f"wrote {output}" + (f" and {csv}" if csv is not None else ""))
     return int(bool(reasons))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -14,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from tyro.conf import Positional
 
+from nclone_env.cli.progress import say
 from nclone_env.config import OBSERVATION_NAMES
 from nclone_env.errors import MissingExtraError
 from nclone_env.jit import cache_folder
@@ -30,7 +32,8 @@ def warmup(parts: Positional[tuple[Part, ...]] = ()) -> int:
         parts: what to compile, for example train; everything by default.
     """
     os.environ["NCLONE_ENV_QUIET"] = "1"  # in processes started here too: tasks have lines of their own
-    print(f"kernels in {cache_folder() or 'memory only'}", flush=True)
+    say(f"kernels in {cache_folder() or 'memory only'}")
+    sys.stdout.flush()
     chosen = tasks(parts)
     lanes = [[task for task in chosen if task.lane == lane] for lane in range(3)]
     beside = [lane for lane in lanes[:2] if lane]
@@ -66,7 +69,8 @@ def _compile(tasks: Sequence[Compilation]) -> None:
         started = time.perf_counter()
         with suppress(MissingExtraError):
             task.run()
-        print(f"  {task.name} ... {time.perf_counter() - started:.1f} s", flush=True)
+        say(f"  {task.name} ... {time.perf_counter() - started:.1f} s")
+        sys.stdout.flush()
 
 
 def _room(name: str, function: str = "compile_kernels", **arguments: Any) -> None:

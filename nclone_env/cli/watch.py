@@ -13,6 +13,7 @@ import numpy as np
 from tyro.conf import Positional
 
 from nclone_env.cli.output import check_free, check_suffix
+from nclone_env.cli.progress import say
 from nclone_env.cli.replay import check_scale
 from nclone_env.config import EnvironmentConfig, Theme
 from nclone_env.env import playable_levels
@@ -93,7 +94,7 @@ def watch_runs(
     rate = frame_rate(output)
     pictures = grid_pictures(shown.runs(endless=False), grid, _HOLD, theme)
     count = write_video(itertools.islice(pictures, 0, None, FRAMES_PER_SECOND // rate), output, rate)
-    print(f"wrote {output} ({count / rate:.1f} s)")
+    say(f"wrote {output} ({count / rate:.1f} s)")
     return 0
 
 
@@ -164,7 +165,7 @@ def _rounds(
         raise ConfigError(f"levels: expected none for recordings, which have a level of their own, got {levels}")
     for path, label in zip(sources, labels, strict=True):
         if label:
-            print(f"{label}{path}")
+            say(f"{label}{path}")
     return makers
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env._files import replace_folder, temporary_beside
+from nclone_env._files import LOCK, replace_folder, temporary_beside
 from nclone_env.errors import ConfigError
 from nclone_env.gallery.entries import Entry, GalleryRun
 from nclone_env.gallery.tracks import STEPS, Tracks, shown_frames
@@ -86,12 +86,13 @@ def check_output(output: Path, force: bool) -> None:
     """Check that a gallery can be written to a folder without loss of other files."""
     if Path(os.path.realpath(output)).is_symlink():
         raise ConfigError(f"output: expected a new folder or a gallery, got {output}, a symbolic link to itself")
-    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+    names = {path.name for path in output.iterdir()} - {LOCK} if output.is_dir() else {output.name}
+    if not output.exists() or not names:
         return
     index = output / "index.html"
     if not index.is_file() or MARK not in index.read_text(encoding="utf-8", errors="replace")[:2000]:
         raise ConfigError(f"output: expected a new folder or a gallery, got {output} with other files; choose another")
-    others = sorted({path.name for path in output.iterdir()} - _OWN)
+    others = sorted(names - _OWN)
     if others:
         which = f"{others[0]!r}" + (f" and {len(others) - 1} more" if len(others) > 1 else "")
         raise ConfigError(f"output: expected a gallery alone, got {output} with {which}; move that, or choose another")

@@ -7,11 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
+from nclone_env._files import UNREADABLE
 from nclone_env.benchmark import Entered, Submission, load_track, saved
+from nclone_env.errors import FormatError
 from nclone_env.jobs.job import Job
+
+
+class Batch(TypedDict):
+    """Steps and actions of a batch of episodes, each a file of NumPy."""
+
+    steps: bytes
+    actions: bytes
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,7 @@ class Evaluating(Job):
     packs: Mapping[str, str] | None = None
     with_policy: bool = True
     command: str = ""
+    result = Batch
 
     @cached_property
     def entered(self) -> Sequence[Entered]:
@@ -80,5 +91,11 @@ def _played(task: Callable[[], tuple[np.ndarray, np.ndarray]]) -> dict[str, byte
 
 
 def _arrays(result: Mapping[str, bytes]) -> tuple[np.ndarray, np.ndarray]:
-    steps, actions = (np.load(io.BytesIO(result[name]), allow_pickle=False) for name in ("steps", "actions"))
+    try:
+        steps, actions = (np.load(io.BytesIO(result[name]), allow_pickle=False) for name in ("steps", "actions"))
+        fits = steps.shape == (len(steps),) and actions.shape == (steps.sum(),) and actions.dtype == np.uint8
+    except UNREADABLE:
+        fits = False
+    if not fits:
+        raise FormatError("journal", "result", "steps and actions of episodes", "other arrays; start the shard again")
     return steps, actions

@@ -43,6 +43,7 @@ class Generating(Job):
     families: tuple[str, ...] = DEFAULT_FAMILIES
     difficulty: tuple[int, int] = (0, 100)
     split: str = "train"
+    result = PackEntry
 
     def __post_init__(self) -> None:
         check_integer("count", self.count, low=1)

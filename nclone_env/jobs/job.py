@@ -4,16 +4,18 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, fields
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib import import_module
 from inspect import isabstract
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from nclone_env._files import UNREADABLE, claimed
 from nclone_env._processes import in_order, never
 from nclone_env._version import __version__
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import ConfigError, NcloneError, shortened
 from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
 from nclone_env.level import LevelRef, OpenedPacks, resolve
 
@@ -27,6 +29,9 @@ class Job(ABC):
 
     A dataclass: its fields that compare are JSON values or tuples of them, from which other processes make it again.
     """
+
+    result: ClassVar[Any] = Any
+    """Annotation of the results of tasks, which those of a journal have to fit: of records the mapping of fields."""
 
     @property
     @abstractmethod
@@ -135,17 +140,24 @@ def run(
     """
     if shard is not None:
         return _run_shard(job, Path(output), shard, executor, on_result, stop)
-    job.files(Path(output))
-    job.write(Path(output), _told(in_order(map(job.task, job.numbers(None)), executor, stop), on_result))
+    with _claimed(job, Path(output)):
+        job.write(Path(output), _told(in_order(map(job.task, job.numbers(None)), executor, stop), on_result))
     return not stop()
 
 
+def _claimed(job: Job, output: Path) -> AbstractContextManager[None]:
+    """Claim what a job writes."""
+    files = job.files(output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    return claimed(*files)
+
+
 def _told(results: Iterable[Any], on_result: Callable[[Any], None]) -> Iterator[Any]:
-    """Yield results that there are, and call a function with each."""
+    """Yield results that there are, and call a function with each that was taken: an error of it loses no result."""
     for result in results:
         if result is not None:  # else that of a task that was stopped
-            on_result(result)
             yield result
+            on_result(result)
 
 
 def _run_shard(
@@ -181,8 +193,8 @@ def merge(folders: Sequence[str | Path], output: str | Path) -> None:
         ConfigError: if a shard is missing, incomplete or of another job, or levels have changed.
     """
     job, results = merged([Path(folder) for folder in folders])
-    job.files(Path(output))
-    job.write(Path(output), results)
+    with _claimed(job, Path(output)):
+        job.write(Path(output), results)
 
 
 def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
@@ -191,11 +203,18 @@ def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
     kind = getattr(import_module("nclone_env.jobs"), str(results.header["job"]), None)
     if not (isinstance(kind, type) and issubclass(kind, Job)) or isabstract(kind):
         raise ConfigError(f"folders: expected shards of a job, got those of {shortened(results.header['job'])}")
-    job = kind.from_arguments(results.header["arguments"])
-    if as_json(_header(job)) != results.header:
+    try:
+        job = kind.from_arguments(results.header["arguments"])
+        header = as_json(_header(job))
+    except (NcloneError, OSError):
+        raise
+    except UNREADABLE as error:
+        where = f"expected arguments of {kind.__name__} in {results.journals[0]}"
+        raise ConfigError(f"folders: {where}, got others; start the shards again") from error
+    if header != results.header:
         expected = "the levels and the version of the package that its shards had"
         raise ConfigError(f"folders: expected {expected}, got others; start the shards again in another folder")
-    return job, results
+    return job, replace(results, result=job.result)
 
 
 def _header(job: Job) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class Showing(LevelJob):
     recordings: tuple[str, ...] = ()
     title: str = "Levels"
     on_fault: Callable[[NcloneError], None] = field(default=ignore, compare=False)
+    result = LevelFiles
 
     @cached_property
     def entries(self) -> Sequence[Entry]:

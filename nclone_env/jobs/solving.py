@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypedDict
 
 from nclone_env._files import open_regular, write_file
 from nclone_env._processes import never
@@ -55,6 +55,13 @@ class Row:
     """Why there was no search."""
 
 
+class Searched(TypedDict):
+    """The result of a search: its row, and contents of its files by name."""
+
+    row: Row
+    files: Mapping[str, bytes]
+
+
 @dataclass(frozen=True)
 class Solving(LevelJob):
     """Searches on levels, as ``nclone-env solve`` does them; ``output`` is a folder.
@@ -78,6 +85,7 @@ class Solving(LevelJob):
     smooth: float | None = None
     video: bool = False
     watch: Callable[[int, str], Mapping[str, Any]] | None = field(default=None, compare=False)
+    result = Searched
 
     def task(self, number: int) -> Callable[[], dict[str, Any] | None]:
         """Return the search on a level."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from nclone_env._files import write_file
 from nclone_env.errors import LevelFormatError
@@ -13,8 +13,17 @@ from nclone_env.level import Finding, RawLevel, validate
 from nclone_env.sim import slow_frames_per_second
 
 
+class Checked(TypedDict):
+    """The findings on a level."""
+
+    level: str
+    findings: Sequence[Finding]
+
+
 class Validating(LevelJob):
     """Checks of levels, as ``nclone-env levels validate`` does them; ``output`` is a file of JSON lines."""
+
+    result = Checked
 
     def task(self, number: int) -> Callable[[], dict[str, Any]]:
         """Return the check of a level."""

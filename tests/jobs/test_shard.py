@@ -1,15 +1,22 @@
 """Shards and their journals: whatever a killed process leaves, the next one completes it."""
 
 import json
+import os
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Thread
 
 import pytest
 
-from nclone_env.errors import ConfigError
-from nclone_env.jobs import Job, Shard, merge, run
+from nclone_env._files import claimed
+from nclone_env._version import __version__
+from nclone_env.errors import ConfigError, FormatError
+from nclone_env.jobs import Evaluating, Generating, Job, Shard, Showing, Solving, Validating, merge, run
 from nclone_env.jobs import job as job_module
+from nclone_env.jobs import shard as shard_module
+from nclone_env.jobs.shard import Merged
+from nclone_env.jobs.solving import Row
 
 
 def result(number):
@@ -72,7 +79,8 @@ def test_a_damaged_line_is_done_again_and_never_joined(tmp_path):
     with pytest.raises(ConfigError, match="expected 7 results, got 3 whole ones; start the shard again"):
         merge([tmp_path], tmp_path / "joined")
     assert not (tmp_path / "joined").exists()
-    assert run(Counting(), tmp_path, shard=Shard(1, 1))
+    with pytest.warns(RuntimeWarning, match="line 5 is damaged: it and the 3 after it are computed again"):
+        assert run(Counting(), tmp_path, shard=Shard(1, 1))
     assert path.read_bytes() == whole
 
 
@@ -117,10 +125,12 @@ def test_a_journal_of_another_job_or_another_file_is_kept(tmp_path):
         with pytest.raises(ConfigError, match="expected the journal of the same levels, options and version, got"):
             run(job, tmp_path, shard=Shard(1, 1))
     assert path.read_bytes() == whole
-    path.write_text("mine\n")
-    with pytest.raises(ConfigError, match="expected the journal of a shard, got another file; name another folder"):
-        run(Counting(), tmp_path, shard=Shard(1, 1))
-    assert path.read_text() == "mine\n"
+    head = whole[: whole.index(b"\n")]
+    for mine in (b"mine\n", b"mine", b"\n", b"\0" * 40, b"m" + head[1:], head + b" ", head[:-1] + b"\n" + whole):
+        path.write_bytes(mine)
+        with pytest.raises(ConfigError, match="expected the journal of a shard, got another file; name another folder"):
+            run(Counting(), tmp_path, shard=Shard(1, 1))
+        assert path.read_bytes() == mine
 
 
 def test_two_processes_never_write_to_one_journal(tmp_path):
@@ -142,12 +152,143 @@ def test_shards_that_are_none(text):
     assert Shard.of("2/4") == Shard(2, 4)
 
 
-def test_the_journals_of_no_job_are_refused(tmp_path):
+def line(value):
+    text = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+FORGED = [
+    *({"job": name} for name in ("Shard", "Job", "none", "run", "", None, ["x"], 7)),
+    *({"total": total} for total in ("7", 0, -1, 6, 7.0, True, None, 10**300)),
+    *({"arguments": each} for each in (5, [], None, {"count": "x"}, {"other": 1}, {"count": [7]}, {"count": 10**30})),
+    *({"version": each} for each in ([], "0", None)),
+    {"levels": "other"},
+    {"more": 1},
+]
+
+
+@pytest.mark.parametrize("change", FORGED, ids=str)
+def test_a_forged_header_is_refused_in_one_line(tmp_path, change):
     run(Counting(), tmp_path, shard=Shard(1, 1))
     (path,) = tmp_path.iterdir()
-    _, *rest = path.read_bytes().splitlines(keepends=True)
-    for name in ("Shard", "Job", "none"):
-        header = json.dumps({"job": name, "arguments": {}, "total": 7}).encode()
-        path.write_bytes(b"%08x %s\n" % (zlib.crc32(header), header) + b"".join(rest))
-        with pytest.raises(ConfigError, match=f"folders: expected shards of a job, got those of '{name}'"):
+    first, *rest = path.read_bytes().splitlines(keepends=True)
+    header = json.loads(first[9:])
+    path.write_bytes(line(header) + b"".join(rest))
+    merge([tmp_path], tmp_path / "joined")
+    path.write_bytes(line(header | change) + b"".join(rest))
+    with pytest.raises(
+        (ConfigError, FormatError), match=r"expected .*, got .*; start the shards? again|shards of a job"
+    ):
+        merge([tmp_path], tmp_path / "forged")
+    assert not (tmp_path / "forged").exists()
+
+
+RESULTS = {
+    Counting: {"number": 1, "data": b"x"},
+    Solving: {"row": vars(Row("a")), "files": {"a.replay": b"x"}},
+    Generating: {"line": b"x", "row": {}, "file": "a.replay", "recording": b"x"},
+    Showing: {"files": {"a.html": b"x"}, "runs": [0], "faults": [["a", "b", "c"]]},
+    Validating: {"level": "a", "findings": [{"severity": "error", "text": "x"}]},
+    Evaluating: {"steps": b"x", "actions": b"x"},
+}
+
+
+def changed(value):
+    """Yield what a forged value may be in place of another: of another kind at any depth, or with other fields."""
+    kinds = (None, 5, -1.5, "x", b"x", [], {}, [[1]], {"base64": 7})
+    yield from (each for each in kinds if type(each) is not type(value))
+    if isinstance(value, dict):
+        yield value | {"one more": 1}
+        for name, part in value.items():
+            yield {key: each for key, each in value.items() if key != name}
+            yield from (value | {name: each} for each in changed(part))
+    if isinstance(value, list):
+        yield from ([each] for part in value for each in changed(part))
+
+
+def journal_of(folder, *values):
+    """Write the journal of one result, or the bytes of one."""
+    folder.mkdir(exist_ok=True)
+    header = {"job": "Counting", "arguments": {"count": 1}, "version": __version__, "levels": "none", "total": 1}
+    encoded = (json.dumps(each, default=shard_module._encoded).encode() for each in values)
+    (folder / "shard-1-of-1.journal").write_bytes(b"".join(map(line, (header, *encoded))))
+    return Merged.of([folder])
+
+
+@pytest.mark.parametrize("job", [each for each in RESULTS if each is not Counting], ids=lambda job: job.__name__)
+def test_a_result_that_is_none_of_the_job_is_refused(tmp_path, job):
+    whole = RESULTS[job]
+    assert list(replace(journal_of(tmp_path, whole), result=job.result)) == [whole]
+    refused = 0
+    for value in changed(whole):
+        try:
+            found = list(replace(journal_of(tmp_path, value), result=job.result))
+        except FormatError as error:
+            assert "line 2: expected a result of Counting, got another" in str(error)
+            refused += 1
+        except ConfigError as error:
+            assert "expected 1 results, got 0 whole ones" in str(error)  # of bytes in base64 that is none
+            refused += 1
+        else:  # what an annotation allows: no file, a number of seconds or none, a string that is another
+            assert type(found[0]) is dict
+    assert refused > 20
+
+
+def test_lines_that_are_no_json_are_damaged(tmp_path):
+    path = tmp_path / "shard-1-of-1.journal"
+    run(Counting(), tmp_path, shard=Shard(1, 1))
+    first, _, *rest = path.read_bytes().splitlines(keepends=True)
+    for text in (b"{", b"[" * 100_000, b'{"base64": 5}', b'{"base64": "x"}', b"\xff", b""):
+        path.write_bytes(first + line(text) + b"".join(rest))
+        with pytest.raises(ConfigError, match="expected 7 results, got 0 whole ones; start the shard again"):
             merge([tmp_path], tmp_path / "joined")
+
+
+def test_a_journal_that_is_a_pipe_or_of_a_billion_shards_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "shard-1-of-1.journal")
+    for call in (lambda: merge([tmp_path], tmp_path / "joined"), lambda: run(Counting(), tmp_path, shard=Shard(1, 1))):
+        with pytest.raises(OSError, match="expected a file, got a device or pipe"):
+            call()
+    (tmp_path / "shard-1-of-1.journal").rename(tmp_path / "shard-999999999-of-999999999.journal")
+    with pytest.raises(ConfigError, match="expected all 999999999 shards of one job, got no shard-1-of-999999999"):
+        merge([tmp_path], tmp_path / "joined")
+
+
+def test_an_error_of_who_is_told_loses_no_result(tmp_path):
+    def told(result):
+        if result["number"] == 3:
+            raise BrokenPipeError
+
+    @dataclass(frozen=True)
+    class Kept(Counting):
+        def write(self, output, results):
+            for each in results:
+                output.write_text(str(each["number"]))
+
+    with pytest.raises(BrokenPipeError):
+        run(Kept(), tmp_path / "kept", on_result=told)
+    assert (tmp_path / "kept").read_text() == "3"
+
+
+def test_what_a_job_writes_is_claimed(tmp_path):
+    """Another thread of the process stands for another process; the same thread may nest claims."""
+    output, seen = tmp_path / "new" / "out", []
+
+    def other():
+        with pytest.raises(ConfigError, match="out: another process is writing there; wait for it, or name another"):
+            run(Counting(), output)
+        run(Counting(2), tmp_path / "new" / "other")
+        seen.append(output.exists())
+
+    def told(_):
+        if not seen:
+            thread = Thread(target=other)
+            thread.start()
+            thread.join()
+
+    with claimed(output):
+        run(Counting(), output, on_result=told)
+    assert seen == [False]
+    assert output.exists()
+    assert [path.name for path in output.parent.iterdir() if path.name.startswith(".")] == []
+    run(Counting(), output)

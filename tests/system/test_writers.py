@@ -11,7 +11,7 @@ import pytest
 
 from nclone_env._files import FileLock, remove_temporaries
 from nclone_env.cli.app import main
-from nclone_env.cli.output import check_free, claim_folder, release_claims
+from nclone_env.cli.output import check_free, release_claims
 from nclone_env.errors import ConfigError
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level
@@ -19,8 +19,8 @@ from nclone_env.level.load import load_level
 HOLD = """
 import sys
 from pathlib import Path
-from nclone_env.cli.output import check_free, claim_folder
-(claim_folder if sys.argv[1] == "folder" else lambda path: check_free(path, True))(Path(sys.argv[2]))
+from nclone_env.cli.output import check_free
+check_free(Path(sys.argv[1]), True)
 print("claimed", flush=True)
 sys.stdin.read()
 """
@@ -44,9 +44,8 @@ def folder(tmp_path, monkeypatch):
 
 def holder(place: str) -> subprocess.Popen[str]:
     """Start a process that has claimed a place."""
-    kind = "folder" if place.endswith("/") else "file"
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, kind, place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD, place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "claimed\n"
@@ -91,7 +90,7 @@ def test_training_and_other_commands_lock_the_same(folder):
     from nclone_env.train.runs.folder import RunFolder
 
     (folder / "mine").mkdir()
-    claim_folder(folder / "mine")
+    check_free(folder / "mine", force=True)
     with pytest.raises(RunFolderError, match="another process is training in this folder"):
         RunFolder(folder / "mine")
     release_claims()

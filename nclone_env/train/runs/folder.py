@@ -15,7 +15,7 @@ from pathlib import Path
 
 from torch import distributed
 
-from nclone_env._files import FileLock, naming, remove_temporaries, temporary_beside, write_file
+from nclone_env._files import LOCK, FileLock, naming, remove_temporaries, temporary_beside, write_file
 from nclone_env.errors import RunFolderError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.files import LATEST, checkpoint_file
@@ -24,7 +24,6 @@ from nclone_env.train.ranks import Ranks
 BEST = "best.pt"
 _CURVE, _LEVELS, _EVENTS = "learning_curve.csv", "levels.csv", "tensorboard"
 _REPORTS = ("learning_curve.png", "evaluation.txt", "evaluation.csv", "episode.mp4")
-_LOCK = ".lock"
 _JOB = ".job"
 """File that names the launchers of a job of several processes, one a line."""
 
@@ -42,7 +41,7 @@ class RunFolder:
             return
         path.mkdir(parents=True, exist_ok=True)
         try:
-            self._lock = FileLock(path / _LOCK)
+            self._lock = FileLock(path / LOCK)
         except BlockingIOError as error:
             raise RunFolderError(
                 f"{path}: another process is training in this folder; wait for it, or pass another --name"
