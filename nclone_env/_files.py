@@ -25,6 +25,7 @@ import struct
 import threading
 import time
 import tokenize
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -104,6 +105,16 @@ def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
         synchronise(temporary)
         temporary.replace(path)
         synchronise(path.parent)
+
+
+@contextmanager
+def unless_it_fails(what: object) -> Iterator[None]:
+    """Leave out what only shows or exports results if it cannot be made, with one warning: work never ends with it."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - libraries that draw fail in any way, already as they are imported
+        reason = next(iter(f"{error}".splitlines()), "")[:200]
+        warnings.warn(f"{what} is left out: {type(error).__name__}: {plain(reason)}", RuntimeWarning, stacklevel=3)
 
 
 def open_regular(path: Path, most: int) -> BinaryIO:

@@ -17,6 +17,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from nclone_env._files import claimed
 from nclone_env._processes import check_wanted, in_order, threads
 from nclone_env.benchmark.submission import read_submission
 from nclone_env.benchmark.track import load_track, track_levels
@@ -115,7 +116,8 @@ def export_dataset(name: str, given: Played, description: str, hooks: Hooks = SI
 
     Raises:
         MissingExtraError: if Minari is not installed.
-        ConfigError: if there is such a data set, or an episode does not end with its last action.
+        ConfigError: if there is such a data set, also one that is being written, or an episode does not end with its
+            last action.
     """
     utils, collector = (optional_module(f"minari.{module}", "minari") for module in ("utils", "data_collector"))
     try:
@@ -123,12 +125,22 @@ def export_dataset(name: str, given: Played, description: str, hooks: Hooks = SI
     except (TypeError, ValueError) as error:
         raise ConfigError(f"name: expected one such as nplusplus/expert-v0, got {shortened(name)}") from error
     path = Path(utils.get_dataset_path(name))
-    if path.exists():
-        raise ConfigError(f"name: expected one that is free, got {name}; 'minari delete {name}' deletes it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with claimed(path):
+        if path.exists():
+            raise ConfigError(f"name: expected one that is free, got {name}; 'minari delete {name}' deletes it")
+        return _written(name, path, given, description, hooks, utils, collector)
+
+
+def _written(name: str, path: Path, given: Played, description: str, hooks: Hooks, utils: Any, collector: Any) -> Any:
+    """Write a data set to its folder, which this call makes, or nothing."""
     fields = {field.name: getattr(given.config, field.name) for field in dataclasses.fields(given.config)}
     best: dict[int, float] = {}
+    own = False  # until Minari asks for episodes, another program may have made the folder: only an own one is removed
 
     def buffers() -> Iterator[Any]:
+        nonlocal own
+        own = True
         for level, episode in zip(given.levels, observed(given, hooks), strict=True):
             best[level] = max(best.get(level, -np.inf), float(episode["rewards"].sum()))
             yield collector.EpisodeBuffer(options={"level": level}, **episode)
@@ -139,13 +151,16 @@ def export_dataset(name: str, given: Played, description: str, hooks: Hooks = SI
             made = utils.create_dataset_from_buffers(
                 name, buffers(), env, eval_env=env, description=description, jpeg_encoding=False
             )
-        except BaseException:
-            shutil.rmtree(path, ignore_errors=True)
+            env.action_space.seed(0)
+            least = utils.get_average_reference_score(env, lambda _: env.action_space.sample(), _RANDOM_EPISODES)
+            scores = {"ref_min_score": least, "ref_max_score": float(np.mean([*best.values()]))}
+            made.storage.update_metadata({**scores, "num_episodes_average_score": _RANDOM_EPISODES})
+        except BaseException as error:
+            if own:
+                shutil.rmtree(path, ignore_errors=True)
+            elif isinstance(error, ValueError | FileExistsError):
+                raise ConfigError(f"name: expected one that is free, got {name}, which appeared just now") from error
             raise
-        env.action_space.seed(0)
-        least = utils.get_average_reference_score(env, lambda _: env.action_space.sample(), _RANDOM_EPISODES)
-    scores = {"ref_min_score": least, "ref_max_score": float(np.mean([*best.values()]))}
-    made.storage.update_metadata({**scores, "num_episodes_average_score": _RANDOM_EPISODES})
     return made
 
 

@@ -14,7 +14,7 @@ from tyro.conf import Positional
 from nclone_env._processes import threads
 from nclone_env._table import table
 from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
-from nclone_env.cli.output import check_exists, check_folder, check_free, check_suffix, counted
+from nclone_env.cli.output import check_all_free, check_exists, check_folder, check_free, check_suffix, counted
 from nclone_env.cli.progress import LevelProgress, TrainingProgress, say
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, check_choice, optional_module
@@ -198,7 +198,7 @@ def write_table(
         packs: for a track of the game, its packs, such as SI=SI.txt.
         output: Markdown file to write.
         plots: write performance profiles next to it.
-        force: overwrite an existing file.
+        force: overwrite existing files.
     """
     from nclone_env.benchmark import read_submission, write_results
 
@@ -212,6 +212,8 @@ def write_table(
             say(f"left out: {file}: {found.faults[0]}", stream=sys.stderr)
     if not entries:
         raise ConfigError("files: expected at least one submission that is accepted, got none")
+    tracks = {submission.track for submission, _ in entries} if plots else ()
+    check_all_free((output.with_name(f"{output.stem}-{name.lower()}.png") for name in tracks), force)
     write_results(entries, output, plots)
     say(f"wrote {output}, {counted(len(entries), 'submission')}")
     return int(len(entries) < len(files))

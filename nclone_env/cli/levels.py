@@ -119,11 +119,14 @@ def validate_levels(
         check_folder("output", output)
     elif output:
         check_free(output, force)
-    if output:
-        run(job, output, on_result=show, shard=part)
-    else:
+    if output is None:
         for number in range(total):
             show(job.task(number)())
+    else:
+        with stop_on_signals("stopping; the findings so far are kept") as stop:
+            run(job, output, on_result=show, shard=part, stop=stop)
+        if stop():
+            return stop.exit_status
     say(f"{counted(total, 'level')}, {faults} with errors")
     return 1 if faults else 0
 

@@ -173,6 +173,7 @@ def compare(
     output: Path = Path("comparison.png"),
     csv: Path | None = None,
     rate: float = 0.9,
+    force: bool = False,
 ) -> int:
     """Compare training runs: print tables, and plot their learning curves.
 
@@ -186,9 +187,10 @@ def compare(
     Args:
         runs: folders of runs, or checkpoints.
         where: only runs with these options, such as levels=first-steps learning_rate=0.001.
-        output: PNG file to write; an earlier comparison is replaced.
+        output: PNG file to write.
         csv: file to write the values to as well, with all digits.
         rate: success rate for which the third table counts timesteps and seconds, above 0 and at most 1.
+        force: overwrite existing files.
 
     Returns:
         The exit status: 1 if a folder was left out, which holds no checkpoint, no update so far, or the same run as
@@ -197,9 +199,10 @@ def compare(
     if not runs:
         raise ConfigError("runs: expected folders of runs, got none; pass for example runs/*")
     check_suffix("output", output, ".png")
-    check_free(output, force=True)
     if csv is not None:
         check_suffix("csv", csv, ".csv")
+    for path in filter(None, (output, csv)):
+        check_free(path, force)
     if not 0 < rate <= 1:
         raise ConfigError(f"rate: expected a number above 0 and at most 1, got {rate}")
     require_training_extra()

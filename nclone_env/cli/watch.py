@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from nclone_env.cli.progress import say
 from nclone_env.cli.replay import check_scale
 from nclone_env.config import EnvironmentConfig, Theme
 from nclone_env.env import playable_levels
-from nclone_env.errors import CheckpointError, ConfigError, check_integer, did_you_mean, shortened
+from nclone_env.errors import ConfigError, NcloneError, check_integer, did_you_mean, shortened
 from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.level import appearance, read_bytes
 from nclone_env.replay import (
@@ -135,9 +134,14 @@ class Views:
     def runs(self, endless: bool) -> list[Iterator[WatchedRun]]:
         """Return the runs of round after round, by view, or those of the first round."""
         if self._own:
-            return [map(itemgetter(row), self._rounds_of(number, endless)) for number, row in self._places]
+            return [self._row(number, row, endless) for number, row in self._places]
         each = [itertools.chain.from_iterable(self._rounds_of(number, endless)) for number in range(len(self._rounds))]
         return [each[number] for number, _ in self._places]
+
+    def _row(self, number: int, row: int, endless: bool) -> Iterator[WatchedRun]:
+        """Yield the runs of a row; of a source that has become one of other levels, as a live one may, all in turn."""
+        for count, runs in enumerate(self._rounds_of(number, endless)):
+            yield runs[(row + count * len(self._first[number])) % len(runs)]
 
     def _rounds_of(self, number: int, endless: bool) -> Iterator[list[WatchedRun]]:
         """Yield the runs of each round of a source."""
@@ -209,7 +213,7 @@ def _policy_maker(
     def runs(number: int) -> list[WatchedRun]:
         nonlocal policy, read
         if live and _written(file) != read:
-            with suppress(CheckpointError):  # it is not complete; the next round tries again
+            with suppress(NcloneError, OSError):  # not complete, or its levels are not; the next round tries again
                 policy, read = load_policy(path, levels), _written(file)
         timesteps = policy.checkpoint.counters.get("timesteps", 0)
         shown = f"{label}{timesteps:,} steps  " if live else label

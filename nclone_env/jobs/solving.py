@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypedDict
 
-from nclone_env._files import open_regular, write_file
+from nclone_env._files import open_regular, unless_it_fails, write_file
 from nclone_env._processes import never
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
 from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
@@ -215,9 +215,9 @@ def _recorded(number: int, level: Level, found: Solution, seed: int, video: bool
     name = recording_name(number, level.name)
     files = {name: write_recording(recording)}
     if video:
-        from nclone_env.replay import recording_pictures  # OpenCV is only needed to draw
+        with unless_it_fails(f"the video of {level.name}"), TemporaryDirectory() as folder:
+            from nclone_env.replay import recording_pictures  # OpenCV is only needed to draw
 
-        with TemporaryDirectory() as folder:
             path = Path(folder) / f"{Path(name).stem}.mp4"
             write_video(recording_pictures(recording), path, FRAMES_PER_SECOND)
             files[path.name] = path.read_bytes()

@@ -1,9 +1,14 @@
 """The training loop: collection, advantage estimation, update, logging and saving in their order."""
 
+import signal
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import FrameType
 
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.config import TrainConfig
@@ -53,6 +58,8 @@ def train(
 ) -> TrainResult:
     """Train a policy; write checkpoints, the learning curve as CSV and TensorBoard files to the run folder.
 
+    The run is saved too when ``hooks.on_update`` raises an error, and on Ctrl-C: it ends the run after the update.
+
     Args:
         config: configuration of the run.
         hooks: told how far the run is, and asked whether to stop.
@@ -73,11 +80,18 @@ def train(
         StoppedError: if ``hooks.stop`` returned True before there was a run to save.
     """
     with begun_run(config, hooks, resume, make_envs, init, overwrite, ranks) as run:
-        while not run.finished and not is_stopped(run):
-            hooks.on_update(advance(run))
-            if run.counters.updates % config.checkpoint_interval == 0:
-                save_run(run)
-        save_run(run)
+        with _interrupts_after_updates(run):
+            while not run.finished and not is_stopped(run):
+                row = advance(run)
+                try:
+                    hooks.on_update(row)
+                except BaseException:
+                    if ranks.count == 1:  # else the others are in their next update
+                        save_run(run)
+                    raise
+                if run.counters.updates % config.checkpoint_interval == 0:
+                    save_run(run)
+            save_run(run)
         return TrainResult(
             policy=run.policy,
             curve=run.curve.rows[:],
@@ -87,6 +101,28 @@ def train(
             checkpoint=run.folder.checkpoint,
             held_out=() if run.held_out is None else run.held_out.digests,
         )
+
+
+@contextmanager
+def _interrupts_after_updates(run: TrainingRun) -> Iterator[None]:
+    """Let Ctrl-C in a program that has no handler for it end the run after an update, saved; a second one at once."""
+    default, asked, stop = signal.default_int_handler, list[int](), run.hooks.stop
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is not default:
+        yield
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+        signal.signal(signal.SIGINT, default)
+
+    run.hooks = replace(run.hooks, stop=lambda: bool(asked) or stop())
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, default)
+    if asked:
+        raise KeyboardInterrupt
 
 
 def compile_kernels() -> None:

@@ -59,7 +59,17 @@ def test_a_baseline_becomes_a_row(folder, capsys):
         "| nearest-exit",
         "| random",
     ] * 2
-    assert (folder / "results-builtin-v1.png").read_bytes().startswith(b"\x89PNG")
+    picture = folder / "results-builtin-v1.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    (folder / "results.md").unlink()
+    picture.write_text("mine")
+    assert run("table", "random.zip", "exit.zip") == 2
+    assert "results-builtin-v1.png: already exists; --force overwrites it" in capsys.readouterr().err
+    assert (picture.read_text(), (folder / "results.md").exists()) == ("mine", False)
+    assert run("table", "random.zip", "exit.zip", "--no-plots") == 0
+    assert picture.read_text() == "mine"
+    assert run("table", "random.zip", "exit.zip", "--force") == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_refused_submission_is_left_out(folder, capsys):

@@ -1,11 +1,27 @@
 """The progress line."""
 
+import ast
 import io
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
 
 import pytest
 
+from nclone_env import cli
 from nclone_env._table import bar
-from nclone_env.cli.progress import LevelProgress, StatusLine, TrainingProgress, progress_line, remaining
+from nclone_env.cli import progress as progress_module
+from nclone_env.cli.progress import (
+    LevelProgress,
+    StatusLine,
+    TrainingProgress,
+    progress_line,
+    remaining,
+    say,
+    stop_on_signals,
+)
 
 ROW = {
     "timesteps": 250_000,
@@ -129,3 +145,128 @@ def test_preparation_is_silent_between_periodic_lines():
     stream = io.StringIO()
     LevelProgress(stream, interval=1e9).level("solutions planned", 1, 4)
     assert not stream.getvalue()
+
+
+class Unread(io.StringIO):
+    """A stream whose reader has ended, or that is closed, or in the middle of a write."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error = error
+
+    def write(self, text):
+        raise self.error
+
+    def flush(self):
+        raise self.error
+
+
+@pytest.fixture
+def handlers(monkeypatch):
+    """Give the signals their default handlers, also where they are ignored, and back."""
+    monkeypatch.setattr(progress_module, "_TWICE", 0.0)
+    before = {number: signal.getsignal(number) for number in progress_module._SIGNALS}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("handlers")
+@pytest.mark.parametrize("number", progress_module._SIGNALS, ids=str)
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(28, "full"), ValueError("closed"), RuntimeError("busy")])
+def test_a_message_that_cannot_be_written_stops_nothing(number, error, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Unread(error))
+    with stop_on_signals("stopping") as stop:
+        assert not stop()
+        signal.raise_signal(number)
+        assert stop()
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL, "a second one ends the process"
+    assert stop.exit_status == 128 + number
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_signal_that_is_sent_twice_at_once_counts_once(monkeypatch):
+    """``timeout`` sends one to the process and one to its group; the second would end it as by default."""
+    monkeypatch.setattr(progress_module.time, "sleep", lambda _: os.kill(os.getpid(), signal.SIGTERM))
+    with stop_on_signals("stopping") as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop()
+    assert stop.exit_status == 143
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_signal_that_is_ignored_stays_so():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with stop_on_signals("stopping") as stop:
+        signal.raise_signal(signal.SIGHUP)
+        assert not stop()
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(), OSError(28, "full")])
+def test_an_output_that_cannot_be_written_is_a_request_to_stop(error, monkeypatch):
+    stream, done = Unread(error), []
+    monkeypatch.setattr(sys, "stdout", stream)
+    with pytest.raises(OSError) as raised:  # noqa: PT012, SIM117 - what follows the failure goes on
+        with stop_on_signals("stopping") as stop:
+            sys.stdout.write("a")
+            say("b")
+            TrainingProgress(1_000_000, interval=0.0)(ROW)
+            LevelProgress(interval=0.0).level("levels", 1, 2)
+            done.append(stop())
+    assert raised.value is error
+    assert done == [True]
+    assert sys.stdout is stream
+    with stop_on_signals("stopping") as stop:  # stderr alone asks for nothing
+        monkeypatch.setattr(sys, "stderr", Unread(error))
+        assert not stop()
+
+
+def test_a_line_of_progress_that_cannot_be_written_is_left_out():
+    for line in (StatusLine(Unread(BrokenPipeError()), 0.0), LevelProgress(Unread(OSError(28, "full")), 0.0)):
+        line.show("a")
+        line.clear()
+        with pytest.raises(OSError):
+            line.put("what stays is output")
+
+
+def test_another_thread_may_wait_for_signals_in_vain():
+    """They go to the main thread, and only that may set handlers."""
+    said = []
+
+    def work():
+        with stop_on_signals("stopping") as stop:
+            said.append(stop())
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert said == [False]
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_names_reach_the_terminal_with_escapes(capsys):
+    hostile = "a\x1b]0;owned\x07\n0 findings\r\u202e\x9b31m"
+    say(f"wrote {hostile}", "b")
+    StatusLine(stream := Terminal()).put(f"wrote {hostile}")
+    out = capsys.readouterr().out
+    assert out.split("\n")[1:] == ["b", ""]
+    assert all(line.isprintable() for line in out.split("\n"))
+    assert "\x1b]" not in stream.getvalue()
+    assert "\x07" not in stream.getvalue()
+
+
+def test_commands_write_by_say_alone():
+    """So that no file named by a stranger reaches the terminal as it is."""
+    found = set()
+    for path in Path(cli.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if called in ("print", "sys.stdout.write", "sys.stderr.write"):
+                found.add(path.stem)
+    assert found <= {"app", "progress", "profile", "profile_script"}

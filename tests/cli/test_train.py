@@ -2,6 +2,7 @@
 
 import csv
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +92,49 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
     assert evaluate(tmp_path / "toy" / "checkpoint.pt", episodes=20, output=other) == 0
     assert (other / "evaluation.txt").read_text() == table, "the same policy and seed give the same table"
     assert {path.name for path in other.iterdir()} == {"evaluation.txt", "evaluation.csv", "episode.mp4"}
+
+
+def failing(error):
+    def fail(*_, **__):
+        raise error
+
+    return fail
+
+
+FULL = OSError(28, "No space left on device")
+BROKEN = {
+    "a plot on a full disk": ("nclone_env.train.reports.plots.write_learning_curve", FULL, "learning_curve.png"),
+    "no folder for Matplotlib": (
+        "nclone_env.train.reports.plots._panels",
+        RuntimeError("no cache"),
+        "learning_curve.png",
+    ),
+    "OpenCV cannot load": ("nclone_env.replay.run_pictures", ImportError("libGL.so.1"), "episode.mp4"),
+    "no encoder": ("nclone_env.replay.write_video", MissingExtraError("imageio-ffmpeg"), "episode.mp4"),
+    "a full disk": ("nclone_env.train.reports.report.write_file", FULL, "evaluation.txt"),
+    "no room for the rows": ("nclone_env.train.runs.curve.LearningCurve.write_csv", FULL, "learning_curve.csv"),
+    "no room for the levels": ("nclone_env.train.runs.resume.write_level_table", FULL, "levels.csv"),
+    "events that cannot be written": ("torch.utils.tensorboard.SummaryWriter.add_scalar", FULL, "tensorboard"),
+    "events that cannot be closed": ("torch.utils.tensorboard.SummaryWriter.close", FULL, "tensorboard"),
+    "TensorBoard cannot load": ("torch.utils.tensorboard.SummaryWriter", TypeError("descriptors"), "tensorboard"),
+}
+
+
+@pytest.mark.usefixtures("empty_pictures")
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_finished_run_stays_finished_whatever_shows_it(what, toy, tmp_path, monkeypatch, capsys):
+    place, error, left_out = BROKEN[what]
+    monkeypatch.setattr(place, failing(error))
+    words = arguments("--output", str(tmp_path), "--name", "toy")
+    assert main([word for word in words if word != "--no-video"]) == 0
+    captured = capsys.readouterr()
+    said = [line for line in captured.err.splitlines() if "RuntimeWarning" in line]
+    assert len(said) == 1, captured.err
+    assert f"{left_out} is left out: {type(error).__name__}: {error}" in said[0]
+    assert "2 episodes per level" in captured.out
+    written = {path.name for path in (tmp_path / "toy").iterdir()}
+    expected = {"checkpoint.pt", "evaluation.txt", "evaluation.csv", "learning_curve.csv", "learning_curve.png"}
+    assert expected - {left_out} <= written
 
 
 @pytest.mark.usefixtures("empty_pictures")
@@ -217,6 +261,17 @@ def test_tables_and_plot(copies, capsys):
     assert printed[9].split()[:3] == ["learning_rate", "0.1", "50.0%"]
     assert printed[-1] == "wrote comparison.png"
     assert (copies / "comparison.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_plot_asks_before_it_overwrites(copies, capsys):
+    for name in ("comparison.png", "values.csv"):
+        Path(name).write_text("mine")
+        assert main(["compare", "a", "--csv", "values.csv"]) == 2
+        assert f"{name}: already exists; --force overwrites it" in capsys.readouterr().err
+        assert Path(name).read_text() == "mine"
+        Path(name).unlink()
+    for _ in range(2):
+        assert main(["compare", "a", "--csv", "values.csv", "--force"]) == 0
 
 
 def test_one_group(copies, capsys):

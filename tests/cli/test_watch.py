@@ -10,7 +10,7 @@ import torch
 
 from nclone_env.cli.app import main
 from nclone_env.cli.replay import _save_beside
-from nclone_env.cli.watch import _rounds
+from nclone_env.cli.watch import Views, _rounds
 from nclone_env.config import EnvironmentConfig
 from nclone_env.game import CELEBRATING
 from nclone_env.level.build import build_room
@@ -18,7 +18,7 @@ from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.level import Level
 from nclone_env.render.window import Window
 from nclone_env.replay import play, watch
-from nclone_env.replay.recording import Recording, load_recording
+from nclone_env.replay.recording import Recording, WatchedRun, load_recording
 from nclone_env.sim.trajectory import simulate
 from nclone_env.train import load_policy
 from nclone_env.train.collect.evaluate import episode_inputs, evaluate, evaluated_run, policy_runs
@@ -45,6 +45,16 @@ def runner(towards=ALWAYS_RIGHT):
             parameter.zero_()
         policy.actor.bias[towards] = 1.0
     return policy
+
+
+@pytest.mark.parametrize("levels", [["a"], ["a", "b"], ["d", "e", "f", "g", "h"]])
+def test_a_live_run_of_other_levels_takes_the_views_of_the_one_before(levels):
+    """``train --overwrite`` has replaced it."""
+    runs = {0: ["a", "b", "c"]}
+    views = Views([lambda number: [WatchedRun(OPEN, [], label) for label in runs.get(number, levels)]], 9)
+    shown = [[run.label for run in itertools.islice(each, 11)] for each in views.runs(endless=True)]
+    assert [each[0] for each in shown] == ["a", "b", "c"]
+    assert {label for each in shown for label in each[1:]} == set(levels), "all are shown in turn"
 
 
 def write_checkpoint(path, levels=("first-steps/01-walk", "first-steps/02-step")):

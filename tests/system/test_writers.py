@@ -63,6 +63,26 @@ def test_the_second_command_is_told_before_it_works(place, folder, capsys):
     assert not [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_merge_waits_for_who_writes_to_the_same_place(is_there, folder, capsys):
+    """With ``--force`` it would replace the rows of a search that still adds to them."""
+    arguments = ["solve", "first-steps/01-walk", "--frames", "1000"]
+    assert main([*arguments, "--shard", "1/1", "--output", "parts"]) == 0
+    if is_there:
+        Path("solutions").mkdir()
+    with holder("solutions") as other:
+        for words in (
+            arguments,
+            ["merge", "parts", "--output", "solutions"],
+            ["merge", "parts", "--output", "solutions/"],
+        ):
+            assert main([*words, "--force"]) == 2
+            assert "solutions: another process is writing there; wait for it" in capsys.readouterr().err
+        other.kill()
+    assert not [path for path in folder.glob("solutions/*") if not path.name.startswith(".")]
+    assert main(["merge", "parts", "--output", "solutions", "--force"]) == 0
+
+
 def test_a_claim_ends_with_the_process_and_is_swept(folder):
     with holder("pack.txt") as other:
         (left,) = folder.iterdir()

@@ -1,6 +1,7 @@
 """Training runs on a toy environment: learning, bit-for-bit determinism, and resuming from a checkpoint."""
 
 import csv
+import signal
 import sys
 from contextlib import contextmanager
 from functools import partial
@@ -229,3 +230,44 @@ def test_every_observation_can_be_trained_on(seen, tmp_path):
         episodes_per_level=2,
     )
     assert len(tables) == 6
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError, RuntimeError, KeyboardInterrupt])
+def test_a_run_is_saved_when_who_is_told_fails(error, tmp_path):
+    told = []
+
+    def tell(row):
+        told.append(row)
+        if len(told) == 3:
+            raise error
+
+    with pytest.raises(error):
+        train(config(tmp_path, name="run", checkpoint_interval=1000), Hooks(on_update=tell), make_envs=LineWorld)
+    assert load_checkpoint(tmp_path / "run" / "checkpoint.pt").counters["updates"] == 3
+
+
+def test_ctrl_c_in_a_program_ends_the_run_after_its_update(tmp_path, monkeypatch):
+    before, real, seen = signal.getsignal(signal.SIGINT), loop.update_policy, []
+
+    def update(run):
+        seen.append(run.counters.updates)
+        if len(seen) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return real(run)
+
+    monkeypatch.setattr(loop, "update_policy", update)
+    settings = config(tmp_path, name="run", checkpoint_interval=1000)
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with pytest.raises(KeyboardInterrupt):
+            train(settings, make_envs=LineWorld)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        seen.clear()
+        whole = train(config(tmp_path, name="whole"), make_envs=LineWorld)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert load_checkpoint(tmp_path / "run" / "checkpoint.pt").counters["updates"] == 2
+    resumed = train(settings, resume=tmp_path / "run", make_envs=LineWorld)
+    assert untimed(resumed.curve) == untimed(whole.curve)
+    assert len(resumed.curve) == 4

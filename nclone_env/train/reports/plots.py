@@ -2,11 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nclone_env._files import fill_file
+from nclone_env._files import fill_file, unless_it_fails
 from nclone_env.errors import ConfigError, optional_module
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, OnLevel
@@ -124,7 +123,12 @@ def report_run(
     Arguments as of ``evaluate_and_report``.
     """
     folder = result.checkpoint.parent
-    plot = partial(write_learning_curve, result.curve, folder / "learning_curve.png", config)
+
+    def plot(**known: Any) -> None:
+        path = folder / "learning_curve.png"
+        with unless_it_fails(path):
+            write_learning_curve(result.curve, path, config, **known)
+
     plot()  # before the evaluation, which may be interrupted
     of_run = (config.evaluation.attempts, result.held_out, result.counters.timesteps)
     results = evaluate_and_report(
@@ -138,7 +142,7 @@ def report_run(
 def compare_runs(
     folders: Iterable[Path], where: Sequence[str], output: Path, csv: Path | None = None, rate: float = 0.9
 ) -> tuple[str, list[str]]:
-    """Compare runs: plot their learning curves to ``output``, write all values to ``csv``.
+    """Compare runs: write all values to ``csv``, plot their learning curves to ``output``.
 
     Args:
         where: only runs with these options, each as OPTION=VALUE.

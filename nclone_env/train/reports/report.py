@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env._files import write_file, write_rows
+from nclone_env._files import unless_it_fails, write_file, write_rows
 from nclone_env._table import table
 from nclone_env.config import EnvironmentConfig
 from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
@@ -100,8 +100,6 @@ def evaluate_and_report(
         num_threads: as of ``evaluate``.
         say: told the table, and what was saved, as lines of text.
     """
-    from nclone_env.replay import run_pictures, write_video  # OpenCV is only needed to draw
-
     levels = load_levels(environment.levels)
     episodes = episodes or default_episodes(len(levels))
     results = compare(
@@ -112,18 +110,26 @@ def evaluate_and_report(
     report = success_table(results, known, min(attempts, episodes), marks)
     if candidates > 1:
         report += f"\nsampled ones are the best of {candidates} candidates of each decision"
-    say(report)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_file(folder / "evaluation.txt", f"{report}\n".encode())
+    said = [report]
+    with unless_it_fails(folder / "evaluation.txt"):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_file(folder / "evaluation.txt", f"{report}\n".encode())
+        said.append(f"saved to {folder}")
     if timesteps is not None:
-        write_results(results, timesteps, folder / "evaluation.csv")
+        with unless_it_fails(folder / "evaluation.csv"):
+            write_results(results, timesteps, folder / "evaluation.csv")
     if video:
-        run = evaluated_run(best_episode(results), environment)
-        write_video(run_pictures(run), folder / "episode.mp4", FRAMES_PER_SECOND)
-    say(f"saved to {folder}")
+        with unless_it_fails(folder / "episode.mp4"):
+            from nclone_env.replay import run_pictures, write_video  # OpenCV is only needed to draw
+
+            run = evaluated_run(best_episode(results), environment)
+            write_video(run_pictures(run), folder / "episode.mp4", FRAMES_PER_SECOND)
     if recordings:
-        written = write_recordings(results, environment, folder / "recordings")
-        say(f"{written} recordings in {folder / 'recordings'}, each replayed and verified")
+        with unless_it_fails(folder / "recordings"):
+            written = write_recordings(results, environment, folder / "recordings")
+            said.append(f"{written} recordings in {folder / 'recordings'}, each replayed and verified")
+    for text in said:  # last: nothing may be there that reads it
+        say(text)
     return results
 
 

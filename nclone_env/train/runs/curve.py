@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import csv
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.tensorboard import SummaryWriter
 
-from nclone_env._files import fill_file, naming
+from nclone_env._files import fill_file, unless_it_fails
 from nclone_env.memory import MemoryNode, arrays_node
 from nclone_env.train.learn.learner import UpdateStatistics
 
@@ -121,18 +120,22 @@ class LearningCurve:
         self.folder = folder
         self.rows = Rows(num_updates)
         self._events = folder / "tensorboard"
-        self._writer: SummaryWriter | None = None
+        self._writer: Any = None
+        self._begun = False
 
     def begin(self) -> None:
         """Open the files, to which ``rows`` are the beginning; later rows of an interrupted run are dropped."""
         shown = self._events.exists()
         last = int(self.rows[-1]["timesteps"]) if self.rows else 0
-        _await_later_name(self._events)
-        with naming(self._events):
+        with unless_it_fails(self._events):
+            from torch.utils.tensorboard import SummaryWriter  # which fails with some versions of its dependencies
+
+            _await_later_name(self._events)
             self._writer = SummaryWriter(str(self._events), purge_step=last + 1 if shown else None)
         for row in () if shown else self.rows:
             self._show(row)
-        self.write_csv()
+        self._begun = True
+        self.save_csv()
 
     def append(self, row: Row) -> None:
         """Add the row of an update; it must contain ``timesteps``."""
@@ -141,9 +144,12 @@ class LearningCurve:
 
     def flush(self) -> None:
         """Write all rows so far to the TensorBoard file."""
-        if self._writer is not None:
-            with naming(self._events):
-                self._writer.flush()
+        self._send(lambda writer: writer.flush())
+
+    def save_csv(self) -> None:
+        """Write the CSV if that can be done: checkpoints have all rows."""
+        with unless_it_fails(self.folder / "learning_curve.csv"):
+            self.write_csv()
 
     def write_csv(self) -> Path:
         """Write all rows to ``learning_curve.csv`` and return its path."""
@@ -153,10 +159,9 @@ class LearningCurve:
 
     def close(self) -> None:
         """Write the CSV and close the TensorBoard file, if they were opened."""
-        if self._writer is not None:
-            self.write_csv()
-            with naming(self._events):
-                self._writer.close()
+        if self._begun:
+            self.save_csv()
+        self._send(lambda writer: writer.close())
 
     def _fill_csv(self, path: Path) -> None:
         """Write all rows one by one, so that a long curve takes no memory."""
@@ -168,11 +173,20 @@ class LearningCurve:
 
     def _show(self, row: Row) -> None:
         """Send a row to TensorBoard, if its file is open."""
-        if self._writer is None:
-            return
-        with naming(self._events):
+
+        def add(writer: Any) -> None:
             for name, value in row.items():
-                self._writer.add_scalar(name, value, int(row["timesteps"]))
+                writer.add_scalar(name, value, int(row["timesteps"]))
+
+        self._send(add)
+
+    def _send(self, call: Callable[[Any], object]) -> None:
+        """Call a function with the writer of TensorBoard, if there is one; the first error is its end."""
+        if self._writer is not None:
+            with unless_it_fails(self._events):
+                call(self._writer)
+                return
+            self._writer = None
 
 
 def _await_later_name(folder: Path) -> None:

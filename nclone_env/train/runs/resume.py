@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env._files import write_rows
+from nclone_env._files import unless_it_fails, write_rows
 from nclone_env.options import flat
 from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import HeldOutLevels
@@ -46,8 +46,9 @@ def save_run(run: TrainingRun, replaces: bool = False) -> None:
             save_checkpoint(run.folder.best, checkpoint)
             run.best = reached
         save_checkpoint(run.folder.checkpoint, checkpoint)
-        run.curve.write_csv()
-        write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
+        run.curve.save_csv()
+        with unless_it_fails(run.folder.levels):
+            write_level_table(run.folder.levels, run.statistics, run.selection, run.held_out)
     run.saved = run.counters.updates
 
 

@@ -1,0 +1,115 @@
+"""Commands that are asked to stop, or whose output nothing reads any more: what was done is saved."""
+
+import csv
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+
+import pytest
+
+from nclone_env.cli.app import main
+from nclone_env.jobs import generating, solving, validating
+from nclone_env.train import loop
+from nclone_env.train.policies.checkpoint import load_checkpoint
+
+SMALL = ["--num-envs", "4", "--num-steps", "8", "--hidden-size", "8", "--num-threads", "1", "--max-frames", "60"]
+RUN = ["--checkpoint-interval", "1000", "--episodes", "1", "--no-video", "--output", "runs", "--name", "a"]
+LEVELS = [f"first-steps/0{number}" for number in ("1-walk", "2-step", "6-hop")]
+
+
+def saved_steps():
+    """Return the steps of the run that were saved; the CSV tells how many there were."""
+    with open("runs/a/learning_curve.csv") as file:
+        played = [int(row["timesteps"]) for row in csv.DictReader(file)][-1]
+    assert load_checkpoint("runs/a/checkpoint.pt").counters["timesteps"] == played
+    return played // 32
+
+
+def lines_in(name):
+    with open(name) as file:
+        return len([json.loads(line) for line in file])
+
+
+def generated():
+    with open("pack.txt") as file:
+        assert len(file.readlines()) == len(os.listdir("pack-recordings")) == lines_in("pack.jsonl")
+    return lines_in("pack.jsonl")
+
+
+def in_journal(folder):
+    with open(f"{folder}/shard-1-of-1.journal") as file:
+        return len(file.readlines()) - 1
+
+
+VALIDATE = ["levels", "validate", *LEVELS, "--output"]
+SOLVE = ["solve", *LEVELS, "--frames", "3000", "--threads", "1", "--output"]
+GENERATE = ["levels", "generate", "--count", "4", "--family", "pads", "--processes", "1", "--output"]
+COMMANDS = {
+    "train": (["train", *SMALL, *RUN, "--total-timesteps", "160"], (loop, "advance"), saved_steps),
+    "solve": ([*SOLVE, "found"], (solving, "_search"), lambda: lines_in("found/solutions.jsonl")),
+    "solve, a shard": ([*SOLVE, "parts", "--shard", "1/1"], (solving, "_search"), lambda: in_journal("parts")),
+    "generate": ([*GENERATE, "pack.txt"], (generating, "_make"), generated),
+    "generate, a shard": ([*GENERATE, "g", "--shard", "1/1"], (generating, "_make"), lambda: in_journal("g")),
+    "validate": ([*VALIDATE, "rows.jsonl"], (validating, "_checked"), lambda: lines_in("rows.jsonl")),
+    "validate, a shard": ([*VALIDATE, "v", "--shard", "1/1"], (validating, "_checked"), lambda: in_journal("v")),
+}
+"""Arguments, what is called for each part of the work, and what returns how many parts were saved."""
+
+
+UNREAD = {"": (), "| tee": (1,), "2>&1 | tee": (1, 2), "2> >(head)": (2,)}
+
+
+@pytest.fixture
+def pipes(tmp_path, monkeypatch):
+    """Yield reader and writer of two pipes, by the number of the stream that they stand for."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("nclone_env.cli.progress._TWICE", 0.0)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where it is ignored, as in a background job
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    made = {number: os.pipe() for number in (1, 2)}
+    yield {number: (open(read), open(write, "w", buffering=1)) for number, (read, write) in made.items()}  # noqa: SIM115
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("unread", UNREAD)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, None], ids=str)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_was_done_is_saved(command, number, unread, pipes, monkeypatch):
+    words, (module, name), saved = COMMANDS[command]
+    if number is None and not unread:
+        pytest.skip("nothing happens")
+    done, real = [], getattr(module, name)
+
+    def work(*arguments):
+        result = real(*arguments)
+        if result is not None:
+            done.append(result)
+        if len(done) == 2 and result is not None:
+            for stream in UNREAD[unread]:
+                pipes[stream][0].close()
+            if number is not None:
+                signal.raise_signal(number)
+        return result
+
+    monkeypatch.setattr(module, name, work)
+    with monkeypatch.context() as context:
+        for stream, attribute in ((1, "stdout"), (2, "stderr")):
+            context.setattr(sys, attribute, pipes[stream][1])
+        status = main(words)
+    for ends in pipes.values():
+        for end in ends:
+            with suppress(OSError):
+                end.close()
+    kept = saved()
+    lost = len(done) - kept
+    assert 0 <= lost <= (2 if "shard" in command else 0), "a shard keeps no result of a task that may have been stopped"
+    assert kept >= 1
+    if number is not None:
+        assert status in ((141, 128 + number) if 1 in UNREAD[unread] else (128 + number,))
+        assert len(done) in (2, 3), "threads may have begun another one"
+    else:
+        assert status == (141 if 1 in UNREAD[unread] else 0)
