@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.env.arrays.buffers import Buffers, check_buffers
+from nclone_env.env.arrays.buffers import Buffers, check_apart, check_buffers
 from nclone_env.env.arrays.final import FinalRows, FrameStack
 from nclone_env.env.compiled.masks import MASK_AT_END, ActionMasks
 from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
@@ -265,13 +265,15 @@ class Batch:
         if len(self._step_passes) > 1 or self._stack or self._enters_often:
             return None
         self._make_room()
-        check_buffers(out, self.specs, (), max((len(array) for array in out.values() if np.ndim(array)), default=0))
+        arrays = out.values() if isinstance(out, Mapping) else ()
+        rows = max((len(array) for array in arrays if isinstance(array, np.ndarray) and array.ndim), default=0)
+        check_buffers(out, self.specs, (), max(rows, self.num_envs))
         check_buffers(final, self.specs, (), self.num_envs, given="final")
+        check_apart(out, final)
         observations, last = (kernel_view(buffers, self._unobserved) for buffers in (out, final))
         places = np.zeros(1, np.int64), np.zeros(self.num_envs, np.int32)
-        return KernelSteps(
-            self._step_address, self._arrays, observations, FinalArrays(last, *places, self._ended_worlds)
-        )
+        finals = FinalArrays(last, *places, self._ended_worlds)
+        return KernelSteps(self._step_address, self._arrays, observations, finals, rows)
 
     @cached_property
     def _step_address(self) -> Any:

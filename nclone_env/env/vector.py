@@ -343,14 +343,15 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
         Ask again after calls that change levels, weights or start states, and after ``gather``.
 
         Args:
-            out: arrays of observations by name, (r, ...) for any r.
-            final: arrays of last observations by name, (num_envs, ...).
+            out: arrays of observations by name, (r, ...) for any r of at least num_envs.
+            final: arrays of last observations by name, (num_envs, ...), apart from those of ``out``.
 
         Returns:
             None if a step needs more than that: masks, look-ahead, reachability, stacks or a reward function.
 
         Raises:
-            BufferError: if an array is not a writable C-contiguous array of the right dtype and shape.
+            BufferError: if an array is not a writable C-contiguous array of the right dtype and shape, or shares memory
+                with another.
             ResetNeededError, StepOrderError, ClosedError: as ``step``.
         """
         self._lifecycle.check("kernel_steps", AFTER_RESET)

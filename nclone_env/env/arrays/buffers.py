@@ -59,7 +59,9 @@ def check_buffers(
         got = list(out) if isinstance(out, Mapping) else type(out).__name__
         raise errors.BufferError(f"{given}: expected a mapping with the keys {names} and any of {more}, got {got}")
     if not _have_owners_of_their_own(out.values()):
-        _check_apart(out, given)
+        for left, right in itertools.combinations(out, 2):
+            if np.may_share_memory(out[left], out[right]):
+                raise _sharing(given, repr(left), repr(right))
 
 
 def _have_owners_of_their_own(arrays: Collection[np.ndarray]) -> bool:
@@ -77,13 +79,16 @@ def _have_owners_of_their_own(arrays: Collection[np.ndarray]) -> bool:
     return len(owners) == len(arrays)
 
 
-def _check_apart(out: Mapping[str, np.ndarray], given: str) -> None:
-    for left, right in itertools.combinations(out, 2):
-        if np.may_share_memory(out[left], out[right]):
-            raise errors.BufferError(
-                f"{given}: expected arrays apart from each other, but {left!r} and {right!r} share memory; pass two "
-                f"arrays"
-            )
+def check_apart(out: Mapping[str, np.ndarray], final: Mapping[str, np.ndarray]) -> None:
+    """Check that no array of the last observations shares memory with one of the observations."""
+    for left, right in itertools.product(final, out):
+        if np.may_share_memory(final[left], out[right]):
+            raise _sharing("final", repr(left), f"{right!r} of out")
+
+
+def _sharing(given: str, left: str, right: str) -> errors.BufferError:
+    both = f"{left} and {right} share memory"
+    return errors.BufferError(f"{given}: expected arrays apart from each other, but {both}; pass two arrays")
 
 
 def check_buffer(name: str, array: Any, shape: tuple[int, ...], *dtypes: np.dtype, given: str = "out") -> None:

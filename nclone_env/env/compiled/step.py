@@ -10,7 +10,7 @@ from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, 
 from nclone_env.env.compiled.rooms import make_room
 from nclone_env.env.compiled.starts import next_start, place_start
 from nclone_env.env.compiled.step_arrays import FinalArrays, StepArrays
-from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
+from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.jit import call_at, called_kernel, kernel, next_number
 from nclone_env.obs import ObservationArrays, observe, open_exit_count, path_remaining
 from nclone_env.sim import copy_world, start, tick, unsettle
@@ -53,6 +53,8 @@ class KernelSteps(NamedTuple):
     arrays: StepArrays
     out: ObservationArrays
     final: FinalArrays
+    rows: int
+    """Of each array of ``out``."""
 
 
 @kernel
@@ -61,16 +63,24 @@ def step_all(steps: KernelSteps, row):
 
     The actions are in ``steps.arrays.actions``. The results are written to ``steps.arrays.results``, the observations
     to the rows of ``steps.out`` from ``row`` on. In same-step mode the last observations of the episodes that end are
-    written to the first rows of ``steps.final``, in the order of the environments. Actions and rows are not checked.
+    written to the first rows of ``steps.final``, in the order of the environments.
 
     Returns:
         Whether the step was made. If not, the worlds need larger arrays: ask the environments for ``kernel_steps``
         again, and repeat it.
+
+    Raises:
+        ValueError: if an action is not 0..5, or ``out`` ends before the last of these rows.
     """
+    count = len(steps.arrays.actions)
+    if row < 0 or row + count > steps.rows:
+        raise ValueError("step_all: expected a row from 0 to the rows of out less num_envs, got another")
+    for index in range(count):
+        if steps.arrays.actions[index] < 0 or steps.arrays.actions[index] >= NUM_ACTIONS:
+            raise ValueError("step_all: expected actions from 0 to 5, got others")
     if not make_room(steps.arrays):
         return False
     steps.final.used[0] = 0
-    count = len(steps.arrays.actions)
     call_at(steps.address, (steps.arrays, steps.out, steps.final, row, 0, 0, count))
     return True
 

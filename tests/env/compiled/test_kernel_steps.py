@@ -112,7 +112,7 @@ def test_exchanged_levels_may_need_more(monkeypatch):
     assert envs.kernel_steps(out, final) is None
 
 
-ROWS, SHORT = np.zeros((COUNT, 30), np.float32), np.zeros((COUNT - 1, 30), np.float32)
+ROWS, SHORT, MANY = (np.zeros((count, 30), np.float32) for count in (COUNT, COUNT - 1, 20))
 
 
 @pytest.mark.parametrize(
@@ -127,11 +127,55 @@ ROWS, SHORT = np.zeros((COUNT, 30), np.float32), np.zeros((COUNT - 1, 30), np.fl
         ({"other": ROWS}, ROWS, r"out: expected a mapping with the keys \['game_state'\]"),
         ({}, ROWS, r"out: expected a mapping with the keys \['game_state'\]"),
         ({"game_state": ROWS}, SHORT, r"final\['game_state'\]: expected float32 \(5, 30\), got float32 \(4, 30\)"),
+        ({"game_state": SHORT}, ROWS, r"out\['game_state'\]: expected float32 \(5, 30\), got float32 \(4, 30\)"),
+        ({"game_state": ROWS[:0]}, ROWS, r"out\['game_state'\]: expected float32 \(5, 30\), got float32 \(0, 30\)"),
+        (
+            {"game_state": ROWS},
+            ROWS,
+            "final: expected arrays apart from each other, but 'game_state' and ",
+        ),
+        ({"game_state": MANY[:-3]}, MANY[3:8], "final: expected arrays apart from each other, but 'game_state' and "),
+        ({"game_state": [[0.0]]}, ROWS, r"out\['game_state'\]: expected a NumPy array, float32"),
+        (ROWS, ROWS, r"out: expected a mapping with the keys \['game_state'\]"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(out, final, message):
     with pytest.raises(errors.BufferError, match=message):
         make().kernel_steps(out, {"game_state": final})
+
+
+@kernel
+def step_at(steps, row, action):
+    """Make a step with one action for all, at a row."""
+    for index in range(len(steps.arrays.actions)):
+        steps.arrays.actions[index] = action
+    return step_all(steps, row)
+
+
+@pytest.mark.parametrize(
+    ("row", "action", "message"),
+    [
+        (16, 0, "step_all: expected a row from 0 to the rows of out less num_envs"),
+        (-1, 0, "step_all: expected a row from 0 to the rows of out less num_envs"),
+        (2**62, 0, "step_all: expected a row from 0 to the rows of out less num_envs"),
+        (0, 6, "step_all: expected actions from 0 to 5"),
+        (0, -1, "step_all: expected actions from 0 to 5"),
+        (0, 2**40, "step_all: expected actions from 0 to 5"),
+    ],
+)
+def test_rows_and_actions_that_do_not_fit_are_refused(row, action, message):
+    """Before anything is written; the last row that fits is written, and no further."""
+    envs, out = make(), np.zeros((20, 30), np.float32)
+    steps = envs.kernel_steps({"game_state": out}, {"game_state": np.zeros((COUNT, 30), np.float32)})
+    before = envs.get_state(0)
+    with pytest.raises(ValueError, match=message):
+        step_at(steps, row, action)
+    assert not out.any()
+    assert envs.get_state(0) == before
+    assert step_at(steps, 15, 2)
+    assert out[15:].any(axis=1).all()
+    assert not out[:15].any()
+    assert envs.get_state(0) != before
 
 
 def test_a_reset_is_needed_first():
