@@ -31,7 +31,7 @@ import numpy as np
 
 from nclone_env._files import UNREADABLE, open_regular, remove_temporaries_once, temporary_beside
 from nclone_env.errors import ConfigError
-from nclone_env.jit import cache_root, distrust, make_private, module_digest
+from nclone_env.jit import cache_root, close_to_others, distrust, is_trusted, make_private, module_digest
 
 VERSION = 3
 LIMIT_VARIABLE = "NCLONE_ENV_LEVEL_CACHE_MB"
@@ -103,6 +103,8 @@ class ArrayStore:
         lines: dict[bytes, bytes] = {}
         with contextlib.suppress(OSError):  # there is none yet
             if self._path is not None:
+                if not is_trusted(self._path):
+                    self._path.unlink()  # others could write to it, or it is missing
                 with open_regular(self._path, limit_bytes()) as file:
                     parts = [line.split() for line in file]
                 lines = {line[0]: line[1] for line in parts if len(line) == 2}
@@ -118,8 +120,10 @@ class ArrayStore:
         line = b"\n%s %s" % (digest.encode(), base64.b64encode(zlib.compress(array.tobytes())))
         with contextlib.suppress(OSError):  # the disk is full, or can only be read
             if self._path is not None:
-                with self._path.open("ab", buffering=0) as file:  # in one call of the system: others append as well
-                    file.write(line)
+                with self._path.open("ab", buffering=0) as file:
+                    if not file.tell():
+                        close_to_others(self._path)
+                    file.write(line)  # in one call of the system: others append as well
 
 
 def folder() -> Path:
@@ -179,6 +183,8 @@ def _open(path: Path, layout: Layout) -> Arrays | None:
     if before is None:
         return None
     try:
+        if not all(map(is_trusted, (path, *(path / f"{name}.npy" for name in layout)))):
+            raise ValueError(f"{path}: others could write to it")  # as to the cache, for a while
         arrays = {name: _mapped(path / f"{name}.npy", dtype) for name, dtype in layout.items()}
     except UNREADABLE:
         if _identity(path) == before:  # else another process has removed or replaced it meanwhile
@@ -214,6 +220,8 @@ def _publish(path: Path, arrays: Arrays, limit: int) -> bool:
         with temporary_beside(path, folder=True) as temporary:
             for name, array in arrays.items():
                 np.save(temporary / f"{name}.npy", array, allow_pickle=False)
+            for each in (temporary, *temporary.iterdir()):
+                close_to_others(each)
             _rename(temporary, path)
     except OSError:  # no such folder, no permission, no space
         return False

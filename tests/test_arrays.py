@@ -348,3 +348,34 @@ def test_a_store_waits_for_nothing(folder):
     path.unlink()
     os.mkfifo(path)
     assert store().read(SMALL) == {}
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("part", ["", "header.npy", "fields.npy"])
+def test_arrays_that_others_put_there_are_made_again(folder, part):
+    """Also after the folder was closed to them."""
+    arrays = contents(ask())
+    (group,) = folder.iterdir()
+    assert contents(ask(make=never)) == arrays
+    os.chown(group / part, 54321, -1)
+    assert contents(ask()) == arrays
+    assert contents(ask(make=never)) == arrays, "they were replaced"
+    (group / part).chmod(0o777)
+    assert contents(ask()) == arrays
+    assert (_arrays.counts.misses, _arrays.counts.damaged) == (3, 2)
+
+
+def test_lines_that_others_could_write_are_dropped(folder):
+    before = os.umask(0)
+    try:
+        store = ArrayStore("things", "nclone_env.plan", np.uint8)
+        store.write("one", np.arange(3, dtype=np.uint8))
+    finally:
+        os.umask(before)
+    assert store.read(["one"])["one"].tolist() == [0, 1, 2]
+    (path,) = folder.iterdir()
+    assert path.stat().st_mode & 0o022 == 0
+    path.chmod(0o666)
+    assert store.read(["one"]) == {}
+    store.write("two", np.arange(2, dtype=np.uint8))
+    assert store.read(["one", "two"]).keys() == {"two"}

@@ -25,10 +25,18 @@ from typing import Any
 
 import numba
 
-from nclone_env._files import write_file
+from nclone_env._files import fill_file
 from nclone_env.jit import private
 from nclone_env.jit.dispatcher import IS_PLAIN
-from nclone_env.jit.folder import CODE_SUFFIX, cache_folder, packed, read_used, remove_unused_code, unpacked
+from nclone_env.jit.folder import (
+    CODE_SUFFIX,
+    cache_folder,
+    packed,
+    read_used,
+    remove_unused_code,
+    unpacked,
+    write_private,
+)
 from nclone_env.jit.notice import notice, say_once
 from nclone_env.jit.sources import compiler_digest, identity
 from nclone_env.jit.target import CodeTarget, target
@@ -132,7 +140,8 @@ class CodeFiles:
         if folder is None:
             return
         remove_unused_code(folder)
-        write_file(folder / self._file_name(key), packed(key, code))
+        data = packed(key, code)
+        fill_file(folder / self._file_name(key), lambda temporary: write_private(temporary, data))
 
     def _file_name(self, key: tuple[Any, ...]) -> str:
         return f"{self._name}.{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}{CODE_SUFFIX}"

@@ -5,7 +5,8 @@ Creating a folder removes those of other compilers, and compiling a kernel the c
 days.
 
 What is in these folders is executed, or read by compiled code without checks. So they are created for their owner
-alone, and used only if no others than this user and root could have put files there.
+alone, and used only if no others than this user and root can put files there. What others put there before, or could
+write to, is not used either: each file has to belong to this user or root, too.
 """
 
 import os
@@ -25,6 +26,8 @@ from nclone_env._files import expanded, remove_temporaries
 from nclone_env.jit.sources import compiler_digest
 
 _UNUSED_DAYS = 30
+_OPEN = "can be written by others (chmod go-w)"
+_NO_OTHERS = ~(stat.S_IWGRP | stat.S_IWOTH)
 _KERNEL_FOLDER = re.compile(r"(removed-)?[0-9a-f]{16}")
 CODE_SUFFIX, PART_SUFFIX = ".nbc", ".nbp"
 
@@ -79,14 +82,32 @@ def distrust(folder: Path) -> str:
             status = path.stat()
         except OSError as error:
             return f"{path}: {error.strerror}"
-        if not hasattr(os, "geteuid"):
-            continue  # on Windows, folders in the home folder are private
-        if status.st_uid not in (os.geteuid(), 0):
-            return f"{path}: belongs to user {status.st_uid}"
-        others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if others_write and not (path == folder.parent and status.st_mode & stat.S_ISVTX):
-            return f"{path}: can be written by others (chmod go-w)"
+        doubt = _doubt(status)
+        if doubt and not (path == folder.parent and status.st_mode & stat.S_ISVTX and doubt == _OPEN):
+            return f"{path}: {doubt}"
     return ""
+
+
+def is_trusted(path: Path) -> bool:
+    """Return whether a file or folder in the cache belongs to this user or root, and no others can write to it."""
+    try:
+        return not _doubt(path.stat())
+    except OSError:
+        return False
+
+
+def close_to_others(path: Path) -> None:
+    """Forbid others to write to a new file or folder of the cache, whatever the process allows for new files."""
+    path.chmod(path.stat().st_mode & _NO_OTHERS)
+
+
+def _doubt(status: os.stat_result) -> str:
+    """Return why others than this user and root may have written to a file or folder, empty if they cannot."""
+    if not hasattr(os, "geteuid"):
+        return ""  # on Windows, folders in the home folder are private
+    if status.st_uid not in (os.geteuid(), 0):
+        return f"belongs to user {status.st_uid}"
+    return _OPEN if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
 
 
 def _remove_unused(root: Path) -> None:
@@ -135,9 +156,17 @@ def unpacked(data: bytes | None, key: Any) -> Any:
     return value if stored == key else None
 
 
+def write_private(path: Path, data: bytes) -> None:
+    """Write a new file of the cache that others cannot change."""
+    close_to_others(path)
+    path.write_bytes(data)
+
+
 def read_used(path: Path) -> bytes | None:
-    """Return the contents of a file of the cache, and mark it as used; None if there is none."""
+    """Return the contents of a file of the cache, and mark it as used; None if there is none that can be trusted."""
     try:
+        if not path.is_file() or not is_trusted(path):
+            return None
         data = path.read_bytes()
     except OSError:
         return None

@@ -16,7 +16,15 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from nclone_env._files import temporary_beside
-from nclone_env.jit.folder import PART_SUFFIX, cache_folder, packed, read_used, remove_unused_code, unpacked
+from nclone_env.jit.folder import (
+    PART_SUFFIX,
+    cache_folder,
+    packed,
+    read_used,
+    remove_unused_code,
+    unpacked,
+    write_private,
+)
 from nclone_env.jit.sources import identity, short_digest
 from nclone_env.jit.target import target
 
@@ -108,5 +116,5 @@ def write_part(name: str, part: Part) -> None:
         return
     remove_unused_code(folder)
     with suppress(OSError), temporary_beside(path := folder / f"{name}{PART_SUFFIX}") as temporary:
-        temporary.write_bytes(packed(name, part))
+        write_private(temporary, packed(name, part))
         temporary.replace(path)

@@ -93,6 +93,50 @@ def test_one_of_another_user_is_refused(tmp_path, monkeypatch, depth):
         assert cache_folder.__wrapped__() is None
 
 
+def planted(path, how):
+    """Make a file look as if another user had put it there, or could have written to it."""
+    if how == "owner":
+        os.chown(path, 54321, -1)
+    elif how == "link":
+        aside = path.with_name("aside")
+        path.rename(aside)
+        os.chown(aside, 54321, -1)
+        path.symlink_to(aside)
+    elif how == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+    else:
+        path.chmod(int(how, 8))
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("how", ["owner", "link", "pipe", "664", "646"])
+def test_a_file_that_others_put_there_is_not_used(tmp_path, how):
+    """Also after the folder was closed to them; it is replaced."""
+    files = CodeFiles("kernel", lambda: tmp_path)
+    files.save(("key",), "code")
+    path = tmp_path / files._file_name(("key",))
+    planted(path, how)
+    assert files.load(("key",)) is None
+    files.save(("key",), "code again")
+    assert files.load(("key",)) == "code again"
+    path.chmod(0o444)
+    assert files.load(("key",)) == "code again", "a cache that can only be read"
+
+
+@pytest.mark.parametrize("mask", [0, 0o002, 0o022, 0o077])
+def test_files_are_closed_to_others_whatever_new_files_are(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        files = CodeFiles("kernel", lambda: tmp_path)
+        files.save(("key",), "code")
+    finally:
+        os.umask(before)
+    (path,) = tmp_path.iterdir()
+    assert path.stat().st_mode & 0o777 == 0o644 & ~mask
+    assert files.load(("key",)) == "code"
+
+
 def test_without_home_it_is_among_the_temporary_files(tmp_path, monkeypatch):
     for name in ("NCLONE_ENV_CACHE_DIR", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
