@@ -8,11 +8,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from nclone_env._files import open_regular, write_file
 from nclone_env._table import format_bytes, table
-from nclone_env.errors import ConfigError, optional_module, shortened
+from nclone_env.errors import ConfigError, Within, check_value, optional_module, plain, shortened
 from nclone_env.memory.owners import folded, owned_nodes, owner_rows
 from nclone_env.memory.sections import (
     HEIGHT,
@@ -33,7 +33,13 @@ MEMORY_REPORT, TIME_REPORT, TIME_PROFILE = "memory_profiling_report.txt", "profi
 JSON_REPORT, HTML_REPORT = "memory_profiling_report.json", "memory_profiling_report.html"
 FLAME_GRAPH = "memray_flamegraph.html"
 JSON_FORMAT, JSON_VERSION = "nclone_env memory profile", 3
-_MOST_BYTES = 1 << 26  # of a file that is read
+_MOST_BYTES, _MOST_DEPTH, _MOST_SHOWN = 1 << 23, 64, 200
+"""Of a profile that is read: bytes, levels of owners, and characters of a name."""
+_SIZE, _COUNT, _DEPTH = (
+    Annotated[float, Within(-(2**63), 2**63)],
+    Annotated[int, Within(0, 2**31)],
+    Annotated[int, Within(0, _MOST_DEPTH)],
+)
 _JSON_KEYS = (
     *("name", "unit", "facts", "machine", "settings", "verdict", "growths", "per_environment", "sizes", "owners"),
     *("stages", "warm_up_steps", "snapshots", "traced", "largest_lines", "grown_lines", "step_peak", "churn", "phases"),
@@ -169,7 +175,7 @@ def load_profile(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror or error}; {how}") from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: expected a memory profile as JSON, got {error}; {how}") from error
+        raise ConfigError(f"{path}: expected a memory profile as JSON, got {shortened(str(error))}; {how}") from error
     found = (content.get("format"), content.get("version")) if isinstance(content, dict) else (content, None)
     if found[0] != JSON_FORMAT:
         raise ConfigError(f"{path}: expected the format {JSON_FORMAT!r}, got {shortened(found[0])}; {how}")
@@ -180,9 +186,12 @@ def load_profile(path: Path) -> dict[str, Any]:
         )
     profile: dict[str, Any] = content
     try:
-        list(rows(profile)), list(different_settings(profile, profile))
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ConfigError(f"{path}: expected all parts of a memory profile, got others ({error}); {how}") from error
+        for name, size in rows(profile):
+            check_value(name, _SIZE, size)
+        list(different_settings(profile, {**profile, "facts": [], "name": "", "unit": ""}))
+    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
+        got = plain(shortened(str(error)))
+        raise ConfigError(f"{path}: expected all parts of a memory profile, got others ({got}); {how}") from error
     return profile
 
 
@@ -206,21 +215,24 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change
 
 def rows(profile: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """Yield (name, bytes) of everything in a profile that is compared."""
+    unit = _shown(profile["unit"])
     fitted = profile["per_environment"]
     if fitted is not None:
         yield "measured for each further environment", fitted["measured"]
         yield "reported for each further environment", fitted["reported"]
     if profile["step_peak"] is not None:
-        yield f"allocated and freed by a {profile['unit']}, at most", profile["step_peak"]["largest"]
+        yield f"allocated and freed by a {unit}, at most", profile["step_peak"]["largest"]
     for growth in profile["growths"]:
-        yield f"growth per 1,000 {profile['unit']}s, {growth['quantity']}", max(0.0, growth["slope"] - growth["floor"])
-    num_envs = max(1, profile["settings"]["num_envs"])
+        yield f"growth per 1,000 {unit}s, {_shown(growth['quantity'])}", max(0.0, growth["slope"] - growth["floor"])
+    num_envs = profile["settings"]["num_envs"]
+    check_value("num_envs", _COUNT, num_envs)
     path: list[str] = []
     for node in profile["owners"]:
-        path = [*path[: node["depth"]], node["name"]]
+        check_value("depth", _DEPTH, node["depth"])
+        path = [*path[: node["depth"]], _shown(node["name"])]
         place = " / ".join(path)
         if node["environment_bytes"]:
-            yield f"{place}, per environment", node["environment_bytes"] / num_envs
+            yield f"{place}, per environment", node["environment_bytes"] / max(1, num_envs)
         if node["shared_bytes"]:
             yield f"{place}, shared", node["shared_bytes"]
 
@@ -229,12 +241,21 @@ def different_settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> I
     """Yield a line for each fact in which two profiles differ: then a change may be no fault of the code."""
     for name in ("name", "unit"):
         if before[name] != after[name]:
-            yield f"{name}: {before[name]} -> {after[name]}"
+            yield _difference(name, before[name], after[name])
     first, second = dict(before["facts"]), dict(after["facts"])
     first["environments"], second["environments"] = (p["settings"]["num_envs"] for p in (before, after))
     for name in dict.fromkeys((*first, *second)):
         if first.get(name) != second.get(name):
-            yield f"{name}: {first.get(name, '-')} -> {second.get(name, '-')}"
+            yield _difference(name, first.get(name, "-"), second.get(name, "-"))
+
+
+def _difference(name: object, before: object, after: object) -> str:
+    return f"{_shown(name)}: {_shown(before)} -> {_shown(after)}"
+
+
+def _shown(value: object) -> str:
+    """Return a value of a profile as text that a terminal can show."""
+    return plain(str(value)[:_MOST_SHOWN])
 
 
 def comparison_text(changes: Sequence[Change], percent: float, least_bytes: float) -> str:

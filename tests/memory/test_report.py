@@ -3,15 +3,17 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import math
 import re
 import sys
 from html.parser import HTMLParser
 
 import pytest
 
-from nclone_env.errors import ConfigError, MissingExtraError
+from nclone_env.errors import ConfigError, MissingExtraError, is_plain
 from nclone_env.memory.report import (
     compare,
+    comparison,
     comparison_text,
     different_settings,
     html_text,
@@ -222,6 +224,64 @@ def test_a_file_that_is_no_profile_is_refused(tmp_path, content):
     path.write_text(content)
     with pytest.raises(ConfigError, match=r"x\.json: expected .* write one with nclone-env profile"):
         load_profile(path)
+
+
+def changed(profile, place, value):
+    """Return a profile with another value at a place, keys and numbers with dots between."""
+    profile, (*path, last) = copy.deepcopy(profile), [int(key) if key.isdigit() else key for key in place.split(".")]
+    inner = profile
+    for key in path:
+        inner = inner[key]
+    inner[last] = value
+    return profile
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("per_environment.measured", "5"),
+        ("per_environment.reported", [1]),
+        ("per_environment.measured", 10**400),
+        ("per_environment.measured", True),
+        ("step_peak.largest", None),
+        ("growths.0.slope", math.inf),
+        ("growths.0.floor", "x"),
+        ("growths", 5),
+        ("settings.num_envs", "4"),
+        ("settings.num_envs", 10**30),
+        ("settings.num_envs", -1),
+        ("owners.0.depth", -1),
+        ("owners.1.depth", 10**6),
+        ("owners.0.shared_bytes", 1e300),
+        ("owners.0.shared_bytes", {"a": 1}),
+        ("owners.0", "x"),
+        ("facts", [1]),
+        ("facts", [["a"]]),
+        ("facts", [[[], "a"]]),
+    ],
+)
+def test_forged_numbers_are_refused(tmp_path, written, place, value):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(changed(written, place, value)))
+    with pytest.raises(ConfigError, match=r"x\.json: expected all parts of a memory profile, got others") as caught:
+        load_profile(path)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("place", ["unit", "name", "facts.0.0", "facts.0.1", "growths.0.quantity", "owners.0.name"])
+@pytest.mark.parametrize("value", ["\x1b[31mred\n\x07", "\ud800", "x" * 10**6, 10**50, ["a"], {}])
+def test_names_are_shown_as_plain_text(tmp_path, written, place, value):
+    before, after = tmp_path / "a.json", tmp_path / "b.json"
+    before.write_text(json.dumps(written))
+    after.write_text(json.dumps(changed(written, place, value)))
+    try:
+        text, _ = comparison(before, after, 0.0, 0.0)
+    except ConfigError as error:
+        assert isinstance(value, list | dict)
+        text = str(error)
+    assert all(character == "\n" or is_plain(character) for character in text)
+    assert len(text) < 10_000
+    assert comparison(before, before, 0.0, 0.0)[0].startswith("no row changed")
 
 
 @pytest.mark.parametrize("version", [1, 2, 4, None, "3"])
