@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import re
 import struct
 import zlib
@@ -40,7 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env._files import write_file
-from nclone_env.errors import InputsError, LevelFormatError, RecordingError, plain
+from nclone_env.errors import InputsError, LevelFormatError, RecordingError, plain, shortened
 from nclone_env.level import (
     LARGEST_MAP,
     AttractFile,
@@ -70,6 +71,7 @@ MAX_FRAMES = 1 << 20
 _HEADER = struct.Struct("<8s5I8s32sI")
 _CHECKSUM = struct.Struct("<I")
 _BODY = _HEADER.size + _CHECKSUM.size
+_HASH = re.compile("[0-9a-f]{16}")
 _PIECE = 1 << 14  # frames hashed at a time
 _FRAME = np.dtype([("x", "<f8"), ("y", "<f8"), ("xspeed", "<f8"), ("yspeed", "<f8"), ("state", "i1")])
 
@@ -215,24 +217,31 @@ def _load_either(path: Path) -> Recording | AttractFile | PeerFile:
 
 
 def write_recording(recording: Recording) -> bytes:
-    """Serialise a recording; the inverse of :func:`read_recording`."""
-    source = recording.level.source
+    """Serialise a recording; the inverse of :func:`read_recording`, which refuses what is refused here.
+
+    Raises:
+        InputsError: if an input is not an integer from 0 to 15.
+        RecordingError: if another part cannot be written.
+    """
+    source, inputs = recording.level.source, check_inputs(recording.inputs)
+    if not isinstance(recording.trajectory_hash, str) or not _HASH.fullmatch(recording.trajectory_hash):
+        raise RecordingError(source, "trajectory_hash", "16 hex digits", shortened(recording.trajectory_hash))
     try:
         level = write_map(recording.level)
     except LevelFormatError as error:
         raise RecordingError(source, error.where, error.expected, error.got) from error
-    if len(recording.inputs) > MAX_FRAMES:
-        raise RecordingError(source, "inputs", f"at most {MAX_FRAMES} frames", str(len(recording.inputs)))
+    if len(inputs) > MAX_FRAMES:
+        raise RecordingError(source, "inputs", f"at most {MAX_FRAMES} frames", str(len(inputs)))
     parts = (
         _metadata(recording),
         zlib.compress(level, 9),
-        zlib.compress(recording.inputs.astype(np.uint8).tobytes(), 9),
+        zlib.compress(inputs.tobytes(), 9),
     )
     body = b"".join(parts)
     header = _HEADER.pack(
         MAGIC,
         VERSION,
-        len(recording.inputs),
+        len(inputs),
         *map(len, parts),
         bytes.fromhex(recording.trajectory_hash),
         bytes.fromhex(recording.level.digest),
@@ -259,10 +268,11 @@ def read_recording(data: bytes, source: str = "<bytes>") -> Recording:
 
 
 def _metadata(recording: Recording) -> bytes:
-    metadata = {"seed": recording.seed, "settings": dict(recording.settings)}
     try:
+        seed = None if recording.seed is None else int(operator.index(recording.seed))
+        metadata = {"seed": seed, "settings": dict(recording.settings)}
         return json.dumps(metadata, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         where = "settings and seed"
         raise RecordingError(recording.level.source, where, "JSON values", str(error)) from error
 

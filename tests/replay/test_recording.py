@@ -1,5 +1,6 @@
 """Recordings round-trip and verify; damaged files are refused."""
 
+import dataclasses
 import hashlib
 import json
 import random
@@ -180,6 +181,26 @@ def test_fuzz():
         except RecordingError:
             outcomes["refused"] += 1
     assert min(outcomes["read"], outcomes["refused"]) > 100
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"inputs": np.zeros(5)}, InputsError, "inputs: expected a one-dimensional sequence"),
+        ({"inputs": np.full(5, 200, np.uint8)}, InputsError, "inputs: expected bytes from 0 to 15"),
+        ({"inputs": None}, InputsError, "inputs: expected a one-dimensional sequence"),
+        ({"inputs": [1, 256]}, InputsError, "inputs: expected bytes from 0 to 15"),
+        ({"trajectory_hash": "x"}, RecordingError, "trajectory_hash: expected 16 hex digits, got 'x'"),
+        ({"trajectory_hash": None}, RecordingError, "trajectory_hash: expected 16 hex digits, got None"),
+        ({"settings": 5}, RecordingError, "settings and seed: expected JSON values"),
+        ({"seed": "x"}, RecordingError, "settings and seed: expected JSON values"),
+    ],
+)
+def test_objects_are_checked_as_files(change, error, message):
+    good = Recording.of(DEADLY, b"\1\2", {"a": 1}, np.int64(3))
+    assert read_recording(write_recording(good)).seed == 3
+    with pytest.raises(error, match=message):
+        write_recording(dataclasses.replace(good, **change))
 
 
 def test_unrepresentable_recordings_are_refused():
