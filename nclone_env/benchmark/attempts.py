@@ -63,7 +63,7 @@ def replay(
     """Play each episode on the level ``which``, from its start; marks depend on ``key``, such as the seed of a run."""
     ends = np.zeros(len(steps), END)
     starts = np.concatenate(([0], np.cumsum(steps, dtype=np.int64)))
-    which, actions = np.ascontiguousarray(which, np.int64), np.ascontiguousarray(actions, np.uint8)
+    which, actions = np.require(which, np.int64, ["C", "W"]), np.require(actions, np.uint8, ["C", "W"])
     worlds = make_worlds(1, levels, most_frames)
     for first, last in Pace().pieces(0, len(steps)):
         play_range(levels.arrays, worlds, which, starts, actions, hold, most_frames, key, ends, first, last)

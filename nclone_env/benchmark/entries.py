@@ -6,6 +6,7 @@ A baseline plays a track with one seed, and trains for it if it learns.
 from __future__ import annotations
 
 import csv
+import io
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from nclone_env._files import open_regular
 from nclone_env._processes import in_order, is_unwanted, threads
 from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.evaluation import Episodes, evaluate, run_of
 from nclone_env.benchmark.track import MODES, Track, track_levels, training_levels
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.errors import ConfigError, check_choice
+from nclone_env.errors import ConfigError, FormatError, check_choice, plain, shortened
 from nclone_env.game import ACTION_OF_INPUT, DEAD, NUM_ACTIONS
 from nclone_env.generate import CollectionFiles, entry_of, generated_levels, write_collection
 from nclone_env.level import Level, pack
@@ -46,6 +48,8 @@ _AT = columns(GAME_STATE)
 _ASIDE, _UP = 0.1, -0.35
 _LEVELS, _CLONED_LEVELS = 1000, 256
 """Of the generator: to train on, and to clone; demonstrations of the planner on so many take some minutes."""
+_MOST_CURVE, _MOST_ROWS = 1 << 24, 1 << 17
+"""Bytes and updates of a learning curve: the time is that of these."""
 _SHARE = 0.98
 """Of a budget of frames: a search ends with the trial that spends it, a few thousand frames later."""
 
@@ -263,15 +267,32 @@ class Entered:
         """Return the results of the episodes' tasks as a run; its checkpoint is to reproduce sampled actions."""
         found = self.episodes.run(played, hooks)
         curve = self._file.with_name("learning_curve.csv")
-        text = curve.read_bytes() if curve.exists() else None
-        seconds = training_seconds(csv.DictReader((text or b"").decode().splitlines()))
+        text, seconds = read_curve(curve) if curve.exists() else (None, None)
         claimed = {
             "steps": self._counters["timesteps"],
-            "seconds": round(float(seconds[-1]), 1) if len(seconds) else None,
+            "seconds": seconds,
             "levels": list(self._config.environment.levels),
         }
         policy = self.checkpoint if with_policy else None
         return Run(self._config.seed, found.sampled, found.probable, claimed, policy, text)
+
+
+def read_curve(path: Path) -> tuple[bytes, float | None]:
+    """Return the contents of a learning curve, and the seconds of training that it tells, None if it does not.
+
+    Raises:
+        FormatError: if it is damaged.
+        OSError: if it cannot be read.
+    """
+    with open_regular(path, _MOST_CURVE) as file:
+        text = file.read()
+    try:
+        with np.errstate(all="ignore"):  # of a speed of 0
+            seconds = training_seconds(islice(csv.DictReader(io.StringIO(text.decode())), _MOST_ROWS))
+    except (ValueError, TypeError, csv.Error) as error:
+        expected = "the table that training wrote; remove the file to submit the run without it"
+        raise FormatError(plain(path), "table", expected, plain(shortened(str(error)))) from error
+    return text, round(float(seconds[-1]), 1) if len(seconds) and np.isfinite(seconds[-1]) else None
 
 
 def of_recordings(

@@ -1,6 +1,7 @@
 """Tables and plots of verified submissions."""
 
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,12 +12,16 @@ from nclone_env.benchmark.scores import Score, measures, normalised, performance
 from nclone_env.benchmark.submission import Submission
 from nclone_env.benchmark.track import Track, load_track
 from nclone_env.benchmark.verification import Verification
-from nclone_env.errors import optional_module
+from nclone_env.errors import optional_module, plain
 
 TITLES = (
     *("policy", "success", "most probable", "any", "speed", "normalised speed"),
     *("mode", "budget and claimed use of it", "seeds", "proof"),
 )
+_SPECIAL = re.compile(r"[^\w .,+/()-]|_|\A\W")
+"""What can be markup: written as an entity."""
+_MOST_CODE = 1000
+"""Characters of a command that are shown."""
 _HEAD = """---
 hide: [toc]
 ---
@@ -91,13 +96,14 @@ def _of_parts(track: Track, own: Sequence[tuple[Submission, Verification]]) -> s
 
 
 def _escaped(text: str) -> str:
-    """Return a text as Markdown that stays in its cell: an author chooses it."""
-    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", " ".join(text.split()))
+    """Return a text as Markdown that stays text in its cell, in any dialect: an author chooses it."""
+    return _SPECIAL.sub(lambda found: f"&#{ord(found[0])};", " ".join(text.split()))
 
 
 def _one_line(code: str) -> str:
     """Return a text for a code span in a cell."""
-    return " ".join(code.split()).replace("`", "'").replace("|", "\\|")
+    line = plain(" ".join(code.split())).replace("`", "'").replace("|", "\\|")
+    return line if len(line) <= _MOST_CODE else f"{line[:_MOST_CODE].rstrip(chr(92))} ..."
 
 
 def _markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -114,9 +120,7 @@ def _write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Pa
     speeds = [np.stack([measures(track, run)["speed"] for run in one.runs]) for one, _ in shown]
     fastest = max(1.0, *(np.quantile(values, 0.98) for values in speeds))
     thresholds = np.linspace(0, fastest, 201)
-    for (one, _), values in zip(shown, speeds, strict=True):
-        label = f"{one.title}, {one.mode}, {one.budget}"
-        axes.plot(thresholds, performance_profile(values, thresholds), label=label)
+    lines = [axes.plot(thresholds, performance_profile(values, thresholds))[0] for values in speeds]
     axes.set(
         xlabel="speed, mean of the attempts on a level",
         ylabel="share of levels and seeds above",
@@ -124,6 +128,10 @@ def _write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Pa
         ylim=(0, 1),
     )
     axes.set_title(track.name)
-    figure.legend(fontsize=8, loc="outside lower center", ncols=2)
-    fill_file(path, lambda temporary: figure.savefig(temporary, dpi=130, format="png"))
+    legend = figure.legend(lines, [" "] * len(lines), fontsize=8, loc="outside lower center", ncols=2)
+    for text, (one, _) in zip(legend.get_texts(), shown, strict=True):  # labels would hide titles that begin with "_"
+        text.set_parse_math(False)
+        text.set_text(f"{one.title}, {one.mode}, {one.budget}")
+    with warnings.catch_warnings(action="ignore"):  # letters that the font lacks
+        fill_file(path, lambda temporary: figure.savefig(temporary, dpi=130, format="png"))
     plots.close(figure)

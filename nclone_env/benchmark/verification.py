@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
 from nclone_env.benchmark.attempts import Attempts, Run
 from nclone_env.benchmark.evaluation import evaluate, run_of
 from nclone_env.benchmark.scores import Score, scores
-from nclone_env.benchmark.submission import Submission, as_values, read_submission
+from nclone_env.benchmark.submission import Submission, as_values, check_submission, read_submission
 from nclone_env.benchmark.track import Track, load_track, track_levels
 from nclone_env.errors import FormatError, NcloneError, shortened
 from nclone_env.level import LevelSet, pack
@@ -66,11 +67,13 @@ def verify(
         ConfigError: if a level is not the one of the track, or a pack is missing.
         OSError: if the file cannot be read.
     """
-    if not isinstance(source, Submission):
-        try:
+    try:
+        if isinstance(source, Submission):
+            check_submission(source)
+        else:
             source = read_submission(source)
-        except FormatError as error:
-            return Verification((str(error),))
+    except FormatError as error:
+        return Verification((str(error),))
     track = load_track(source.track)
     level_set = _level_set(track, tuple((packs or {}).items()))
     began = time.thread_time()
@@ -84,7 +87,7 @@ def verify(
     ]
     faults += _other_faults(track, source)
     found = {} if faults else scores(track, replayed)
-    if found and source.scores != (expected := as_values(found)):
+    if found and source.scores not in (None, expected := as_values(found)):
         faults.append(f"scores: expected {shortened(expected, 200)}, got {shortened(source.scores, 200)}")
     proofs, other = _reproduced(track, source, packs, hooks) if policies and not faults else ([], [])
     faults += other
@@ -134,8 +137,9 @@ def _other_faults(track: Track, submission: Submission) -> list[str]:
     budget = track.budgets[submission.budget]
     for number, run in enumerate(submission.runs):
         for name, most in budget.items():
-            got = run.claimed.get(name)
-            if isinstance(got, bool) or not isinstance(got, (int, float)) or not 0 <= got <= most:
+            got: Any = run.claimed.get(name)
+            is_number = isinstance(got, int | float | np.integer | np.floating) and not isinstance(got, bool)
+            if not is_number or not 0 <= got <= most:
                 faults.append(
                     f"run {number}: budget {submission.budget}: expected {name} of 0 to {most}, got {shortened(got)}"
                 )

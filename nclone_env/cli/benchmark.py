@@ -94,7 +94,7 @@ def run_baseline(
         output: submission to write; by default named by track, mode and baseline.
         force: overwrite an existing file.
     """
-    from nclone_env.benchmark import Order
+    from nclone_env.benchmark import Order, check_entry
 
     found = load_track(track)
     chosen, own_mode = _chosen(found, budget, mode)
@@ -105,6 +105,7 @@ def run_baseline(
         Order(baseline, found, own_mode, chosen, one, _packs(packs), runs, with_policy=with_policy, steps=steps)
         for one in seed
     ]
+    check_entry(baseline, orders)
     _check_target(target, force)
     played = []
     for order in orders:

@@ -12,7 +12,7 @@ from typing import TypedDict
 import numpy as np
 
 from nclone_env._files import UNREADABLE
-from nclone_env.benchmark import Entered, Submission, load_track, saved
+from nclone_env.benchmark import Entered, Submission, check_entry, load_track, saved
 from nclone_env.errors import FormatError
 from nclone_env.jobs.job import Job
 
@@ -50,6 +50,9 @@ class Evaluating(Job):
     with_policy: bool = True
     command: str = ""
     result = Batch
+
+    def __post_init__(self) -> None:
+        check_entry(self.title, self.runs)  # before hours of playing
 
     @cached_property
     def entered(self) -> Sequence[Entered]:
