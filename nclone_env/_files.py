@@ -49,6 +49,7 @@ _HERE, _EXCHANGE = -100, 2  # of renameat2: relative to the current folder; the 
 _OPENS_FOLDERS = _REMOVES_OPEN = os.name != "nt"  # Windows renames and removes no file that is open
 _OLD = 86400.0  # seconds after which a temporary file is abandoned where no lock on it can tell
 _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_ZIP_END = 98  # bytes of the ends of a directory of members, with those of ZIP64
 _KEPT = 50  # characters of a name, which with the prefix may have 255 bytes
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems of some clusters
 UNREADABLE = (
@@ -131,6 +132,23 @@ def open_regular(path: Path, most: int) -> BinaryIO:
     if status.st_size > most:
         raise OSError(errno.EFBIG, f"expected at most {most:,} bytes, got {status.st_size:,}", str(path))
     return path.open("rb")
+
+
+def check_directory(file: BinaryIO, most: int) -> None:
+    """Refuse a zip file whose directory has more bytes than ``most``: ``zipfile`` reads it whole, if it lists millions.
+
+    Raises:
+        zipfile.BadZipFile: if it has, or does not end with its directory.
+    """
+    file.seek(-min(_ZIP_END, file.seek(0, io.SEEK_END)), io.SEEK_END)
+    tail = file.read().rjust(_ZIP_END, b"\0")
+    if tail[-22:-18] != b"PK\5\6" or tail[-2:] != b"\0\0":
+        raise zipfile.BadZipFile("no directory of members at its end")
+    size = int.from_bytes(tail[-10:-6], "little")
+    if tail[-42:-38] == b"PK\6\7":  # of ZIP64, which counts instead
+        size = max(size, int.from_bytes(tail[-58:-50], "little"))
+    if size > most:
+        raise zipfile.BadZipFile(f"a directory of members of {size:,} bytes")
 
 
 @contextmanager

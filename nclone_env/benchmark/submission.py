@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
-from nclone_env._files import UNREADABLE, open_regular, write_file
+from nclone_env._files import UNREADABLE, check_directory, open_regular, write_file
 from nclone_env._version import __version__
 from nclone_env.benchmark.attempts import END, Attempts, Run
 from nclone_env.benchmark.scores import Score, scores
@@ -38,9 +38,8 @@ _KEYS = (
 )
 _MOST_BYTES, _MOST_TEXT, _MOST_RUNS, _MOST_TITLE = 1 << 27, 1 << 20, 64, 100
 """Most bytes of all members together, bytes of the index, runs, and characters of the title."""
-_END, _ZIP64, _MOST_DIRECTORY = b"PK\5\6", b"PK\6\7", 1 << 16
-"""Marks of the last 22 bytes of a zip file, and of the 20 before them if it has more members than submissions may
-have; and most bytes of its directory, which ``zipfile`` reads as a whole."""
+_MOST_DIRECTORY = 1 << 16
+"""Bytes of the directory of members."""
 _NUMBERS = 2**31
 """Of seeds."""
 _ARRAYS: Mapping[str, np.dtype] = {"steps": np.dtype("<u4"), "actions": np.dtype("u1"), "ends": END}
@@ -142,7 +141,7 @@ def read_submission(source: str | Path | bytes) -> Submission:
 
 def _read_archive(file: BinaryIO, name: str) -> Submission:
     try:
-        _check_directory(file, name)
+        check_directory(file, _MOST_DIRECTORY)
         with zipfile.ZipFile(file) as archive:
             found = _Reader(archive, name).submission()
         check_submission(found, name)
@@ -151,17 +150,6 @@ def _read_archive(file: BinaryIO, name: str) -> Submission:
     except UNREADABLE as error:
         raise FormatError(name, "file", "a submission, a zip file", shortened(str(error))) from error
     return found
-
-
-def _check_directory(file: BinaryIO, name: str) -> None:
-    """Refuse a file whose directory of members ``zipfile`` would read for seconds: it may list millions."""
-    size = file.seek(0, io.SEEK_END)
-    file.seek(-min(size, 42), io.SEEK_END)
-    before, end = (tail := file.read())[:-22], tail[-22:]
-    if not (len(end) == 22 and end.startswith(_END) and end.endswith(b"\0\0")):
-        raise FormatError(name, "file", "a submission, a zip file", "another file, or one that was cut")
-    if before.startswith(_ZIP64) or int.from_bytes(end[12:16], "little") > _MOST_DIRECTORY:
-        raise FormatError(name, "members", f"those of at most {_MOST_RUNS} runs", "more")
 
 
 class _Reader:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nclone_env._files import UNREADABLE, expanded, fill_file
+from nclone_env._files import UNREADABLE, check_directory, expanded, fill_file
 from nclone_env._version import __version__
 from nclone_env.errors import CheckpointError, ConfigError, shortened
 from nclone_env.options import Option, leaves
@@ -31,6 +31,7 @@ _REMOVED = ("amp", "compile", *(f"generated_{name}" for name in ("count", "inter
 _FILES = ("levels", "starts", "warm_start")  # their folder may have moved
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _MOST_CAUSE = 500  # characters
+_MOST_DIRECTORY = 1 << 20  # bytes of the list of members: thousands
 
 
 @dataclass(frozen=True)
@@ -244,6 +245,8 @@ def _check_parameters(parameters: Mapping[str, Tensor]) -> None:
 
 def _find_damage(path: Path) -> str | None:
     """Return the name of a damaged part of a zip file, None if all are intact."""
+    with path.open("rb") as file:
+        check_directory(file, _MOST_DIRECTORY)
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
         stored = all(part.compress_type == zipfile.ZIP_STORED for part in parts)

@@ -178,6 +178,17 @@ def test_compressed_parts_are_refused_unread(saved):
         load_checkpoint(path)
 
 
+@pytest.mark.parametrize("count", [25_000, 70_000])
+def test_archives_of_many_parts_are_refused_unread(tmp_path, monkeypatch, count):
+    """With and without ZIP64, which archives of torch have."""
+    with zipfile.ZipFile(tmp_path / "many.pt", "w") as archive:
+        for number in range(count):
+            archive.writestr(zipfile.ZipInfo(str(number)), b"")
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    with pytest.raises(CheckpointError, match=r"many.pt: .*a directory of members of [1-4],.* bytes"):
+        load_checkpoint(tmp_path / "many.pt")
+
+
 def test_objects_that_claim_memory_are_refused(tmp_path):
     path = tmp_path / "large.pt"
     claim = b"\x80\x02cbuiltins\nbytearray\nJ" + (2**31 - 1).to_bytes(4, "little") + b"\x85R."
