@@ -390,6 +390,23 @@ def other_numbers(rng: random.Random, data: bytes) -> bytes:
     return _with_checksum(bytes(changed))
 
 
+def other_version(rng: random.Random, data: bytes) -> bytes:
+    """Return a snapshot of version 1, whose arrays are as large as the levels need at most, often with damage."""
+    (env, _), header = environments(), bytearray(data[:_SNAPSHOT_HEADER])
+    parts, levels = peek.parts_of(env, data), env.level_set
+    rows, most = parts["trail"].reshape(-1, 2), max(int(env.worlds.rooms["trail"]["used"][-1]), 1)
+    frame, trail = int(parts["ninjas"]["frame"][0]), np.zeros((most, 2))
+    trail[np.arange(frame - len(rows), frame) % most] = rows
+    sizes = {"entity_states": -(-max(levels.max_entities, 1) // 8) * 8, "movers": max(levels.max_movers, 1)}
+    for name, size in sizes.items():
+        parts[name] = np.concatenate((parts[name], np.zeros(size - len(parts[name]), parts[name].dtype)))
+    contents = b"".join(part.tobytes() for part in (parts | {"trail": trail}).values())
+    struct.pack_into("<2I", header, 8, 1, len(contents))
+    if rng.random() < 0.8:
+        contents = damaged(rng, contents, most=1)[: len(contents)].ljust(len(contents), b"\0")
+    return _with_checksum(bytes(header) + contents + bytes(4))
+
+
 def _with_checksum(data: bytes) -> bytes:
     return data[:-4] + struct.pack("<I", zlib.crc32(data[:-4]))
 
@@ -639,6 +656,7 @@ def _check_page(page: str) -> None:
     _Page().feed(page)
 
 
+snapshot = mutant(snapshots, other_header, other_numbers, other_numbers, other_version)
 _LEVEL, _RECORDING = (LevelFormatError,), (RecordingError,)
 TARGETS = (
     Target("text", texts, text_level, lambda data: use(LevelFile(data, SOURCE, is_text=True).level()), _LEVEL),
@@ -648,7 +666,7 @@ TARGETS = (
     Target("environment", maps, nonsense, play, (LevelFormatError, UnsupportedLevelError), source=""),
     Target("recording", recordings, recording, read_own, _RECORDING),
     Target("peer", peers, peer, read_other, _LEVEL),
-    Target("snapshot", snapshots, mutant(snapshots, other_header, other_numbers), go_on, (SnapshotError,), "state"),
+    Target("snapshot", snapshots, snapshot, go_on, (SnapshotError,), "state"),
     Target("checkpoint", checkpoints, checkpoint, read_checkpoint, (CheckpointError,)),
     Target("collection", collections, collection, read_collection, (FormatError,)),
     Target("gallery", all_runs, runs, read_runs, (FormatError,)),

@@ -99,6 +99,8 @@ def run_apart(target: Target, seed: int, seconds: float, first: int = 0, most: i
         whole.join(part)
         if number is None:
             return whole
+        if not part.tried and number == first and end.startswith("the process ended, exit code 1"):
+            raise RuntimeError(f"{target.name}: an undamaged input was not read")
         if whole.add(number, Trial(False, end)):
             write_finding(target, seed, number, end)
         first = number + 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from . import arguments, calls, commands, files, submissions
+from . import arguments, calls, commands, files, submissions, tables
 
 TARGETS = {
-    target.name: target for module in (files, arguments, commands, calls, submissions) for target in module.TARGETS
+    target.name: target
+    for module in (files, tables, arguments, commands, calls, submissions)
+    for target in module.TARGETS
 }
