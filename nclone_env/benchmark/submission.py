@@ -244,7 +244,7 @@ class _Reader:
 
 
 def check_submission(found: Submission, source: str = "submission") -> None:
-    """Check what a submission states, so that it can be played and shown, whoever made it: a file or a program.
+    """Check what a submission states, so that it can be played and shown; it may be of a file or of a program.
 
     Args:
         source: name in messages.
