@@ -113,8 +113,11 @@ def other_journal(rng: random.Random, data: bytes) -> bytes:
     values = [json.loads(line[9:]) for line in data.splitlines()]
     place = rng.choice((0, rng.randrange(len(values))))
     values[place] = with_other_parts(rng, values[place], lambda rng: drawn(rng, (*VALUES, *_HOSTILE, *_NAMES)))
-    if rng.random() < 0.2:
+    share = rng.random()
+    if share < 0.2:
         values[place] = drawn(rng, VALUES)
+    elif share < 0.4:
+        values = [json.loads(line[9:]) for line in data.splitlines()]  # lines alone may change
     texts = with_other_lines(rng, [json_of(rng, value) for value in values])
     return b"".join(b"%08x %s\n" % (zlib.crc32(text), text) for text in texts)
 
