@@ -18,7 +18,7 @@ from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, Rewa
 from nclone_env.env.compiled.records import RESULT, SAME_STEP
 from nclone_env.env.compiled.rooms import fit_alike, fit_copies, make_room, unsettle_all, with_room
 from nclone_env.env.compiled.starts import PackedStarts, pack_starts, set_shares
-from nclone_env.env.compiled.step import KernelSteps, step_range
+from nclone_env.env.compiled.step import REFUSED, KernelSteps, step_range
 from nclone_env.env.compiled.step_arrays import (
     FinalArrays,
     exchange,
@@ -29,7 +29,7 @@ from nclone_env.env.compiled.step_arrays import (
 )
 from nclone_env.env.snapshot import Snapshot, level_set_digest, read_snapshot, write_snapshot
 from nclone_env.env.threads import CALLING_THREAD, Workers
-from nclone_env.errors import ConfigError, SnapshotError, shortened
+from nclone_env.errors import ActionError, ConfigError, SnapshotError, shortened
 from nclone_env.jit import address_of, specialised
 from nclone_env.level import Graphs, LevelSet, content_digest, level_graphs
 from nclone_env.machine import check_fits
@@ -100,6 +100,7 @@ class Batch:
         )
         self._arrays = arrays
         self._spare: WorldArrays | None = None  # for gather
+        self._asked: KernelSteps | None = None  # by kernel_steps
         self.episodes, self.actions, self.results = arrays.episodes, arrays.actions, arrays.results
         depth, same_step = config.observation.frame_stack, autoreset == SAME_STEP
         stacked = frame_specs(config, self.level_set)
@@ -264,6 +265,11 @@ class Batch:
         """Return what a kernel needs to step the environments; see ``NPlusPlusVectorEnv.kernel_steps``."""
         if len(self._step_passes) > 1 or self._stack or self._enters_often:
             return None
+        if self._asked is not None and self._asked.final.used[0] == REFUSED:
+            self._asked = None
+            raise ActionError(
+                "step_all: expected actions from 0 to 5, and num_envs rows of out from row on, got others"
+            )
         self._make_room()
         arrays = out.values() if isinstance(out, Mapping) else ()
         rows = max((len(array) for array in arrays if isinstance(array, np.ndarray) and array.ndim), default=0)
@@ -273,7 +279,8 @@ class Batch:
         observations, last = (kernel_view(buffers, self._unobserved) for buffers in (out, final))
         places = np.zeros(1, np.int64), np.zeros(self.num_envs, np.int32)
         finals = FinalArrays(last, *places, self._ended_worlds)
-        return KernelSteps(self._step_address, self._arrays, observations, finals, rows)
+        self._asked = KernelSteps(self._step_address, self._arrays, observations, finals, rows)
+        return self._asked
 
     @cached_property
     def _step_address(self) -> Any:

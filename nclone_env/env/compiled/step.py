@@ -45,6 +45,10 @@ def step_range(arrays, out, final, row, worker, first, last):
         observe(arrays, index, row + index, worker, out)
 
 
+REFUSED = -1
+"""In ``used`` of the last observations: the step had an action or a row that does not fit."""
+
+
 class KernelSteps(NamedTuple):
     """What a kernel needs to step n environments by :func:`step_all`."""
 
@@ -67,17 +71,17 @@ def step_all(steps: KernelSteps, row):
 
     Returns:
         Whether the step was made. If not, the worlds need larger arrays: ask the environments for ``kernel_steps``
-        again, and repeat it.
-
-    Raises:
-        ValueError: if an action is not 0..5, or ``out`` ends before the last of these rows.
+        again, and repeat it. Neither is a step made with an action that is not 0..5, or rows that ``out`` lacks: then
+        ``kernel_steps`` raises ``ActionError``.
     """
     count = len(steps.arrays.actions)
     if row < 0 or row + count > steps.rows:
-        raise ValueError("step_all: expected a row from 0 to the rows of out less num_envs, got another")
+        steps.final.used[0] = REFUSED
+        return False
     for index in range(count):
         if steps.arrays.actions[index] < 0 or steps.arrays.actions[index] >= NUM_ACTIONS:
-            raise ValueError("step_all: expected actions from 0 to 5, got others")
+            steps.final.used[0] = REFUSED
+            return False
     if not make_room(steps.arrays):
         return False
     steps.final.used[0] = 0
