@@ -375,7 +375,7 @@ class Claims:
             target = Path(os.path.realpath(path))
             digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
             self._lock(target.with_name(f"{_PREFIX}lock-{digest}.{plain(target.name)[-_KEPT:]}"), path)
-            if target.is_dir():
+            if _REMOVES_OPEN and target.is_dir():  # a folder with an open file cannot be replaced elsewhere
                 self._lock(target / LOCK, path)
 
     def _lock(self, lock: Path, path: Path) -> None:

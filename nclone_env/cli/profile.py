@@ -191,6 +191,10 @@ def script(
         arguments: of the script; options of the script follow ``--``.
         options: length and reports.
     """
+    if os.name == "nt":
+        raise ConfigError(
+            "script: expected a system of POSIX, got Windows; call nclone_env.memory.profile in the program"
+        )
     if options.seconds is not None and not options.seconds > 0:
         raise ConfigError(f"seconds: expected more than 0, got {options.seconds:g}")
     options.check()
@@ -377,7 +381,7 @@ def _environment(folder: str | None, order: Mapping[str, Any], is_own: bool) -> 
     before = {"PYTHONPATH": environment["PYTHONPATH"]} if "PYTHONPATH" in environment else {}
     told = {"package": str(package.parent), "folder": folder, "environment": before, "passenger": order}
     path = filter(None, (str(package / "memory" / "hook"), environment.get("PYTHONPATH")))
-    return {**environment, "PYTHONPATH": os.pathsep.join(path), "NCLONE_ENV_PASSENGER": json.dumps(told)}
+    return {**environment, "PYTHONPATH": os.pathsep.join(path), "NCLONE_PASSENGER": json.dumps(told)}
 
 
 def _first_environment() -> dict[str, str]:

@@ -41,7 +41,7 @@ def check_seed(seed: Any) -> int:
 
 def is_one(seed: Any) -> bool:
     """Return whether a seed is one, not one for each environment."""
-    return not isinstance(seed, (Sequence, np.ndarray))
+    return isinstance(seed, (str, bytes)) or not isinstance(seed, (Sequence, np.ndarray))
 
 
 def seed_of(seed: Any) -> int | tuple[int | None, ...]:

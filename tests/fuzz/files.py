@@ -46,13 +46,14 @@ from nclone_env.level.formats.map_bytes import read_map, write_map
 from nclone_env.level.formats.pack_text import LAYOUTS, read_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text, parse_text
+from nclone_env.level.formats.userlevels import UserlevelPage
 from nclone_env.level.level import RawLevel, validate
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording, read_recording, write_recording
 from nclone_env.replay.verification import verify_peer
-from tests.level.level_bases import make_level, make_pack, swapped_hex
+from tests.level.level_bases import make_level, make_pack, make_page, swapped_hex
 
 from ..env import peek
 from .accidents import EDGES, VALUES, damaged, drawn, with_other_parts
@@ -207,6 +208,16 @@ def packs() -> list[bytes]:
     return [make_pack(raw) for raw in raw_levels()[:-1]]
 
 
+def pages() -> list[bytes]:
+    levels = raw_levels()[:-1]
+    return [make_page(*levels[:number]) for number in (1, 2, 5)]
+
+
+def nonsense_page(rng: random.Random, data: bytes) -> bytes:
+    block = zlib.compress(nonsense(rng)[8:])
+    return data[: 48 + 44] + struct.pack("<IH", 6 + len(block), rng.randrange(9)) + block
+
+
 text_level, map_bytes = mutant(texts, nonsense_text, words=_TEXT_WORDS), mutant(maps, nonsense)
 attract_file = mutant(attract_files, lambda rng, data: attract_of(nonsense(rng), _inputs(rng)))
 pack_file = mutant(packs, nonsense_line, words=_PACK_WORDS)
@@ -225,6 +236,19 @@ def use(raw: RawLevel) -> None:
         text = format_text(raw)
         assert write_map(parse_text(text)) == data
     play_level(load_level(raw))
+
+
+def read_page(data: bytes) -> None:
+    """Read each level of a page, use those that are whole, and raise the first error if none is."""
+    page, faults = UserlevelPage(data, SOURCE), []
+    assert len(page.titles) == len(page)
+    for number in range(len(page)):
+        try:
+            use(page.level(number))
+        except LevelFormatError as error:
+            faults.append(error)
+    if len(faults) == len(page):
+        raise faults[0] if faults else LevelFormatError(SOURCE, "file", "levels", "none")
 
 
 def read_attract_file(data: bytes) -> None:
@@ -663,6 +687,7 @@ TARGETS = (
     Target("map", maps, map_bytes, lambda data: use(read_map(data, SOURCE)), _LEVEL),
     Target("attract", attract_files, attract_file, read_attract_file, _LEVEL),
     Target("pack", packs, pack_file, lambda data: [use(raw) for raw in read_pack(data, SOURCE)], _LEVEL),
+    Target("page", pages, mutant(pages, nonsense_page), read_page, _LEVEL),
     Target("environment", maps, nonsense, play, (LevelFormatError, UnsupportedLevelError), source=""),
     Target("recording", recordings, recording, read_own, _RECORDING),
     Target("peer", peers, peer, read_other, _LEVEL),

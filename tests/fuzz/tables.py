@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from nclone_env.benchmark.entries import read_curve
-from nclone_env.errors import CheckpointError, ConfigError, FormatError, NcloneError, is_plain
+from nclone_env.errors import CheckpointError, ConfigError, FormatError, NcloneError, UnknownLevelError, is_plain
 from nclone_env.gallery.entries import read_table
 from nclone_env.jobs import Generating, Shard, Solving, Validating, merge, run
 from nclone_env.jobs.job import Job, _header
@@ -276,17 +276,22 @@ def read_opened(data: bytes) -> None:
         warnings.simplefilter("ignore")  # levels of a pack that are left out
         path, errors = Path(folder) / f"{SOURCE}.txt", []
         path.write_bytes(data)
-        for read in (_load_levels, load_recording, load_any_recording, load_verified, verify):
+        readers = _load_levels, _load_folder, load_recording, load_any_recording, load_verified, verify
+        for read in readers:
             try:
                 read(path)
-            except FormatError as error:
+            except (FormatError, UnknownLevelError) as error:
                 errors.append(error)
-        if len(errors) == 5:
+        if len(errors) == len(readers):
             raise errors[0]
 
 
 def _load_levels(path: Path) -> None:
     load_levels([str(path)])
+
+
+def _load_folder(path: Path) -> None:
+    load_levels([str(path.parent)])
 
 
 TARGETS = (

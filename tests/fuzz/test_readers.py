@@ -42,6 +42,7 @@ TRUSTED = {
     "nclone_env.jit": "compiled code in the cache and in the package, and their sources",
     "nclone_env.machine": "files of the system",
     "nclone_env.memory.process": "files of the system",
+    "nclone_env.memory.hook": "what the process that started this one has written",
     "nclone_env.memory.passes": "a page that memray has just written",
     "nclone_env.memory.workers": "numbers of a process that this one started",
     "nclone_env.memory.report.html_text": "a template of the package",

@@ -93,7 +93,7 @@ def test_levels_that_are_no_levels(levels):
         ({"render": {"player_frame_scale": 0.5}}, "player_frame_scale: expected a number from 1 to 16, got 0.5"),
         (
             {"render": {"player_frame_size": 512, "player_frame_scale": 5}},
-            r"player_frame_scale: expected at most 4\.125 for a player_frame_size of 512, got 5, which shows 2560",
+            r"player_frame_scale: expected at most 4\.125 for a player_frame_size of 512, got 5\.0, which shows 2560",
         ),
         ({"render": {"global_view_size": 128}}, r"global_view_size: expected height and width, for example .*got 128"),
         ({"render": {"global_view_size": (8, 64)}}, r"global_view_size\[0\], the height: expected .* 16 to 600, got 8"),

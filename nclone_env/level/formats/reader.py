@@ -283,8 +283,8 @@ def _other_kind(data: bytes) -> str | None:
 def _is_replay(data: bytes) -> bool:
     if len(data) < _REPLAY_HEAD.size:
         return False
-    kind, length, version, frames, constant = _REPLAY_HEAD.unpack_from(data)
-    return kind <= 2 and version == 1 and length == frames + _REPLAY_HEAD.size and constant == 0xFFFFFFFF
+    level_or_more, length, version, frames, constant = _REPLAY_HEAD.unpack_from(data)
+    return level_or_more <= 2 and version == 1 and length == frames + _REPLAY_HEAD.size and constant == 0xFFFFFFFF
 
 
 def _unpacked(data: bytes) -> bytes:

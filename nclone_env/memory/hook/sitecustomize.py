@@ -14,7 +14,7 @@ import traceback
 _last: list = []
 atexit.register(lambda: [word() for word in _last])  # the first that is registered is the last that is called
 _known = set(sys.modules)
-_order = json.loads(os.environ.pop("NCLONE_ENV_PASSENGER"))
+_order = json.loads(os.environ.pop("NCLONE_PASSENGER"))
 _here = os.path.dirname(__file__)
 sys.path.remove(_here)
 sys.path_importer_cache.pop(_here, None)
