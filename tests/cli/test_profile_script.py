@@ -153,7 +153,7 @@ PROGRAMS = {
     "its environment": "import os\nprint(sorted(os.environ.items()))",
     "environment of its processes": (
         "import subprocess, sys\n"
-        "print(subprocess.run([sys.executable, '-c', 'import os, sys; print(os.environ, sys.path)'], "
+        "print(subprocess.run([sys.executable, '-c', 'import os, sys; print(sorted(os.environ.items()), sys.path)'], "
         "capture_output=True, text=True).stdout)"
     ),
     "its folder after another": (
@@ -239,8 +239,8 @@ def input_given(tmp_path):
 def test_a_program_ends_as_it_does_alone(form, tmp_path, monkeypatch, capfd, input_given):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("PYTHONHASHSEED", "0")
-    monkeypatch.setenv("COLUMNS", "80")  # the parser sets both
-    monkeypatch.setenv("LINES", "24")
+    for name, value in {"COLUMNS": "80", "LINES": "24", "PYGAME_HIDE_SUPPORT_PROMPT": "hide"}.items():
+        monkeypatch.setenv(name, value)  # the command line sets them
     words = made(tmp_path / "case", form)
     monkeypatch.chdir(tmp_path / "case")
     status = subprocess.run([sys.executable, *words], check=False, timeout=60).returncode
