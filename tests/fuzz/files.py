@@ -240,7 +240,11 @@ def use(raw: RawLevel) -> None:
 
 def read_page(data: bytes) -> None:
     """Read each level of a page, use those that are whole, and raise the first error if none is."""
-    page, faults = UserlevelPage(data, SOURCE), []
+    file = LevelFile(data, SOURCE)
+    if not isinstance(file.pack, UserlevelPage):
+        use(file.level(0))
+        return
+    page, faults = file.pack, []
     assert len(page.titles) == len(page)
     for number in range(len(page)):
         try:
