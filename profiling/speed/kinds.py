@@ -2,12 +2,14 @@
 
 Each level is played as it is, and once without each of its kinds, by the rules of ``profiling.speed.simulator``, in
 processor time, best of three runs. The difference is what the kind costs; play without it is other play, so figures of
-one level say little, and a kind that ends episodes early (mines) or closes ways (doors) can have a negative cost.
+one level say little, and a kind that ends episodes early (mines) or closes ways (doors) can have a negative cost. Pairs
+in which the ninja is dead for half of the frames, as where a door held a danger back, are left out.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import sys
 import time
 from collections import defaultdict
@@ -32,12 +34,12 @@ NEEDED = {NINJA, EXIT, EXIT_SWITCH, *DOOR_SWITCHES.values()}  # a switch of a do
 
 
 def nanoseconds(level: Level) -> float:
-    """Return the processor time of a frame on a level, of the fastest of several runs."""
+    """Return the processor time of a frame on a level, of the fastest run; NaN if half of the frames do not count."""
     levels = pack([level])
     worlds, found = make_worlds(1, levels), []
     for seed in range(RUNS):
         (counted, _), seconds = timed(lambda seed=seed: run(levels.arrays, worlds, FRAMES, seed), time.process_time)  # type: ignore[misc]
-        found.append(1e9 * seconds / max(counted, 1))
+        found.append(1e9 * seconds / counted if 2 * counted >= FRAMES else math.nan)
     return min(found)
 
 
@@ -50,17 +52,19 @@ def without(level: Level, kind: int) -> Level:
 
 def costs(levels: Sequence[Level]) -> tuple[float, dict[int, float], dict[int, int]]:
     """Return the mean cost of a frame, and by kind the sum of its costs over the levels and the number of entities."""
-    whole, shares, counts = 0.0, defaultdict[int, float](float), defaultdict[int, int](int)
+    bases, shares, counts = list[float](), defaultdict[int, float](float), defaultdict[int, int](int)
     for number, level in enumerate(levels):
         base = nanoseconds(level)
-        whole += base / len(levels)
+        bases.append(base)
         kinds, numbers = np.unique(level.raw.records[:, 0], return_counts=True)
         for kind, count in zip(kinds.tolist(), numbers.tolist(), strict=True):
             if kind not in NEEDED and kind < len(KINDS):
-                shares[kind] += base - nanoseconds(without(level, kind))
-                counts[kind] += count
+                share = base - nanoseconds(without(level, kind))
+                if not math.isnan(share):
+                    shares[kind] += share
+                    counts[kind] += count
         print(f"\r{number + 1} of {len(levels)} levels", end="", file=sys.stderr, flush=True)
-    return whole, shares, counts
+    return float(np.nanmean(bases)), shares, counts
 
 
 def main(levels: Positional[tuple[str, ...]] = (), sample: int = 250) -> None:
