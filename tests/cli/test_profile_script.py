@@ -187,7 +187,8 @@ def made(folder: Path, form: str) -> list[str]:
         return ["case.py"]
     if form == "compiled":
         (folder / "plain.py").write_text("print('compiled', __file__)")
-        py_compile.compile(str(folder / "plain.py"), cfile=str(folder / "case.pyc"))
+        by_contents = py_compile.PycInvalidationMode.CHECKED_HASH  # else the file has the time of its source in it
+        py_compile.compile(str(folder / "plain.py"), cfile=str(folder / "case.pyc"), invalidation_mode=by_contents)
         return ["case.pyc"]
     if form == "package":
         (folder / "tool").mkdir()
