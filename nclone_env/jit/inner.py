@@ -217,10 +217,7 @@ def _unsigned(index: types.Type) -> types.Type:
 class _InnerCompiler(compiler.Compiler):
     def define_pipelines(self) -> list[Any]:
         _use_library(self.state, _InnerLibrary)
-        part = part_name(self.state.func_id.func, self.state.args, self.state.flags)
-        if part:
-            self.state.library.part = part
-            self.state.func_id.unique_id = part.partition("-")[2]  # a number would differ between processes
+        self.state.library.part = _identify(self.state, "")
         self.state.flags.no_cpython_wrapper = True
         self.state.flags.no_compile = True
         return super().define_pipelines()
@@ -229,6 +226,7 @@ class _InnerCompiler(compiler.Compiler):
 class _OuterCompiler(compiler.Compiler):
     def define_pipelines(self) -> list[Any]:
         _use_library(self.state, _OuterLibrary)
+        _identify(self.state, "outer")
         self.state.flags.forceinline = False  # it would be inlined into its wrapper: twice the code
         return super().define_pipelines()
 
@@ -239,6 +237,18 @@ def _use_library(state: Any, library: type[JITCodeLibrary]) -> None:
     state.flags.no_cfunc_wrapper = True
     state.targetctx = state.targetctx.subtarget(mangler=_symbol)  # a copy
     state.targetctx.__class__ = _KernelContext
+
+
+def _identify(state: Any, role: str) -> str | None:
+    """Give a compilation the identity that is part of its symbol; return its name as a part, None if it has none.
+
+    Numba counts the functions of a process: code that two processes have compiled for other types of arguments would
+    have equal symbols, and once both are loaded, an address is that of the last.
+    """
+    part = part_name(state.func_id.func, state.args, state.flags)
+    if part:
+        state.func_id.unique_id = part.partition("-")[2] + role
+    return part
 
 
 def _symbol(name: str, types: Any, *, abi_tags: Any = (), uid: Any = None) -> str:

@@ -240,7 +240,9 @@ else:
             function = context.call_conv.get_function_type(types.none, kinds).as_pointer()
             values = cgutils.unpack_tuple(builder, args[1])
             callee = builder.inttoptr(args[0], function)
-            context.call_conv.call_function(builder, callee, types.none, kinds, values)
+            status, _ = context.call_conv.call_function(builder, callee, types.none, kinds, values)
+            with cgutils.if_unlikely(builder, status.is_error):
+                context.call_conv.return_status_propagate(builder, status)
             return context.get_dummy_value()
 
         return types.void(types.int64, arguments), codegen

@@ -98,6 +98,53 @@ def test_what_cannot_be_cached_works(tmp_path, variables):
         assert run(tmp_path, KERNELS, helper, **variables) == ["111", "0"]
 
 
+BY_ADDRESS = """
+import sys
+import numpy as np
+from nclone_env.jit import address_of, call_at, kernel
+
+@kernel
+def double(out):
+    if out[0] > 50:
+        raise ValueError("more than", 50)
+    out[0] = out[0] + out[0]
+
+@kernel
+def through(address, out):
+    call_at(address, (out,))
+
+values = [np.full(1, 21, np.dtype(name)) for name in sys.argv[1:]]
+for value in values:
+    double(value * 0)  # all are loaded before the first address is asked for
+for value in values:
+    through(address_of(double, value), value)
+hits = sum(double.stats.cache_hits.values())
+large, said = np.full(1, 51, values[0].dtype), []
+for call in (lambda: double(large), lambda: through(address_of(double, large), large)):
+    try:
+        call()
+    except ValueError as error:
+        said.append(error.args)
+sys.stdout.write(f"{[value.item() for value in values]} {hits} {said}")
+"""
+
+
+@compiled_only
+@pytest.mark.parametrize("plain", ["", "1"])
+def test_codes_of_several_processes_keep_apart_and_may_raise(tmp_path, plain):
+    """Numba counts the functions of a process, so equal numbers are those of other types."""
+    path = tmp_path / "kernels.py"
+    path.write_text(BY_ADDRESS)
+    own = {"NCLONE_ENV_CACHE_DIR": os.fspath(tmp_path / "cache"), "NCLONE_ENV_PLAIN_JIT": plain}
+    for names, results in (
+        (["int64"], "[42] 0"),
+        (["float64"], "[42.0] 0"),
+        (["int64", "float64"], "[42, 42.0] 2"),
+        (["float64", "int64"], "[42.0, 42] 2"),
+    ):
+        assert run_copy(path, *names, **own)[0] == f"{results} {[('more than', 50)] * 2}"
+
+
 def test_kernels_are_cached_in_the_folder_of_the_package():
     assert KernelCache(run, {}).cache_path == os.fspath(cache_folder())
     assert cache_folder().name == compiler_digest()
