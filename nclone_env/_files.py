@@ -81,7 +81,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.expanduser(path))
 
 
-def write_file(path: Path, data: bytes) -> None:
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write ``data`` to a temporary file next to ``path``, then rename it to ``path``."""
     fill_file(path, lambda temporary: temporary.write_bytes(data))
 
@@ -93,7 +93,7 @@ def write_rows(path: Path, rows: Iterable[Iterable[Any]]) -> None:
     write_file(path, text.getvalue().encode())
 
 
-def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
+def fill_file(path: str | os.PathLike[str], fill: Callable[[Path], Any]) -> None:
     """Call ``fill`` to write a temporary file next to ``path``, then rename it to ``path``.
 
     The contents reach the disk before the name does, so that a power failure leaves the old file or the new one.
@@ -101,6 +101,7 @@ def fill_file(path: Path, fill: Callable[[Path], Any]) -> None:
     Args:
         fill: writes the temporary file, given its path; the suffix is that of ``path``.
     """
+    path = expanded(path)
     with naming(path), temporary_beside(path) as temporary:
         fill(temporary)
         synchronise(temporary)
@@ -118,12 +119,13 @@ def unless_it_fails(what: object) -> Iterator[None]:
         warnings.warn(f"{what} is left out: {type(error).__name__}: {plain(reason)}", RuntimeWarning, stacklevel=3)
 
 
-def open_regular(path: Path, most: int) -> BinaryIO:
+def open_regular(path: str | os.PathLike[str], most: int) -> BinaryIO:
     """Open a file for reading; pipes and devices, which may have no end, are refused unread.
 
     Args:
         most: bytes that it may have.
     """
+    path = expanded(path)
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

@@ -1,13 +1,14 @@
 """Tables and plots of verified submissions."""
 
+import io
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from nclone_env._files import fill_file, write_file
+from nclone_env._files import unless_it_fails, write_file
 from nclone_env.benchmark.scores import Score, measures, normalised, performance_profile
 from nclone_env.benchmark.submission import Submission
 from nclone_env.benchmark.track import Track, load_track
@@ -59,15 +60,19 @@ def _cell(score: Score) -> str:
 
 def write_results(entries: Sequence[tuple[Submission, Verification]], output: Path, plots: bool) -> None:
     """Write the page of results, and next to it, if asked for, the performance profiles of each track."""
-    picture = f"{output.stem}-{{}}.png"
-    for name in {submission.track for submission, _ in entries} if plots else ():
-        own = [entry for entry in entries if entry[0].track == name]
-        _write_profiles(own, output.with_name(picture.format(name.lower())))
-    write_file(output, page(entries, picture if plots else None).encode())
+    pictures: dict[str, str] = {}
+    for name in sorted({submission.track for submission, _ in entries}) if plots else ():
+        path = output.with_name(f"{output.stem}-{name.lower()}.png")
+        with unless_it_fails(path):
+            drawn = _profiles([entry for entry in entries if entry[0].track == name])
+            pictures[name] = path.name
+        if name in pictures:
+            write_file(path, drawn)
+    write_file(output, page(entries, pictures).encode())
 
 
-def page(entries: Sequence[tuple[Submission, Verification]], picture: str | None) -> str:
-    """Return the page of results, Markdown; ``picture`` is the name of that of each track, with ``{}`` for its name."""
+def page(entries: Sequence[tuple[Submission, Verification]], pictures: Mapping[str, str]) -> str:
+    """Return the page of results, Markdown; ``pictures`` names the file of the profiles of each track that has one."""
     lines = [_HEAD]
     for name in sorted({submission.track for submission, _ in entries}):
         track = load_track(name)
@@ -79,8 +84,8 @@ def page(entries: Sequence[tuple[Submission, Verification]], picture: str | None
         lines.append("")
         if track.parts:
             lines += [_of_parts(track, own), ""]
-        if picture:
-            lines += [f"![Share of levels and seeds above each speed]({picture.format(name.lower())})", ""]
+        if name in pictures:
+            lines += [f"![Share of levels and seeds above each speed]({pictures[name]})", ""]
     return "\n".join(lines)
 
 
@@ -111,7 +116,7 @@ def _markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (titles, marks, *rows))
 
 
-def _write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Path) -> None:
+def _profiles(entries: Sequence[tuple[Submission, Verification]]) -> bytes:
     """Plot the performance profiles of the submissions of a track as PNG."""
     optional_module("matplotlib", "train").use("agg")
     plots = optional_module("matplotlib.pyplot", "train")
@@ -133,5 +138,7 @@ def _write_profiles(entries: Sequence[tuple[Submission, Verification]], path: Pa
         text.set_parse_math(False)
         text.set_text(f"{one.title}, {one.mode}, {one.budget}")
     with warnings.catch_warnings(action="ignore"):  # letters that the font lacks
-        fill_file(path, lambda temporary: figure.savefig(temporary, dpi=130, format="png"))
+        file = io.BytesIO()
+        figure.savefig(file, dpi=130, format="png")
     plots.close(figure)
+    return file.getvalue()

@@ -78,7 +78,7 @@ class Submission:
             OSError: if the file cannot be written.
         """
         check_submission(self)
-        write_file(Path(path), write_submission(self))
+        write_file(path, write_submission(self))
 
 
 def own_versions() -> dict[str, str]:
@@ -135,7 +135,7 @@ def read_submission(source: str | Path | bytes) -> Submission:
     """
     if isinstance(source, bytes):
         return _read_archive(io.BytesIO(source), "<bytes>")
-    with open_regular(Path(source), _MOST_BYTES + _MOST_TEXT) as file:
+    with open_regular(source, _MOST_BYTES + _MOST_TEXT) as file:
         return _read_archive(file, plain(source))
 
 

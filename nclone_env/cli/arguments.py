@@ -15,6 +15,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
 
 import tyro
@@ -27,6 +28,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
+from nclone_env._files import expanded
 from nclone_env.errors import ConfigError, did_you_mean, shortened
 from nclone_env.options import is_group, key_of
 
@@ -87,6 +89,20 @@ def _docstrings(kind: type) -> Mapping[str, str]:
         for field, text in itertools.pairwise(tree.body)
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr)
     }
+
+
+@ARGUMENTS.primitive_rule
+def path(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Path] | None:
+    """Return how a path is read, as by a shell, which leaves the ``~`` in ``--output=~/runs``; None for other types."""
+    if info.type is not Path:
+        return None
+    return PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="PATH",
+        instance_from_str=lambda words: expanded(words[0]),
+        is_instance=lambda value: isinstance(value, Path),
+        str_from_instance=lambda value: [str(value)],
+    )
 
 
 @ARGUMENTS.primitive_rule

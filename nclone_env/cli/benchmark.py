@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import Positional
 
+from nclone_env._files import expanded
 from nclone_env._processes import threads
 from nclone_env._table import table
 from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
@@ -241,8 +242,10 @@ def export_data(
 
     optional_module("minari", "minari")
     config = EnvironmentConfig(observations=observations, max_frames=max_frames)
-    folders = {source: sorted(map(str, Path(source).rglob("*.replay"))) for source in sources if Path(source).is_dir()}
-    files = [file for source in sources for file in folders.get(source, [source])]
+    files: list[str] = []
+    for source in sources:
+        folder = expanded(source)
+        files += sorted(map(str, folder.rglob("*.replay"))) if folder.is_dir() else [source]
     found = played(files, config, _packs(packs))
     for source, reason in found.skipped.items():
         say(f"left out: {source}: {reason}", stream=sys.stderr)
@@ -277,8 +280,8 @@ def _packs(given: Sequence[str]) -> dict[str, Path]:
     for text, (name, mark, path) in zip(given, pairs):
         if not (name and mark and path):
             raise ConfigError(f"packs: expected NAME=FILE such as SI=SI.txt, got {text!r}")
-        check_exists("packs", Path(path), "a pack")
-    return {name: Path(path) for name, _, path in pairs}
+        check_exists("packs", expanded(path), "a pack")
+    return {name: expanded(path) for name, _, path in pairs}
 
 
 def _verified(

@@ -7,7 +7,7 @@ from pathlib import Path
 from tyro.conf import Positional
 
 from nclone_env._table import table
-from nclone_env.cli.output import check_episodes
+from nclone_env.cli.output import check_episodes, check_folder, check_free
 from nclone_env.cli.progress import LevelProgress, say
 from nclone_env.train import bundled_names, is_named, policy_card, policy_file
 
@@ -22,6 +22,7 @@ def evaluate(
     video: bool = True,
     recordings: bool = False,
     output: Path | None = None,
+    force: bool = False,
 ) -> int:
     """Print the success rate of a checkpoint's policy on each level next to a random baseline.
 
@@ -38,7 +39,9 @@ def evaluate(
         seed: seed of the environments and of sampled and random actions.
         video: write a video of one episode.
         recordings: write the fastest win on each level as a recording, for ``watch`` and ``replay verify``.
-        output: output folder; the folder of the checkpoint by default, ``runs/NAME-evaluation`` of a bundled policy.
+        output: output folder; the folder of the checkpoint by default, ``runs/NAME-evaluation`` of a bundled policy,
+            where a new evaluation replaces an earlier one.
+        force: replace an earlier evaluation in ``output`` as well.
 
     Returns:
         The exit status, 0.
@@ -46,12 +49,20 @@ def evaluate(
     from nclone_env.train import evaluate_and_report, load_policy
 
     check_episodes(episodes)
+    if output is not None:
+        check_folder("output", output)
     policy = load_policy(checkpoint, levels)
     environment, content = policy.environment, policy.checkpoint
     held_out = content.held_out.get("digests", [])
     file = policy_file(checkpoint)
     folder = output or (Path("runs", f"{checkpoint.name}-evaluation") if is_named(checkpoint) else file.parent)
     timesteps = None if levels or candidates > 1 else content.counters.get("timesteps", 0)
+    names = {"evaluation.txt": True, "evaluation.csv": timesteps is not None, "episode.mp4": video}
+    written = [name for name, is_written in (names | {"recordings": recordings}).items() if is_written]
+    if output is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    for name in written:
+        check_free(folder / name, force or output is None)
     progress = LevelProgress()
     evaluate_and_report(
         policy.network, environment, folder, episodes, seed, video, attempts, held_out, timesteps, candidates,

@@ -208,9 +208,10 @@ def compare(
     require_training_extra()
     from nclone_env.train import compare_runs
 
-    tables, reasons = compare_runs(runs, where, output, csv, rate)
+    tables, reasons, written = compare_runs(runs, where, output, csv, rate)
     for reason in reasons:
         say(f"left out: {reason}", stream=sys.stderr)
     say(*tables.split("\n"))
-    say(f"wrote {output}" + (f" and {csv}" if csv is not None else ""))
+    if written:
+        say(f"wrote {' and '.join(map(str, written))}")
     return int(bool(reasons))

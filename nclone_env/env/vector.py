@@ -352,6 +352,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
         Raises:
             BufferError: if an array is not a writable C-contiguous array of the right dtype and shape, or shares memory
                 with another.
+            ActionError: if ``step_all`` was last given an action that is not 0 to 5, or rows that ``out`` lacks.
             ResetNeededError, StepOrderError, ClosedError: as ``step``.
         """
         self._lifecycle.check("kernel_steps", AFTER_RESET)

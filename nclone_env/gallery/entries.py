@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from nclone_env._files import expanded
 from nclone_env.errors import FormatError, LevelFormatError, NcloneError, RecordingError
 from nclone_env.game import CELEBRATING, GOLD, NINJA, kind_name
 from nclone_env.generate import CollectionFiles
@@ -212,7 +213,7 @@ class Entry:
         return self.runs[0] if self.runs and self.runs[0].won else None
 
 
-def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault) -> list[Entry]:
+def collect(names: Sequence[str], recordings: Iterable[str | Path], on_fault: OnFault) -> list[Entry]:
     """Return the levels of some names, or those of the recordings if there are no names.
 
     Solutions of built-in levels, and the table of a generated pack and the recordings of its chosen levels, which are
@@ -229,7 +230,7 @@ def collect(names: Sequence[str], recordings: Iterable[Path], on_fault: OnFault)
     known = known_solutions_of(levels)
     solved = [level for level in levels if level.name in known]
     runs = list(_read(lambda level: solution_of(level, known[level.name]), solved, on_fault))
-    given = [run for path in recordings for run in _runs_at(path, on_fault)]
+    given = [run for path in map(expanded, recordings) for run in _runs_at(path, on_fault)]
     levels = levels if names else _levels_of(given)
     runs += _of_levels(given, levels, on_fault)
     rows: dict[str, Mapping[str, Any]] = {}

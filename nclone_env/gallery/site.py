@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env._files import LOCK, replace_folder, temporary_beside
+from nclone_env._files import LOCK, expanded, replace_folder, temporary_beside
 from nclone_env.errors import ConfigError
 from nclone_env.gallery.entries import Entry, GalleryRun
 from nclone_env.gallery.tracks import STEPS, Tracks, shown_frames
@@ -61,14 +61,14 @@ class LevelFiles(NamedTuple):
     """Of the others: label, what was expected and what came."""
 
 
-def write_site(output: Path, title: str, entries: Sequence[Entry], written: Iterable[LevelFiles]) -> None:
+def write_site(output: str | Path, title: str, entries: Sequence[Entry], written: Iterable[LevelFiles]) -> None:
     """Write a gallery, all of it or nothing.
 
     Args:
         output: folder of the site, or a symbolic link to it; an older gallery there is replaced.
         entries: its levels, at least one.
     """
-    output = Path(os.path.realpath(output))  # a link stays, and its target is replaced
+    output = Path(os.path.realpath(expanded(output)))  # a link stays, and its target is replaced
     output.parent.mkdir(parents=True, exist_ok=True)
     with temporary_beside(output, folder=True) as folder:
         _write_assets(folder / "assets")
@@ -82,8 +82,9 @@ def write_site(output: Path, title: str, entries: Sequence[Entry], written: Iter
         replace_folder(folder, output)
 
 
-def check_output(output: Path, force: bool) -> None:
+def check_output(output: str | Path, force: bool) -> None:
     """Check that a gallery can be written to a folder without loss of other files."""
+    output = expanded(output)
     if Path(os.path.realpath(output)).is_symlink():
         raise ConfigError(f"output: expected a new folder or a gallery, got {output}, a symbolic link to itself")
     names = {path.name for path in output.iterdir()} - {LOCK} if output.is_dir() else {output.name}

@@ -11,7 +11,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from nclone_env._files import UNREADABLE
+from nclone_env._files import UNREADABLE, expanded
 from nclone_env.benchmark import Entered, Submission, check_entry, load_track, saved
 from nclone_env.errors import FormatError
 from nclone_env.jobs.job import Job
@@ -58,7 +58,7 @@ class Evaluating(Job):
     def entered(self) -> Sequence[Entered]:
         """The policies with their episodes."""
         packs, track = {name: Path(path) for name, path in (self.packs or {}).items()}, load_track(self.track)
-        return [Entered(Path(run), track, self.mode, packs) for run in self.runs]
+        return [Entered(expanded(run), track, self.mode, packs) for run in self.runs]
 
     @cached_property
     def _tasks(self) -> Sequence[Callable[[], tuple[np.ndarray, np.ndarray]]]:

@@ -12,7 +12,7 @@ from inspect import isabstract
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from nclone_env._files import UNREADABLE, claimed
+from nclone_env._files import UNREADABLE, claimed, expanded
 from nclone_env._processes import in_order, never
 from nclone_env._version import __version__
 from nclone_env.errors import ConfigError, NcloneError, shortened
@@ -139,9 +139,10 @@ def run(
         ConfigError: if the job cannot write there, or the journal there is of another job or in use.
     """
     if shard is not None:
-        return _run_shard(job, Path(output), shard, executor, on_result, stop)
-    with _claimed(job, Path(output)):
-        job.write(Path(output), _told(in_order(map(job.task, job.numbers(None)), executor, stop), on_result))
+        return _run_shard(job, expanded(output), shard, executor, on_result, stop)
+    output = expanded(output)
+    with _claimed(job, output):
+        job.write(output, _told(in_order(map(job.task, job.numbers(None)), executor, stop), on_result))
     return not stop()
 
 
@@ -192,9 +193,10 @@ def merge(folders: Sequence[str | Path], output: str | Path) -> None:
     Raises:
         ConfigError: if a shard is missing, incomplete or of another job, or levels have changed.
     """
-    job, results = merged([Path(folder) for folder in folders])
-    with _claimed(job, Path(output)):
-        job.write(Path(output), results)
+    job, results = merged([expanded(folder) for folder in folders])
+    output = expanded(output)
+    with _claimed(job, output):
+        job.write(output, results)
 
 
 def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from nclone_env.errors import LevelFormatError, plain
 from nclone_env.game import (
     CELL_SIZE,
     COLUMNS,
@@ -76,6 +77,9 @@ class RawLevel:
         game_mode: 0 solo, 1 co-op, 2 race, 4 unset (physics 01, section 14.1).
         source: file the level came from, for messages.
         notes: what its file contains that is wrong but did not prevent reading it, one sentence each.
+
+    Raises:
+        LevelFormatError: if an array has another shape, or numbers that are no bytes.
     """
 
     tiles: np.ndarray
@@ -89,10 +93,25 @@ class RawLevel:
 
     def __post_init__(self) -> None:
         """Freeze private copies of both arrays."""
-        for name, shape in (("tiles", (TILE_ROWS, TILE_COLUMNS)), ("records", (-1, 5))):
-            array = np.array(getattr(self, name), dtype=np.uint8).reshape(shape)
+        for name, rows, columns in (("tiles", TILE_ROWS, TILE_COLUMNS), ("records", -1, 5)):
+            array = self._bytes(name, rows, columns)
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+
+    def _bytes(self, name: str, rows: int, columns: int) -> np.ndarray:
+        """Return a copy of an array as uint8, unless a number would become another."""
+        given = getattr(self, name)
+        try:
+            values = np.asarray(given).reshape(rows, columns)
+            with np.errstate(invalid="ignore"):  # not a number
+                array = values.astype(np.uint8)
+            if (array == values).all():
+                return array
+            got = f"{values[array != values].flat[0]}"
+        except (TypeError, ValueError, OverflowError) as error:
+            got = str(error)
+        shape = f"({'n' if rows < 0 else rows}, {columns})"
+        raise LevelFormatError(self.source, name, f"{shape} whole numbers from 0 to 255", plain(got))
 
     @cached_property
     def digest(self) -> str:

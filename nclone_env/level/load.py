@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
 
+from nclone_env._files import expanded
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
 from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.formats.map_bytes import write_map
@@ -80,7 +81,7 @@ def resolve(name_or_path: str | Path, packs: OpenedPacks | None = None) -> tuple
         if not name_or_path:  # as a path, this would be the current folder
             raise UnknownLevelError(_unknown(name_or_path, sets))
     try:
-        return _refs_at(Path(name_or_path), {} if packs is None else packs)
+        return _refs_at(expanded(name_or_path), {} if packs is None else packs)
     except OSError as error:  # missing, or impossible as a path
         raise UnknownLevelError(_unknown(str(name_or_path), sets)) from error
 

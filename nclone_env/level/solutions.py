@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from nclone_env._files import expanded
 from nclone_env.errors import ConfigError, LevelFormatError, shortened
 from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.level.catalog import levels_folder
@@ -28,7 +29,7 @@ _WORD = re.compile(r"([1-9][0-9]{0,4})(\.|LJ|RJ|L|R|J)")
 _LONGEST_WORD = 99_999
 
 
-def known_solutions(folder: Path | None = None) -> dict[str, bytes]:
+def known_solutions(folder: str | Path | None = None) -> dict[str, bytes]:
     """Return the shortest known inputs by level name, one byte a frame; empty if there is no such file.
 
     Args:
@@ -37,7 +38,7 @@ def known_solutions(folder: Path | None = None) -> dict[str, bytes]:
     Raises:
         LevelFormatError: if the file is malformed.
     """
-    path = (folder or levels_folder()) / SOLUTIONS_FILE
+    path = expanded(folder or levels_folder()) / SOLUTIONS_FILE
     if not path.exists():
         return {}
     try:

@@ -122,7 +122,7 @@ class Recording:
         reason = "every frame matches" if agrees else f"expected trajectory hash {self.trajectory_hash}, got {got}"
         return verdict(agrees, reason, run, len(self.inputs))
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write the recording to a file.
 
         Raises:
@@ -174,7 +174,7 @@ def is_recording(data: bytes) -> bool:
     return data.startswith(MAGIC)
 
 
-def load_recording(path: Path) -> Recording:
+def load_recording(path: str | Path) -> Recording:
     """Read a recording from a file.
 
     Raises:
@@ -185,13 +185,13 @@ def load_recording(path: Path) -> Recording:
     return read_recording(read_bytes(path), plain(path))
 
 
-def load_any_recording(path: Path) -> Recording:
+def load_any_recording(path: str | Path) -> Recording:
     """Read a recording from a ``.replay`` file, an attract file of the game, or a recording of nclone."""
     file = _load_either(path)
     return file if isinstance(file, Recording) else Recording.of(file.level, file.inputs)
 
 
-def load_verified(path: Path) -> tuple[Recording | AttractFile | PeerFile, Verdict]:
+def load_verified(path: str | Path) -> tuple[Recording | AttractFile | PeerFile, Verdict]:
     """Read a recording of any kind, and check that the simulator reproduces it."""
     file = _load_either(path)
     if isinstance(file, Recording):
@@ -204,7 +204,7 @@ def is_any_recording(data: bytes) -> bool:
     return is_recording(data) or is_attract(data) or is_peer(data)
 
 
-def _load_either(path: Path) -> Recording | AttractFile | PeerFile:
+def _load_either(path: str | Path) -> Recording | AttractFile | PeerFile:
     data, source = read_bytes(path), plain(path)
     if is_recording(data):
         return read_recording(data, source)

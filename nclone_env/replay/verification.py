@@ -55,8 +55,7 @@ def verify(file: AttractFile | str | Path) -> Verdict:
         LevelFormatError: if the file is malformed.
     """
     if not isinstance(file, AttractFile):
-        path = Path(file)
-        file = read_attract(read_bytes(path), str(path))
+        file = read_attract(read_bytes(file), str(file))
     flags = np.flatnonzero(file.inputs & INPUT_SUICIDE)
     first_flag = int(flags[0]) if len(flags) else None
     one_more = first_flag is not None and first_flag == len(file.inputs) - 1  # death comes one frame after the flag

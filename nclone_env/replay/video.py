@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env._files import fill_file
+from nclone_env._files import expanded, fill_file
 from nclone_env.errors import optional_module
 from nclone_env.game import FRAMES_PER_SECOND
 
@@ -33,7 +33,7 @@ def frame_rate(path: Path) -> int:
     return _GIF_RATE if path.suffix == ".gif" else FRAMES_PER_SECOND
 
 
-def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
+def write_video(pictures: Iterable[np.ndarray], path: str | Path, rate: float) -> int:
     """Write pictures as a video; return the number of pictures.
 
     Args:
@@ -46,6 +46,7 @@ def write_video(pictures: Iterable[np.ndarray], path: Path, rate: float) -> int:
         OSError: if the file cannot be written; it is left unchanged.
         ValueError: if there are no pictures, or the suffix is another.
     """
+    path = expanded(path)
     if path.suffix not in _CODECS:
         raise ValueError(f"path: expected a name ending in {', '.join(VIDEO_SUFFIXES)}, got {path.name!r}")
     ffmpeg = optional_module("imageio_ffmpeg", "video")

@@ -34,7 +34,7 @@ EXTENSIONS = ["attr_list", "md_in_html", "tables"]
 def rows_of(title, command="a command"):
     """Return the rows of the page whose title or command is foreign, and those of the honest one."""
     texts = [
-        page([(entry, verify(honest()))], None) for entry in (replace(honest(), title=title, command=command), honest())
+        page([(entry, verify(honest()))], {}) for entry in (replace(honest(), title=title, command=command), honest())
     ]
     return [[line for line in text.splitlines() if line.startswith("| ")] for text in texts]
 
@@ -72,6 +72,17 @@ def test_a_command_stays_in_its_cell():
     assert forged[-1].endswith("z ...` |")
     assert len(forged[-1]) < 1100
     assert len(forged) == len(plain)
+
+
+def test_a_page_without_plots_where_they_cannot_be_made(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("libfreetype.so: no such file")
+
+    monkeypatch.setattr("nclone_env.benchmark.results.optional_module", fail)
+    with pytest.warns(RuntimeWarning, match="r-builtin-v1.png is left out: OSError: libfreetype.so: no such file"):
+        write_results([(honest(), verify(honest()))], tmp_path / "r.md", plots=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["r.md"]
+    assert "![" not in (tmp_path / "r.md").read_text()
 
 
 @pytest.mark.parametrize("title", [r"ppo $\frac$", "$x_{", "_mine", "\N{PILE OF POO}", "a" * 100, "%s {0} \\"])

@@ -63,5 +63,5 @@ def test_a_command_without_a_number_of_episodes_plays_the_default(tmp_path, monk
     command = ["evaluate", "builtin", "--no-video", "--output", str(tmp_path), "--levels"]
     assert main([*command, LEVELS[0]]) == 0
     assert "6 episodes per level" in capsys.readouterr().out
-    assert main([*command, *LEVELS]) == 0
+    assert main([*command, *LEVELS, "--force"]) == 0
     assert "3 episodes per level" in capsys.readouterr().out

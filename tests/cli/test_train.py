@@ -43,7 +43,7 @@ def toy(monkeypatch):
 @pytest.fixture
 def empty_pictures(monkeypatch):
     """Leave curves undrawn, which takes longer than a short run."""
-    monkeypatch.setattr(plots, "_save", lambda figure, path: path.touch())
+    monkeypatch.setattr(plots, "_png", lambda figure: b"")
 
 
 @pytest.mark.usefixtures("empty_pictures")
@@ -89,9 +89,20 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
     assert table in printed
 
     other = tmp_path / "other"
-    assert evaluate(tmp_path / "toy" / "checkpoint.pt", episodes=20, output=other) == 0
+    command = ["evaluate", str(tmp_path / "toy"), "--episodes", "20", "--output", str(other)]
+    assert main(command) == 0
     assert (other / "evaluation.txt").read_text() == table, "the same policy and seed give the same table"
     assert {path.name for path in other.iterdir()} == {"evaluation.txt", "evaluation.csv", "episode.mp4"}
+    for name in ("evaluation.txt", "episode.mp4"):
+        for path in other.iterdir():
+            path.unlink()
+        (other / name).write_text("mine")
+        assert main(command) == 2
+        assert f"{name}: already exists; --force overwrites it" in capsys.readouterr().err
+        assert [(path.name, path.read_text()) for path in other.iterdir()] == [(name, "mine")]
+    assert main([*command, "--no-video", "--force"]) == 0
+    assert (other / "evaluation.txt").read_text() == table
+    assert (other / "episode.mp4").read_text() == "mine"
 
 
 def failing(error):
@@ -272,6 +283,20 @@ def test_a_plot_asks_before_it_overwrites(copies, capsys):
         Path(name).unlink()
     for _ in range(2):
         assert main(["compare", "a", "--csv", "values.csv", "--force"]) == 0
+
+
+def test_tables_are_printed_without_a_plot(copies, capsys, monkeypatch):
+    monkeypatch.setattr("nclone_env.train.reports.plots._panels", failing(ImportError("libfreetype.so: no such file")))
+    assert main(["compare", "a", "--csv", "values.csv"]) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[-1] == "wrote values.csv"
+    assert said.err == (
+        "nclone-env: RuntimeWarning: comparison.png is left out: ImportError: libfreetype.so: no such file\n"
+    )
+    assert not Path("comparison.png").exists()
+    monkeypatch.undo()
+    monkeypatch.chdir(copies)
+    assert main(["compare", "a", "--output", "nowhere/x.png"]) == 1, "a place that cannot be written is an error"
 
 
 def test_one_group(copies, capsys):

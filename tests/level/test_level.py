@@ -1,5 +1,7 @@
 import numpy as np
+import pytest
 
+from nclone_env.errors import LevelFormatError
 from nclone_env.level.level import Finding, RawLevel, validate
 
 from .level_bases import make_level
@@ -13,6 +15,29 @@ def texts(*records, tile=0) -> str:
     tiles[0, 0] = tile
     raw = RawLevel(tiles, np.array(records, np.uint8))
     return "\n".join(f"{severity}: {text}" for severity, text in validate(raw))
+
+
+@pytest.mark.parametrize(
+    ("tiles", "records", "message"),
+    [
+        (np.full((23, 42), 301), [NINJA], r"tiles: expected \(23, 42\) whole numbers from 0 to 255, got 301"),
+        (np.full((23, 42), np.nan), [NINJA], "from 0 to 255, got nan"),
+        (np.full((23, 42), 0.5), [NINJA], "from 0 to 255, got 0.5"),
+        (np.zeros((42, 24)), [NINJA], "got cannot reshape array of size 1008"),
+        (np.full((23, 42), "a"), [NINJA], "from 0 to 255, got"),
+        (np.zeros((23, 42)), [(0, -1, 6, 0, 0)], r"records: expected \(n, 5\) whole numbers from 0 to 255, got -1"),
+        (np.zeros((23, 42)), [(0, 2**70, 6, 0, 0)], r"records: expected \(n, 5\) whole numbers from 0 to 255, got"),
+        (np.zeros((23, 42)), [NINJA, (0,)], r"records: expected \(n, 5\)"),
+    ],
+)
+def test_numbers_that_are_no_bytes_are_refused(tiles, records, message):
+    with pytest.raises(LevelFormatError, match=message):
+        RawLevel(tiles, records)
+
+
+def test_numbers_of_any_type_are_taken():
+    for kind in (np.int64, np.float32, bool, object):
+        assert RawLevel(np.ones((23, 42), kind), [NINJA]).digest == RawLevel([[1] * 42] * 23, [NINJA]).digest
 
 
 def test_a_good_level_has_no_findings():

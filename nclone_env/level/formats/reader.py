@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env._files import UNREADABLE, write_file
+from nclone_env._files import UNREADABLE, expanded, write_file
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
 from nclone_env.level.formats.attract import is_attract, is_peer, read_attract, read_peer
 from nclone_env.level.formats.map_bytes import read_map, write_map
@@ -226,13 +226,13 @@ def _mapped(path: Path) -> mmap | None:
     return None
 
 
-def read_bytes(path: Path, first: int | None = None) -> bytes:
+def read_bytes(path: str | Path, first: int | None = None) -> bytes:
     """Return the contents of a file, unpacked if it is in gzip; devices, pipes and folders are refused unread.
 
     Args:
         first: bytes to read; None: all.
     """
-    source = plain(path)
+    source, path = plain(path), expanded(path)
     try:
         mode = path.stat().st_mode
         data = _read_start(path, MAX_FILE_SIZE if first is None else first) if stat.S_ISREG(mode) else None

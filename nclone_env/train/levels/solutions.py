@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -112,7 +111,7 @@ def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Pla
         sources: recordings (``.replay`` or attract files), ``known`` for the known solutions of built-in levels, and
             ``planned`` for solutions that the planner finds now.
     """
-    recordings = [load_any_recording(Path(source)) for source in sources if source not in (KNOWN, PLANNED)]
+    recordings = [load_any_recording(source) for source in sources if source not in (KNOWN, PLANNED)]
     recorded = recorded_solutions(levels.levels, recordings)
     found: dict[str, Any] = {name: inputs for name, inputs in recorded.items() if len(inputs) <= max_frames}
     if KNOWN in sources:

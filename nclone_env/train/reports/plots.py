@@ -1,11 +1,12 @@
 """What is written of runs: of one its learning curve and evaluation, of several their comparison, with plots."""
 
+import io
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nclone_env._files import fill_file, unless_it_fails
+from nclone_env._files import unless_it_fails, write_file
 from nclone_env.errors import ConfigError, optional_module
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, OnLevel
@@ -72,7 +73,7 @@ def write_learning_curve(
     lower.plot(timesteps, [row["mean_return"] for row in rows], color=_COLOURS[0])
     upper.set_xlim(0, timesteps[-1] if rows else 1)
     _label_at_the_edge(upper, labels)
-    _save(figure, path)
+    write_file(path, _png(figure))
 
 
 def _cut(levels: str) -> str:
@@ -141,7 +142,7 @@ def report_run(
 
 def compare_runs(
     folders: Iterable[Path], where: Sequence[str], output: Path, csv: Path | None = None, rate: float = 0.9
-) -> tuple[str, list[str]]:
+) -> tuple[str, list[str], list[Path]]:
     """Compare runs: write all values to ``csv``, plot their learning curves to ``output``.
 
     Args:
@@ -149,7 +150,7 @@ def compare_runs(
         rate: success rate for which timesteps and seconds of training are counted.
 
     Returns:
-        Tables, as text, and why folders were left out.
+        Tables, as text, why folders were left out, and what was written: without the plot if it cannot be made.
     """
     found, reasons = read_runs(folders)
     if not found:
@@ -160,17 +161,23 @@ def compare_runs(
             f"where: expected options that a run has, got {' '.join(where)}, which none of {len(found)} has"
         )
     sets = by_levels(chosen)
-    write_comparison(sets, output)
+    written = []
+    with unless_it_fails(output):
+        picture = comparison(sets)
+        written = [output]
+    if written:  # what cannot be written is an error
+        write_file(output, picture)
     if csv is not None:
         write_csv(sets, csv)
+        written.append(csv)
     parts = []
     for title, groups in sets:
         tables = filter(None, (level_table(groups), comparison_table(groups), statistics_table(groups, rate)))
         parts.append("\n\n".join([*([title] if len(sets) > 1 else []), *tables]))
-    return "\n\n".join(parts), reasons
+    return "\n\n".join(parts), reasons, written
 
 
-def write_comparison(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path) -> None:
+def comparison(sets: Sequence[tuple[str, Sequence[RunGroup]]]) -> bytes:
     """Plot success rate and mean return of groups over timesteps as PNG: the mean over seeds, and their range.
 
     Args:
@@ -194,7 +201,7 @@ def write_comparison(sets: Sequence[tuple[str, Sequence[RunGroup]]], path: Path)
                 panel.fill_between(band.timesteps, band.least, band.most, color=colour, alpha=0.2, linewidth=0)
         upper.set_xlim(left=0)
         _put_legend_below(upper, lower)
-    _save(figure, path)
+    return _png(figure)
 
 
 def _colours(count: int) -> list[Any]:
@@ -231,5 +238,7 @@ def _panels(columns: int, height: float) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _save(figure: Any, path: Path) -> None:
-    fill_file(path, lambda temporary: figure.savefig(temporary, dpi=120, format="png"))
+def _png(figure: Any) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, dpi=120, format="png")
+    return file.getvalue()

@@ -10,7 +10,7 @@ from nclone_env.errors import MissingExtraError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.reports import plots
 from nclone_env.train.reports.comparison import by_levels
-from nclone_env.train.reports.plots import write_comparison, write_learning_curve
+from nclone_env.train.reports.plots import comparison, write_learning_curve
 
 from .test_comparison import group, record, sweep
 
@@ -35,13 +35,11 @@ def test_learning_curve(tmp_path):
     assert [p.name for p in path.parent.iterdir()] == ["curve.png"]
 
 
-def test_comparison(tmp_path):
-    path = tmp_path / "comparison.png"
+def test_comparison():
     alone, together = group(record(0)), group(record(0), record(1, rate=0.9))
     pictures = []
     for groups in ([alone], [together], [alone, together]):
-        write_comparison([("a$1_$.toml", groups)], path)
-        pictures.append(path.read_bytes())
+        pictures.append(comparison([("a$1_$.toml", groups)]))
     assert len(set(pictures)) == 3
 
 
@@ -50,16 +48,17 @@ def figure(monkeypatch):
     """The figure that was saved last."""
     saved = []
 
-    def keep(figure, path):
+    def keep(figure):
         figure.canvas.draw()
         saved.append(figure)
+        return b""
 
-    monkeypatch.setattr(plots, "_save", keep)
+    monkeypatch.setattr(plots, "_png", keep)
     return lambda: saved[-1]
 
 
-def test_no_legend_and_no_label_of_a_sweep_covers_a_curve(figure, tmp_path):
-    write_comparison(by_levels(sweep()), tmp_path / "x.png")
+def test_no_legend_and_no_label_of_a_sweep_covers_a_curve(figure):
+    comparison(by_levels(sweep()))
     drawn = figure()
     boxes = [axes.get_window_extent() for axes in drawn.axes]
     legends = [axes.get_legend() for axes in drawn.axes if axes.get_legend()]
