@@ -18,7 +18,6 @@ import sys
 import time
 from pathlib import Path
 
-from nclone_env._files import fill_file
 from nclone_env.cli.app import main
 from nclone_env.train import loop
 from nclone_env.train.policies import checkpoint
@@ -191,7 +190,7 @@ def run(output, rounds):
 if __name__ == "__main__":
     given, rounds_given = Path(sys.argv[1]), int(sys.argv[2])
     os.fsync = lambda descriptor: None  # what was written survives the process, if not a power failure
-    plots._save = lambda figure, path: fill_file(path, Path.touch)
+    plots._png = lambda figure: b""
     main(options(given, "warm"))  # loads the kernels that the children inherit
     sys.stdout.flush()
     (given / "results.json").write_text(json.dumps(run(given, rounds_given)))
