@@ -14,7 +14,7 @@ PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib compat-onnx compat-optuna compat-executors compat-minari
 
-.PHONY: train warmup test test-slow other-python docs wheels wheel-test fuzz fuzz-coverage faults lint types contract cuda format clean compat
+.PHONY: train warmup test test-slow other-python docs wheels wheel-test fuzz fuzz-coverage faults lint types contract cuda web format clean compat
 .PHONY: compat-gymnasium $(COMPAT)
 
 # Compiles only what training needs.
@@ -84,6 +84,10 @@ contract: $(INSTALLED)
 cuda: .venv-cuda/.installed
 	@.venv-cuda/bin/python -m profiling.checks.cuda_ptx $(ARGS)
 	.venv-cuda/bin/pytest tests/test_cuda.py
+
+# Build the kernels as WebAssembly into the package, for pages. Requires a linker (apt-get install lld, or pip install ziglang).
+web: $(INSTALLED)
+	@$(BIN)/python -m profiling.checks.web
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .

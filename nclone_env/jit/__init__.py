@@ -3,7 +3,7 @@
 ``decorators`` makes kernels, with the building blocks of ``scratch``; ``dispatcher`` chooses between Numba's
 compilation and the faster one of ``inner``, which compiles for ``target``; both let calls set the floating-point mode,
 ``exact``; ``cache`` keeps compiled code in ``folder`` under the digests of ``sources``, and reads the code that wheels
-bring.
+bring. ``retarget`` compiles for other machines.
 """
 
 from nclone_env.jit.decorators import address_of as address_of
@@ -30,3 +30,4 @@ from nclone_env.jit.scratch import read_number as read_number
 from nclone_env.jit.scratch import stream_bytes as stream_bytes
 from nclone_env.jit.sources import compiler_digest as compiler_digest
 from nclone_env.jit.sources import module_digest as module_digest
+from nclone_env.jit.sources import source_digest as source_digest

@@ -12,6 +12,7 @@ Two thirds of that time is typing and lowering, done for each kernel by itself. 
 (``jit.parts``), for other kernels with the same parts and for the next version of the sources.
 
 Machine code is made for ``target.target()``, by a code generator beside Numba's own, which serves all other functions.
+For other machines a kernel is compiled once more, as a part, and left as it was lowered (``jit.retarget``).
 
 This module subclasses private parts of Numba; where they differ, ``jit.dispatcher`` does without it.
 """
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from functools import lru_cache
 from pickle import PicklingError
 from typing import Any, NamedTuple, NoReturn
@@ -112,6 +114,13 @@ class _InnerLibrary(_KernelLibrary):
             self._shared_module = self._final_module.clone()
             self._link_callees(self._shared_module)
         return self._shared_module
+
+
+class _LoweredLibrary(_InnerLibrary):
+    """The code of a kernel as it was lowered: places in arrays that optimisation computes depend on the machine."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Leave it to :mod:`jit.retarget`, which knows the machine."""
 
 
 class _OuterLibrary(_KernelLibrary):
@@ -215,12 +224,18 @@ def _unsigned(index: types.Type) -> types.Type:
 
 
 class _InnerCompiler(compiler.Compiler):
+    library: type[_InnerLibrary] = _InnerLibrary
+
     def define_pipelines(self) -> list[Any]:
-        _use_library(self.state, _InnerLibrary)
-        self.state.library.part = _identify(self.state, "")
+        _use_library(self.state, self.library)
+        self.state.library.part = _identify(self.state, "", self.library is _LoweredLibrary)
         self.state.flags.no_cpython_wrapper = True
         self.state.flags.no_compile = True
         return super().define_pipelines()
+
+
+class _LoweringCompiler(_InnerCompiler):
+    library = _LoweredLibrary
 
 
 class _OuterCompiler(compiler.Compiler):
@@ -239,13 +254,13 @@ def _use_library(state: Any, library: type[JITCodeLibrary]) -> None:
     state.targetctx.__class__ = _KernelContext
 
 
-def _identify(state: Any, role: str) -> str | None:
+def _identify(state: Any, role: str, is_lowered: bool = False) -> str | None:
     """Give a compilation the identity that is part of its symbol; return its name as a part, None if it has none.
 
     Numba counts the functions of a process: code that two processes have compiled for other types of arguments would
     have equal symbols, and once both are loaded, an address is that of the last.
     """
-    part = part_name(state.func_id.func, state.args, state.flags)
+    part = part_name(state.func_id.func, state.args, state.flags, is_lowered)
     if part:
         state.func_id.unique_id = part.partition("-")[2] + role
     return part
@@ -270,7 +285,7 @@ class _PartCache(caching.NullCache):
         """Return what was kept for the types of the arguments; None if the kernel is to be typed and lowered."""
         flags = compiler.Flags()
         self._dispatcher.targetdescr.options.parse_as_flags(flags, self._dispatcher.targetoptions)
-        name = part_name(self._dispatcher.py_func, sig, flags)
+        name = part_name(self._dispatcher.py_func, sig, flags, self._dispatcher.is_lowered)
         kept = None if name is None else _kept_part(name)
         if kept is None:
             return None
@@ -321,6 +336,12 @@ def _kept_part(name: str) -> tuple[_InnerLibrary, Part] | None:
 class _InnerDispatcher(CPUDispatcher):
     """Compiles a kernel as a part of others, once for constants and variables: the optimiser knows the constants."""
 
+    def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any], is_lowered: bool):
+        compiler_class = _LoweringCompiler if is_lowered else _InnerCompiler
+        super().__init__(py_func, targetoptions=targetoptions, pipeline_class=compiler_class)
+        self.is_lowered = is_lowered
+        self._cache = _PartCache(self)
+
     def get_call_template(self, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> tuple[Any, ...]:
         return super().get_call_template(
             tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
@@ -338,13 +359,16 @@ class _InnerDispatcher(CPUDispatcher):
         raise TypeError(f"{self.py_func.__name__}: only other kernels can call .inner; call the kernel itself")
 
 
+_is_lowering: ContextVar[bool] = ContextVar("lowering", default=False)
+
+
 class KernelDispatcher(CPUDispatcher):
     """Compiles a kernel for Python as any function, and apart from that as a part of other kernels."""
 
     def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any]):
         super().__init__(py_func, targetoptions=targetoptions, pipeline_class=_OuterCompiler)
-        self.inner = _InnerDispatcher(py_func, targetoptions=targetoptions, pipeline_class=_InnerCompiler)
-        self.inner._cache = _PartCache(self.inner)
+        self.inner = _InnerDispatcher(py_func, targetoptions, is_lowered=False)
+        self._lowered: _InnerDispatcher | None = None
 
     def compile(self, sig: Any) -> Any:
         """Return the compiled code for a signature."""
@@ -356,6 +380,26 @@ class KernelDispatcher(CPUDispatcher):
             notice.end(is_done)
         return code
 
+    @global_compiler_lock
+    def lower(self, signature: tuple[types.Type, ...]) -> tuple[Any, str]:
+        """Return the code for types of arguments as it was lowered, with all kernels inside, and its symbol."""
+        mark = _is_lowering.set(True)
+        try:
+            part = self._part()
+            part.compile(signature)
+        finally:
+            _is_lowering.reset(mark)
+        result = part.overloads[signature]
+        return result.library._get_module_for_linking().clone(), result.fndesc.llvm_func_name
+
+    def _part(self) -> _InnerDispatcher:
+        """Return what compiles the kernel as a part of the one that is being compiled."""
+        if not _is_lowering.get():
+            return self.inner
+        if self._lowered is None:
+            self._lowered = _InnerDispatcher(self.py_func, self.targetoptions, is_lowered=True)
+        return self._lowered
+
     @property
     def _numba_type_(self) -> types.Dispatcher:
-        return types.Dispatcher(self.inner)
+        return types.Dispatcher(self._part())

@@ -83,8 +83,13 @@ def module_digest(name: str) -> str:
     refers to others by the globals of its module, so it consists of nothing else. Imports for type checkers alone do
     not count. Of a module outside the package nothing is known but the ``compiler_digest``.
     """
-    digest = hashlib.sha256(compiler_digest().encode())
-    for module in sorted(_reached(name)):
+    return hashlib.sha256(f"{compiler_digest()}{source_digest(name)}".encode()).hexdigest()
+
+
+def source_digest(*names: str) -> str:
+    """Return hex digits that change with any source that ``module_digest`` of one of some modules would cover."""
+    digest = hashlib.sha256()
+    for module in sorted(set().union(*map(_reached, names))):
         digest.update(module.encode() + b"\0")
         digest.update(_parts_of(module)[0].encode())
     return digest.hexdigest()

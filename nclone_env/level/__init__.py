@@ -23,10 +23,14 @@ if TYPE_CHECKING:  # for other rooms
         DOOR_EDGES,
         FIRST_HORIZONTAL,
         HORIZONTAL,
+        LASER_FRAME,
         SOLID_EDGES,
         VERTICAL,
         WORD_EDGES,
+        LevelArrays,
         compile_level,
+        level_room,
+        write_level,
     )
     from nclone_env.level.formats.attract import AttractFile, PeerFile, is_attract, is_peer, read_attract, read_peer
     from nclone_env.level.formats.map_bytes import GAME_MODE_NAMES, LARGEST_MAP, read_map, write_map
@@ -42,8 +46,6 @@ if TYPE_CHECKING:  # for other rooms
         validate,
     )
     from nclone_env.level.level_set import (
-        LASER_FRAME,
-        LevelArrays,
         LevelSet,
         Paths,
         content_digest,

@@ -42,8 +42,8 @@ from nclone_env.game import (
 UNPUBLISHED = 0xFFFFFFFF
 MAX_TYPE = 39  # the counts block has room for types 0..39
 MAX_RECORDS = UNLIMITED
-_ORIENTATIONS = np.array([kind.orientations for kind in KINDS])
-_MODES = np.array([kind.modes for kind in KINDS])
+ORIENTATIONS = np.array([kind.orientations for kind in KINDS])
+MODES = np.array([kind.modes for kind in KINDS])
 
 FULL_BLOCK = 1
 UNITS_PER_CELL = int(CELL_SIZE / MAP_UNIT)
@@ -187,8 +187,8 @@ def played_records(records: np.ndarray) -> np.ndarray:
     played = records.copy()
     known = records[:, 0] < len(KINDS)
     kinds = records[known, 0]
-    played[known, 3] = records[known, 3] % _ORIENTATIONS[kinds]
-    played[known, 4] = records[known, 4] % _MODES[kinds]
+    played[known, 3] = records[known, 3] % ORIENTATIONS[kinds]
+    played[known, 4] = records[known, 4] % MODES[kinds]
     return played
 
 

@@ -7,55 +7,21 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from nclone_env import _arrays
 from nclone_env._arrays import Arrays, Layout, LibraryStatus, cached_arrays, library_status
-from nclone_env.game import EVIL_DELAY, EVIL_NINJA, EXIT, GOLD, KINDS, ONE_WAY
 from nclone_env.level.build import mirrored
-from nclone_env.level.compile import DOOR, ENTITY, SEGMENT, CompiledLevel, compile_level
+from nclone_env.level.compile import ARRAYS_LAYOUT, LASER_FRAME, CompiledLevel, LevelArrays, compile_level
 from nclone_env.level.level import Level
 from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at
 from nclone_env.memory import MemoryNode, array_group, array_node
 
 NO_LANDMARKS = np.zeros(1, np.int16)
 NO_LANDMARKS.flags.writeable = False
-_ACTING = frozenset(kind.number for kind in KINDS if kind.acts)
-_SOLID_MOVERS = tuple(kind.number for kind in KINDS if kind.solid and kind.has_mover)
-
-LEVEL_HEADER = np.dtype(
-    [("spawn_x", "f8"), ("spawn_y", "f8"), ("start_distance", "f8")]
-    + [(name, "i4") for name in ("first_entity", "first_mover", "first_door", "first_run", "first_field")]
-    + [(name, "i4") for name in ("entity_count", "mover_count", "door_count", "run_count", "exit_count", "gold_count")]
-    + [(name, "i4") for name in ("first_exit", "has_platforms", "has_blocks", "has_plain_walls")]
-    + [(name, "i4") for name in ("first_landmark", "landmark_count", "trail_count")],
-    align=True,
-)
-"""One level of a set: start of the ninja, length of its path to the exit (pixels), and its rows of the packed arrays.
-
-``first_entity``, ``first_mover``, ``first_door``, ``first_run`` and ``first_field`` are indices of the packed arrays;
-``trail_count``, the past positions of the ninja that the last evil ninja needs (physics 03, section 12.3);
-``first_exit`` is an index of the level's own entity table; ``has_platforms`` and ``has_blocks``, whether there are
-one-way platforms and solid entities that move; ``has_plain_walls``, whether no door sticks out of the cell that lists
-it (``sim.sight``). Packed levels have no landmarks (``level.level_set``).
-"""
-
-RUN = np.dtype([("type", "i2"), ("first", "i2"), ("stop", "i2"), ("shift", "i2")], align=True)
-"""Consecutive entities of a type that moves or thinks: ``first`` to ``stop - 1`` in the entity table of the level.
-
-Entities and mover records of a type are both consecutive: the mover record of entity ``slot`` is ``slot + shift``.
-Types without mover records ignore ``shift``."""
-
-
-LASER_FRAME = np.dtype(
-    [(name, "f8") for name in ("x", "y", "angle", "next_x", "next_y", "next_angle")]
-    + [("motion", "i4"), ("frames", "i2"), ("sense", "u1"), ("next_sense", "u1")],
-    align=True,
-)
-"""A frame of a surface laser, before and after it (``sim.entities.laser.known``); ``sense`` 0: an empty entry."""
 
 
 class Paths(NamedTuple):
@@ -79,56 +45,6 @@ class Paths(NamedTuple):
         """Return the bytes of the arrays that levels themselves do not have; none without landmarks."""
         own = self._asdict() if self.header["landmark_count"].any() else {}
         return array_group("paths", own, shared=True)
-
-
-class LevelArrays(NamedTuple):
-    """L packed levels, every array read-only.
-
-    Attributes:
-        header: (L,) ``LEVEL_HEADER``.
-        tiles: (L, 25, 44) uint8.
-        segment_start: (L, 1101) int32; positions in ``segments`` by cell ``column * 25 + row``.
-        segments: ``SEGMENT`` records of all levels.
-        member_start: (L, 1101) int32; positions in ``members`` by cell.
-        members: int16; entities of the level that never change their cell.
-        near_start: (L, 1101) int32; positions in ``near`` by cell.
-        near: int16; those of them that can act on a ninja in the cell, in the order in which they are visited.
-        entities: ``ENTITY`` records of all levels.
-        mover_slots: int16; entity of each mover record of a level.
-        doors: ``DOOR`` records of all levels.
-        runs: ``RUN`` records of all levels, types ascending within a level.
-        edges: (L, 3, 191) int64; the lattice that moving entities collide with, a bit an edge
-            (``level.compile.pack_edges``).
-        laser_start: (L + 1,) int32; where the table of each level begins in ``laser_frames``.
-        laser_frames: ``LASER_FRAME`` hash tables of all levels, empty ones at first: the simulator fills them in
-            (:meth:`LevelSet.replace`). Play is the same with any part of them.
-    """
-
-    header: np.ndarray
-    tiles: np.ndarray
-    segment_start: np.ndarray
-    segments: np.ndarray
-    member_start: np.ndarray
-    members: np.ndarray
-    near_start: np.ndarray
-    near: np.ndarray
-    entities: np.ndarray
-    mover_slots: np.ndarray
-    doors: np.ndarray
-    runs: np.ndarray
-    edges: np.ndarray
-    laser_start: np.ndarray
-    laser_frames: np.ndarray
-
-
-# fmt: off
-_DTYPES: tuple[Any, ...] = (
-    LEVEL_HEADER, "u1", "i4", SEGMENT, "i4", "i2", "i4", "i2", ENTITY, "i2", DOOR, RUN, "i8", "i4", LASER_FRAME,
-    "f4",
-)
-# fmt: on
-ARRAYS_LAYOUT = dict(zip((*LevelArrays._fields, "fields"), map(np.dtype, _DTYPES), strict=True))
-"""The dtypes of the ``LevelArrays`` and of the distance fields."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,18 +141,16 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
         with_distances: also pack the distance fields (environments need them, the simulator does not).
     """
     compiled = [compile_level(level) for level in levels]
-    runs = [_runs(level.entities) for level in compiled]
     joined = {
         name: _joined([getattr(level, name) for level in compiled], ARRAYS_LAYOUT[name])
-        for name in ("segments", "members", "near", "entities", "mover_slots", "doors")
+        for name in ("segments", "members", "near", "entities", "mover_slots", "doors", "runs")
     }
     arrays = LevelArrays(
-        header=_headers(levels, compiled, runs),
+        header=_headers(compiled),
         tiles=np.stack([level.tiles for level in compiled]),
         segment_start=_offset_starts([level.segment_start for level in compiled]),
         member_start=_offset_starts([level.member_start for level in compiled]),
         near_start=_offset_starts([level.near_start for level in compiled]),
-        runs=_joined(runs, RUN),
         edges=np.stack([level.edges for level in compiled]),
         laser_start=np.zeros(len(levels) + 1, np.int32),
         laser_frames=np.zeros(1, LASER_FRAME),
@@ -253,27 +167,9 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
     return LevelSet(tuple(levels), arrays, fields)
 
 
-def _runs(entities: np.ndarray) -> np.ndarray:
-    """Return the ``RUN`` records of a level from its entities, whose types ascend."""
-    kinds = entities["type"]
-    acting = [kind for kind in np.unique(kinds).tolist() if kind in _ACTING]
-    bounds = [(kind, *np.searchsorted(kinds, (kind, kind + 1)).tolist()) for kind in acting]
-    return np.array([(*bound, entities["mover"][bound[1]] - bound[1]) for bound in bounds], dtype=RUN)
-
-
-def _headers(levels: Sequence[Level], compiled: Sequence[CompiledLevel], runs: Sequence[np.ndarray]) -> np.ndarray:
-    headers = np.zeros(len(levels), dtype=LEVEL_HEADER)
-    headers["run_count"] = [len(rows) for rows in runs]
-    for row, level, arrays in zip(headers, levels, compiled, strict=True):
-        kinds = arrays.entities["type"]
-        row["spawn_x"], row["spawn_y"] = level.spawn
-        row["entity_count"], row["mover_count"] = len(kinds), len(arrays.mover_slots)
-        row["door_count"], row["exit_count"] = len(arrays.doors), len(arrays.exits)
-        row["gold_count"] = np.count_nonzero(kinds == GOLD)
-        row["trail_count"] = max(EVIL_DELAY * int(np.count_nonzero(kinds == EVIL_NINJA)) - 1, 0)
-        row["first_exit"] = np.searchsorted(kinds, EXIT)
-        row["has_platforms"], row["has_blocks"] = np.any(kinds == ONE_WAY), np.isin(kinds, _SOLID_MOVERS).any()
-        row["has_plain_walls"] = _lie_in_their_cells(arrays.doors)
+def _headers(compiled: Sequence[CompiledLevel]) -> np.ndarray:
+    """Return the ``LEVEL_HEADER`` of each level, with its rows of the packed arrays."""
+    headers = np.concatenate([level.header for level in compiled])
     for first, count in (
         ("first_entity", headers["entity_count"]),
         ("first_mover", headers["mover_count"]),
@@ -283,14 +179,6 @@ def _headers(levels: Sequence[Level], compiled: Sequence[CompiledLevel], runs: S
     ):
         headers[first] = np.cumsum(count) - count
     return headers
-
-
-def _lie_in_their_cells(doors: np.ndarray) -> bool:
-    """Return whether all doors lie in the cells that list them, as tiles always do; those beside a border need not."""
-    half_x, half_y = np.where(doors["vertical"] != 0, 0, 12), np.where(doors["vertical"] != 0, 12, 0)
-    left, top = 24 * doors["column"], 24 * doors["row"]
-    inside = (doors["x"] - half_x >= left) & (doors["x"] + half_x <= left + 24)
-    return bool((inside & (doors["y"] - half_y >= top) & (doors["y"] + half_y <= top + 24)).all())
 
 
 def _offset_starts(starts: Sequence[np.ndarray]) -> np.ndarray:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         finish,
         gather_worlds,
         hash_ninja,
+        hash_world,
         make_growing_worlds,
         make_worlds,
         mix,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     )
     from nclone_env.sim.store import (
         NO_TRAIL,
+        ROOM,
         SETTLED,
         UNSETTLED,
         WorldArrays,

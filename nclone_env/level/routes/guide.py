@@ -20,7 +20,8 @@ import numpy as np
 
 from nclone_env._arrays import Arrays
 from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, KINDS, LOCKED_DOOR, LOCKED_DOOR_SWITCH, MINE, ONE_WAY, RADIUS
-from nclone_env.level.level_set import LEVEL_HEADER, LevelSet, Paths
+from nclone_env.level.compile import LEVEL_HEADER
+from nclone_env.level.level_set import LevelSet, Paths
 from nclone_env.level.routes.distance import distance_at, solid_mask
 from nclone_env.level.routes.gold import GOLD_REACH, GoldGuide, make_gold_guide, no_gold
 from nclone_env.level.routes.gravity import NO_FALL, falling_lengths, footing_of

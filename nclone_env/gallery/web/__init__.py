@@ -1,0 +1,1 @@
+"""The simulator in pages: its kernels as a WebAssembly module, and its face in JavaScript."""
