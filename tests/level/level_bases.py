@@ -35,6 +35,13 @@ PACK_EXTRAS = {**dict.fromkeys((5, 6, 8, 10, 11, 20), 1), **dict.fromkeys((12, 1
 """How many of orientation and mode a pack has for a type."""
 
 
+def lattices(edge, tiles):
+    """Return the half-edges of (25, 44) tiles by a kernel: (51, 88) horizontal and (50, 89) vertical ones."""
+    flat = [[edge(tiles, 0, line, part) for part in range(88)] for line in range(51)]
+    upright = [[edge(tiles, 1, line, part) for line in range(89)] for part in range(50)]
+    return np.array(flat), np.array(upright)
+
+
 def make_level(records=RECORDS, **fields) -> RawLevel:
     """Return a level with every tile number once and some of every kind of record."""
     tiles = np.zeros((23, 42), np.uint8)

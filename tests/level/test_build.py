@@ -9,12 +9,14 @@ from nclone_env.errors import LevelFormatError
 from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT, KINDS, MINE, UNKNOWN_27
 from nclone_env.level.build import build_level, build_room, everything, hall_tiles, mine_field, mirrored, moving
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.compile import compile_level, grid_edges
+from nclone_env.level.compile import compile_level, grid_edge
 from nclone_env.level.formats.text import format_text, parse_text
 from nclone_env.level.load import load_levels
 from nclone_env.level.routes.distance import solid_mask
 from nclone_env.sim.session import Session
 from nclone_env.sim.trajectory import simulate
+
+from .level_bases import lattices
 
 PICTURE = ["#" * 42, *["." * 42] * 21, "#" * 42]
 
@@ -135,8 +137,8 @@ def test_every_tile_is_mirrored():
     level = build_level(tiles=tiles)
     plain, image = compile_level(level), compile_level(mirrored(level))
     assert np.array_equal(solid_mask(plain.tiles)[:, ::-1], solid_mask(image.tiles))
-    lattices = [grid_edges(compiled.tiles) for compiled in (plain, image)]
-    for lattice, mirrored_lattice in zip(*lattices):
+    both = [lattices(grid_edge, compiled.tiles) for compiled in (plain, image)]
+    for lattice, mirrored_lattice in zip(*both):
         assert np.array_equal(lattice[:, ::-1], mirrored_lattice)
     assert not np.array_equal(plain.edges, image.edges)
 

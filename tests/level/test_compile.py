@@ -10,9 +10,8 @@ from nclone_env.level.compile import (
     DOOR_CLOSED_AT_1,
     NO_OWNER,
     compile_level,
-    edge_lattices,
-    grid_edges,
-    padded_tiles,
+    grid_edge,
+    signed_edge,
 )
 from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.level import Level, RawLevel
@@ -23,6 +22,7 @@ from nclone_env.level.tiles import SOLID_SAMPLES, STRAIGHT
 from ..golden.tiles import SOLID
 from ..golden.values import CONSTRUCTION
 from ..shared import SHARED, needs_shared
+from .level_bases import lattices
 
 DOORS = {5: 1, 10: 14, 12: 2, 14: 2, 19: 2}  # physics 01, section 15.3
 
@@ -114,16 +114,16 @@ def test_solid_samples_agree_with_the_regions(tile):
     ("above", "below", "value"), [(10, 1, 2), (1, 1, 0), (1, 0, 2), (10, 13, 1)], ids=lambda value: str(value)
 )
 def test_merging_of_grid_edges(above, below, value):
-    horizontal, _ = grid_edges(padded_tiles(build_level(tiles={(9, 8): above, (9, 9): below}).raw.tiles))
+    horizontal, _ = lattices(grid_edge, compile_level(build_level(tiles={(9, 8): above, (9, 9): below})).tiles)
     assert horizontal[2 * 9, 2 * 9 : 2 * 9 + 2].tolist() == [value, value]
 
 
 def test_the_outer_frame_of_the_lattices():
-    tiles = padded_tiles(build_level().raw.tiles)
-    for lattice in edge_lattices(tiles):
+    tiles = compile_level(build_level()).tiles
+    for lattice in lattices(signed_edge, tiles):
         assert not lattice[[0, -1]].any()
         assert not lattice[:, [0, -1]].any()
-    horizontal, vertical = grid_edges(tiles)
+    horizontal, vertical = lattices(grid_edge, tiles)
     assert (horizontal[[0, -1]] == 2).all()
     assert (vertical[:, [0, -1]] == 2).all()
 
@@ -135,12 +135,13 @@ def test_counts_of_recorded_maps(number):
     if not path.exists():
         pytest.skip(f"attract file {number} is not here")
     raw = read_attract(path.read_bytes()).level
-    segments = compile_level(Level.of(raw)).segments
+    compiled = compile_level(Level.of(raw))
+    segments = compiled.segments
     assert np.isin(segments["kind"], (STRAIGHT, DOOR_CLOSED_AT_0, DOOR_CLOSED_AT_1)).all()
     doors = np.count_nonzero(segments["owner"] != NO_OWNER)
     segments = segments[segments["owner"] == NO_OWNER]
     flat, upright = segments["y1"] == segments["y2"], segments["x1"] == segments["x2"]
-    horizontal, vertical = grid_edges(padded_tiles(raw.tiles))
+    horizontal, vertical = lattices(grid_edge, compiled.tiles)
     inner = (horizontal[1:-1], vertical[:, 1:-1])
     counts = [np.count_nonzero(lattice == value) for lattice in inner for value in (1, 2)]
     stored = (np.count_nonzero(~flat & ~upright), np.count_nonzero(flat), np.count_nonzero(upright))

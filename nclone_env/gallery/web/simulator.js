@@ -299,6 +299,7 @@ const Simulator = (() => {
     // The values of nclone_env.gallery's write_rows, Int32Array.
     rows() {
       const { level } = this, { row, memory } = level;
+      memory.bytes.fill(0, row.at, row.at + row.items * row.itemsize);
       level.call("rows", this.blocks.rows, true);
       const values = new Int32Array(memory.bytes.buffer, row.at, row.items);
       values[row.items - 1] = this.frame ? memory.bytes[this.codes.at + this.frame - 1] : 0;

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.level.build import build_level
-from nclone_env.level.compile import compile_level, padded_tiles
+from nclone_env.level.compile import compile_level
 from nclone_env.level.level_set import pack
 from nclone_env.level.routes.distance import FIELD_SHAPE, direction_by, distance_at, nearest_node, objective_fields
 from nclone_env.level.tiles import SOLID_SAMPLES
@@ -138,14 +138,14 @@ def test_the_ninja_does_not_fit_between_half_a_tile():
 
 
 def test_no_exit_no_field_but_the_first():
-    fields = objective_fields(padded_tiles(np.zeros((23, 42), np.uint8)), [], [])
+    fields = objective_fields(np.pad(np.zeros((23, 42), np.uint8), 1, constant_values=1), [], [])
     assert fields.shape == (1, *FIELD_SHAPE)
     assert np.isinf(fields).all()
 
 
 def test_the_way_is_continuous_at_the_switch():
     """At the switch, the way over the switch is the way from it to the exit."""
-    tiles = padded_tiles(np.zeros((23, 42), np.uint8))
+    tiles = np.pad(np.zeros((23, 42), np.uint8), 1, constant_values=1)
     for switch in ((500, 300), (126, 78), (504, 312)):
         fields = objective_fields(tiles, [(900, 500)], [switch])
         x, y = map(float, switch)
@@ -154,7 +154,7 @@ def test_the_way_is_continuous_at_the_switch():
 
 
 def test_of_several_exits_the_best_pair_counts():
-    tiles = padded_tiles(np.zeros((23, 42), np.uint8))
+    tiles = np.pad(np.zeros((23, 42), np.uint8), 1, constant_values=1)
     near, far = ((240, 240), (480, 240)), ((900, 480), (960, 240))  # exit, switch
     both = objective_fields(tiles, [near[0], far[0]], [near[1], far[1]])
     single = [objective_fields(tiles, [exit_point], [switch])[0] for exit_point, switch in (near, far)]

