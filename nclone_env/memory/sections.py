@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nclone_env._table import format_bytes, is_numeric, table
-from nclone_env.memory.growth import MIN_SNAPSHOTS, STANDARD_ERRORS, Growth, judged_steps, series
+from nclone_env.memory.judge import FALLS, MIN_SNAPSHOTS, PARTS, Growth, judged_steps, least_span, series
 from nclone_env.memory.measurements import NATIVE, TIME_UNIT, WARM_UP_SHARE, WORKER, AllocatingLine, FunctionTime
 from nclone_env.memory.owners import folded, or_dash, owner_rows, peak_parts
 from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, culprits
@@ -245,38 +245,64 @@ def _blame(stats: Stats) -> str:
     """Return which quantities grow by how much, how much growth would have shown, or why there is no verdict."""
     growing = [item for item in stats.growths if item.verdict == "growing"]
     if growing:
-        rates = (f"{item.quantity} {format_bytes(item.slope, sign=True)}" for item in growing)
-        return f": {', '.join(rates)} {per(stats)}"
+        rates = (
+            f"{item.quantity} {format_bytes(item.slope, sign=True)} {per(stats)} "
+            f"({format_bytes(item.change, sign=True)} in {_part(stats, [item])})"
+            for item in growing
+        )
+        return f": {', '.join(rates)}"
     if stats.verdict == "undecided":
         return f": {_doubt(stats)}"
     margins = {item.quantity: format_bytes(item.margin) for item in stats.growths}
     native = margins.get("native", margins.get("process"))
     found = {"": margins.get("traced"), "native code": native, "worker processes": margins.get("workers")}
     if stats.measurements.tracing is not None:
-        found[f"after {_end_of_tracing(stats)}, without tracing"] = margins.get("process")
+        found[f"after {_place(stats, stats.measurements.tracing[1])}, without tracing"] = margins.get("process")
     (_, most), *others = ((name, margin) for name, margin in found.items() if margin is not None)
     more = f" ({', '.join(f'{name}: {margin}' for name, margin in others)})" if others else ""
-    return f": more than {most} {per(stats)} would have shown{more}"
+    taken = (
+        f"; before that {item.quantity} {format_bytes(item.before, sign=True)} until {_place(stats, item.first)}"
+        for item in stats.growths
+        if item.before
+    )
+    part = _part(stats, [item for item in stats.growths if item.quantity != "traced"] or stats.growths)
+    return f": more than {most} {per(stats)} would have shown{more}, in {part}{''.join(taken)}"
 
 
-def _end_of_tracing(stats: Stats) -> str:
-    assert stats.measurements.tracing is not None
-    last, unit = stats.measurements.tracing[1], stats.measurements.unit
-    return f"{last / 1000:,.0f} s" if unit == TIME_UNIT else f"{last:,.0f} {unit}s"
+def _part(stats: Stats, growths: Sequence[Growth]) -> str:
+    """Return the shortest part that was judged of some quantities, and the whole."""
+    part, whole = min(item.last - item.first for item in growths), stats.measurements.settings.steps
+    if stats.measurements.unit == TIME_UNIT:
+        return f"{part / 1000:.1f} of {whole / 1000:.1f} s"
+    return f"{part:,.0f} of {whole:,} {stats.measurements.unit}s"
+
+
+def _place(stats: Stats, step: float) -> str:
+    unit = stats.measurements.unit
+    return f"{step / 1000:,.0f} s" if unit == TIME_UNIT else f"{step:,.0f} {unit}s"
 
 
 def _doubt(stats: Stats) -> str:
+    """Return why there is no verdict, and what to do."""
     found = stats.measurements
     first, last = judged_steps(found)
-    if found.unit == TIME_UNIT and last - first < 1000:
-        loading = f", imports and compilation took {found.loading:.0%} of the run" if found.loading > 0.1 else ""
-        return f"{max(0, last - first) / 1000:.1f} s to judge, at least 1 s required{loading}; run it longer"
-    snapshots = min((item.snapshots for item in stats.growths), default=0)
     longer = "run it longer" if found.unit == TIME_UNIT else "take more steps"
-    rises = (f"{item.quantity} {format_bytes(item.change, sign=True)}" for item in stats.growths if item.rises)
-    if listed := ", ".join(rises):
-        return f"{listed} in a few jumps, or ever more slowly: caches and compiled code, or a rare leak; {longer}"
-    return f"{snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; {longer}"
+    least = least_span(found)
+    if last - first < least:
+        loading = f", imports and compilation took {found.loading:.0%} of the run" if found.loading > 0.1 else ""
+        return (
+            f"{max(0, last - first) / 1000:.1f} s to judge, at least {least / 1000:.1f} s required{loading}; {longer}"
+        )
+    rises = [item for item in stats.growths if item.verdict == "undecided" and item.rises]
+    if not rises:
+        snapshots = min((item.snapshots for item in stats.growths), default=0)
+        return f"{snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; {longer}"
+    listed = (
+        f"{item.quantity} {format_bytes(item.change, sign=True)} until {_place(stats, item.since)}" for item in rises
+    )
+    enough = _place(stats, 2 * max(item.since for item in rises))
+    how = f"run it {enough} or longer" if found.unit == TIME_UNIT else f"take {enough} or more"
+    return f"{', '.join(listed)}: memory taken once, or a leak; {how}: a leak rises again"
 
 
 def per(stats: Stats) -> str:
@@ -393,13 +419,17 @@ def _stages(stats: Stats) -> Section:
 def _growths(stats: Stats) -> Section:
     first, last = judged_steps(stats.measurements)
     notes = [
-        f"Fitted are the snapshots from {first:,.0f} to {last:,.0f}; before them are {WARM_UP_SHARE:.0%} of warm-up.",
-        "Slope: a line is fitted to each half of them; the smaller slope counts, so that a single jump does not.",
-        f"Error: {STANDARD_ERRORS:g} standard errors of that slope. Floor: variation without a leak.",
-        "Flat: the slope is at most the larger of error and floor. Change: first to last snapshot, jumps included.",
+        f"Judged are the snapshots from {first:,.0f} to {last:,.0f}, in {PARTS} parts; before them are "
+        f"{WARM_UP_SHARE:.0%} of warm-up.",
+        "Where a rise ended in the first half of the run, what follows is judged.",
+        "Change: bytes kept in the last part beyond those kept in the first. Slope: change over steps.",
+        f"Floor: variation without a leak. Error: {FALLS} times the largest fall: what is kept does not fall.",
+        "Flat: the change is at most the floor and one fall.",
+        "Growing: it exceeds floor and error, in many places and until the end.",
     ]
     if stats.measurements.tracing is not None:
-        notes.append(f"Nothing grew while memory was traced, until {_end_of_tracing(stats)}: tracing is slow.")
+        end = _place(stats, stats.measurements.tracing[1])
+        notes.append(f"Nothing grew while memory was traced, until {end}: tracing is slow.")
     return Section(
         f"Growth: {stats.verdict}",
         [_growth_row(item) for item in stats.growths],

@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nclone_env.memory.growth import (
+from nclone_env.memory.judge import (
+    FALLS,
     MIN_SNAPSHOTS,
-    STANDARD_ERRORS,
     Growth,
     Verdict,
     combined_verdict,
     growing_alone,
     growths_of,
     judged_steps,
+    largest_fall,
     least_squares,
 )
 from nclone_env.memory.measurements import (
@@ -79,7 +80,7 @@ class GrownLine:
     rate: float
     """Bytes per 1,000 steps."""
     error: float
-    """Three standard errors of the rate; 0 where there were too few snapshots of lines to tell."""
+    """Three times its largest fall, as a rate; 0 where there were too few snapshots of lines to tell."""
     grown_bytes: int
     grown_blocks: int
     callers: tuple[str, ...]
@@ -280,17 +281,15 @@ def grown_lines(
 def _grown_line(
     name: str, group: Sequence[SourceLine], kept: Sequence[int], steps: Sequence[float], steady: bool
 ) -> GrownLine | None:
-    """Fit the memory of all places behind a line; None if it did not grow."""
+    """Add up the memory of all places behind a line, as the verdict does; None if it did not grow."""
     sizes = [sum(line.live_bytes[number] for line in group) for number in kept]
     by = sizes[-1] - sizes[0]
     if by <= 0:
         return None
-    rate, error = by / (steps[-1] - steps[0]) * 1000, 0.0
+    fell, error = largest_fall(np.array(sizes)), 0.0
     if len(steps) >= MIN_SNAPSHOTS and steady:
-        middle = sizes[len(sizes) // 2]
-        slope, deviation = least_squares(np.array(steps) / 1000, np.array(sizes, dtype=np.float64))
-        rate, error = slope, STANDARD_ERRORS * deviation
-        if rate <= error or not sizes[0] < middle < sizes[-1]:  # noise, or a single jump
+        error = FALLS * fell / (steps[-1] - steps[0]) * 1000
+        if by <= fell or not sizes[0] < sizes[len(sizes) // 2] < sizes[-1]:  # noise, or a single jump
             return None
     most = max(group, key=lambda line: line.live_bytes[kept[-1]] - line.live_bytes[kept[0]])
     behind = f"{most.file}:{most.line}"
@@ -299,7 +298,7 @@ def _grown_line(
         file=file,
         line=int(number),
         behind="" if behind == name else behind,
-        rate=rate,
+        rate=by / (steps[-1] - steps[0]) * 1000,
         error=error,
         grown_bytes=by,
         grown_blocks=sum(line.blocks[kept[-1]] - line.blocks[kept[0]] for line in group),

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 
 from nclone_env._files import expanded
-from nclone_env.memory.growth import ARENA, MIN_SNAPSHOTS, growing_alone, growths_of
+from nclone_env.memory.judge import ARENA, MIN_SNAPSHOTS, growing_alone, growths_of
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.measurements import (
     FLOORS,

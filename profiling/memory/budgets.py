@@ -36,13 +36,12 @@ class Entry(NamedTuple):
 
 
 def entries(profile: Mapping[str, Any], budget: Mapping[str, Any]) -> Iterator[Entry]:
-    """Yield what a budget limits, and the growth, whose budget is the margin of the fit."""
+    """Yield what a budget limits, and the growth, whose budget is the margin of the verdict."""
     yield Entry("each environment", profile["per_environment"]["measured"], budget["each"])
     yield Entry("shared", profile["owners"][0]["shared_bytes"], budget["shared"])
     yield Entry("in a step", profile["step_peak"]["largest"], budget["step"])
     for growth in profile["growths"]:
-        margin = max(growth["error"], growth["floor"])
-        yield Entry(f"growth, {growth['quantity']}", growth["slope"], margin)
+        yield Entry(f"growth, {growth['quantity']}", growth["slope"], growth["error"] + growth["floor"])
 
 
 def profiled(arguments: Sequence[str]) -> dict[str, Any]:

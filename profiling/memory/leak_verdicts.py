@@ -18,7 +18,7 @@ from typing import NamedTuple
 import tyro
 
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
-from nclone_env.memory.growth import growths_of
+from nclone_env.memory.judge import growths_of
 from nclone_env.memory.measurements import ProfileSettings
 from nclone_env.memory.passes import plain_pass, traced_pass
 from nclone_env.memory.sizes import Subject, Target

@@ -63,7 +63,7 @@ def test_the_report_begins_with_the_answer():
     lines = memory_text(compute_stats(measurements(traced_per_step=100))).splitlines()
     assert lines[:4] == [
         "Memory profile: stub, 4 environments",
-        "  growth  GROWING: traced +97.7 KB per 1,000 vector steps",
+        "  growth  GROWING: traced +97.7 KB per 1,000 vector steps (+73.2 KB in 750 of 1,000 vector steps)",
         "  grew    a.py:1 +375 B per 1,000 vector steps",
         "            kept by Keep.kept < env (list of 2: bytes)",
     ]
@@ -84,7 +84,7 @@ def test_the_memory_report_contains_the_measurements():
         "unexplained (-5.0%) -50 B",
         "levels 2.9 KB - - 2.0 KB state - 3.9 KB 995 B 3.9 KB 2 small parts - 20 B 5 B 20 B",
         "made: by hand 78.1 KB +19.5 KB 94.7 KB",
-        "traced 17 +97.7 KB 0 B 2.5 KB +78.1 KB growing",
+        "traced 17 +97.7 KB 0 B 2.7 KB +73.2 KB growing",
         "150 * 87.9 KB 78.1 KB 68.4 KB 48.8 KB 6.8 KB 5.9 KB 200 87.9 KB",
         "a.py:1 +375 B - +300 B +1 kept by Keep.kept < env (list of 2: bytes) < caller.py:7 < main.py:1",
         "mine.py:5 +62.5 B",

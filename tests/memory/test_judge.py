@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nclone_env.memory.judge import Growth, _end, combined_verdict, growth, growths_of, least_squares
+from nclone_env.memory.measurements import FLOORS, TIME_UNIT
+
+from .by_hand import measurements
+from .curves import CLEAN, LEAKS, NOISES, SCALES, WARM_UP, times
+
+STEPS = list(range(0, 1001, 50))
+FLOOR = 6 * 1024
+RUN = 30_000.0
+"""Milliseconds of a run."""
+
+
+def fit(values, quantity="traced") -> Growth:
+    return growth(quantity, list(zip(STEPS, map(int, values))), 200, FLOORS[quantity])
+
+
+def judged(t, sizes) -> Growth:
+    return growth("traced", list(zip(t * RUN, sizes)), WARM_UP * RUN, FLOOR)
+
+
+def noise(t, generator) -> np.ndarray:
+    scale = float(generator.choice(SCALES))
+    return 1e8 + scale * NOISES[generator.integers(len(NOISES))](len(t), generator)
+
+
+def alarms(name, rounds: int) -> int:
+    """Return how often a shape without a leak grows, from far below the floor to far above it."""
+    generator, found = np.random.default_rng(sum(map(ord, name))), 0
+    for _ in range(rounds):
+        t = times(generator)
+        size = generator.choice([3e3, 3e4, 1e6, 1e8])
+        found += judged(t, noise(t, generator) + size * CLEAN[name](t, generator)).verdict == "growing"
+    return found
+
+
+def missed(name, rounds: int) -> tuple[int, int]:
+    """Return how often a leak is flat although it is above what the run says would have shown; and not growing, where
+    it is far above."""
+    generator, flat, unseen = np.random.default_rng(sum(map(ord, name))), 0, 0
+    for _ in range(rounds):
+        t = times(generator)
+        times_margin = generator.choice([1.0, 1.5, 100.0])
+        size = times_margin * judged(t, sizes := noise(t, generator)).margin * RUN / 1000
+        leak = size * LEAKS[name](t, generator)
+        found, part = judged(t, sizes + leak), t >= max(WARM_UP, 0)
+        part &= t * RUN >= found.first
+        rate = (leak[part][-1] - leak[part][0]) / (found.last - found.first) * 1000
+        flat += found.verdict == "flat" and rate > found.margin
+        unseen += found.verdict != "growing" and times_margin == 100
+    return flat, unseen
+
+
+@pytest.mark.parametrize("rounds", [20, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_false_alarms_are_at_most_one_in_a_hundred(rounds):
+    found = {name: alarms(name, rounds) for name in CLEAN}
+    assert sum(found.values()) <= 0.01 * rounds * len(CLEAN), found
+    assert max(found.values()) <= max(2, 0.05 * rounds), found
+
+
+@pytest.mark.parametrize("rounds", [20, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_leaks_that_would_have_shown_are_missed_at_most_once_in_a_hundred(rounds):
+    found = {name: missed(name, rounds) for name in LEAKS}
+    assert sum(flat for flat, _ in found.values()) <= 0.01 * rounds * len(LEAKS), found
+    steady = ("steady", "at random", "each of 40 to 90 episodes", "page by page", "ever faster", "in a list")
+    assert sum(found[name][1] for name in steady) <= 0.01 * rounds * len(steady), found
+
+
+def test_the_simulation_can_fail(monkeypatch):
+    monkeypatch.setattr("nclone_env.memory.judge.largest_fall", lambda y: 0.0)
+    assert sum(alarms(name, 20) for name in CLEAN) > 0.01 * 20 * len(CLEAN)
+    monkeypatch.undo()
+    monkeypatch.setattr("nclone_env.memory.judge.is_flat", lambda *arguments: True)
+    assert sum(missed(name, 20)[0] for name in LEAKS) > 0.01 * 20 * len(LEAKS)
+
+
+@pytest.mark.parametrize("seconds", [10, 20, 30, 60, 120, 600])
+@pytest.mark.parametrize("factor", [1.5, 2])
+def test_a_leak_into_a_container_that_doubles_is_growing_and_never_flat(seconds, factor):
+    """Whatever its phase, and however long the run."""
+    t = np.linspace(0, 1, 64)
+    found = []
+    for phase in np.linspace(0, 0.99, 12):
+        entries = 10_000 * seconds * t + 1
+        sizes = 32 * factor ** (np.ceil(np.log(entries) / np.log(factor) + phase) - phase)
+        found.append(growth("native", list(zip(1000 * seconds * t, sizes)), 200 * seconds, 128 * 1024).verdict)
+    assert "flat" not in found
+    assert found.count("growing") >= (12 if factor == 2 else 9)
+
+
+def test_the_fit_of_a_straight_line_is_exact():
+    slope, error = least_squares(np.array([0.0, 1.0, 2.0, 3.0]), np.array([5.0, 7.0, 9.0, 11.0]))
+    assert slope == 2.0
+    assert error == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_error_of_a_fit_equals_numpys():
+    x, y = np.arange(20.0), np.random.default_rng(0).normal(size=20)
+    slope, error = least_squares(x, y)
+    coefficients, covariance = np.polyfit(x, y, 1, cov=True)
+    assert slope == pytest.approx(coefficients[0])
+    assert error == pytest.approx(np.sqrt(covariance[0, 0]))
+
+
+def test_steady_growth_is_found_with_its_rate():
+    found = fit([5 * step for step in STEPS])
+    assert found.verdict == "growing"
+    assert found.slope == pytest.approx(5000)
+    assert (found.snapshots, found.first, found.last, found.since) == (17, 200, 950, 950)
+    assert found.change == 5 * 750  # the last part holds two snapshots
+
+
+def test_constant_and_shrinking_memory_are_flat():
+    assert fit([7000] * 21).verdict == "flat"
+    assert fit([10_000_000 - 5000 * step for step in STEPS]).verdict == "flat"
+
+
+@pytest.mark.parametrize(("jump_at", "verdict"), [(250, "flat"), (400, "flat"), (600, "undecided"), (950, "undecided")])
+def test_a_jump_is_left_out_only_if_as_much_time_follows_as_was_before_it(jump_at, verdict):
+    """A container that doubles would have doubled once more."""
+    found = fit([1_000_000 * (step >= jump_at) for step in STEPS])
+    assert found.verdict == verdict
+    assert (found.first, found.before) == ((jump_at, 1_000_000) if verdict == "flat" else (200, 0))
+    assert found.change == (0 if verdict == "flat" else 1_000_000)
+    assert found.since == jump_at
+
+
+def test_a_leak_at_every_end_of_an_episode_is_growing():
+    assert fit([100_000 * (step // 120) for step in STEPS]).verdict == "growing"
+
+
+def test_the_warm_up_is_not_judged():
+    values = [1000 * min(step, 200) for step in STEPS]
+    assert fit(values).verdict == "flat"
+    assert growth("traced", list(zip(STEPS, values)), 0, FLOORS["traced"]).before > 0
+
+
+def test_variation_below_the_floor_is_flat():
+    below = 0.9 * FLOORS["traced"] / 800
+    assert fit([below * step for step in STEPS]).verdict == "flat"
+    assert fit([2 * below * step for step in STEPS]).verdict == "growing"
+
+
+def test_what_was_freed_is_noise_and_what_rose_since_is_told():
+    """A leak after a large object was freed, which the run cannot tell from memory that comes and goes."""
+    assert fit([-1_000_000 * (step >= 250) + 100 * max(0, step - 500) for step in STEPS]).verdict == "undecided"
+    assert fit([-1_000_000 * (step >= 250) for step in STEPS]).verdict == "flat"
+
+
+def test_no_run_is_flat_that_ends_higher_than_it_began_by_more_than_its_margin():
+    generator = np.random.default_rng(3)
+    for _ in range(300):
+        values = generator.normal(scale=3000, size=len(STEPS)) + generator.uniform(-20, 20) * np.array(STEPS)
+        found = fit(values)
+        assert found.margin == found.error + found.floor
+        if found.verdict == "flat":
+            assert found.slope <= found.margin
+        if found.verdict == "growing":
+            assert found.slope > found.margin
+
+
+def test_few_snapshots_are_undecided():
+    assert growth("traced", [(200 * n, n) for n in range(5)], 200, FLOORS["traced"]).verdict == "undecided"
+    assert growth("traced", [(200 * n + 200, n) for n in range(5)], 200, FLOORS["traced"]).verdict == "flat"
+    assert growth("traced", [], 200, FLOORS["traced"]).verdict == "undecided"
+
+
+def test_the_worst_quantity_decides():
+    growing, flat = fit([5 * step for step in STEPS]), fit([0] * 21)
+    undecided = growth("traced", [], 200, FLOORS["traced"])
+    assert combined_verdict([flat, growing, undecided]) == "growing"
+    assert combined_verdict([flat, undecided]) == "undecided"
+    assert combined_verdict([flat, flat]) == "flat"
+    assert combined_verdict([]) == "undecided"
+
+
+@pytest.mark.parametrize(("judged", "verdict"), [((5_000, 30_000), "flat"), ((2_500, 13_000), "undecided")])
+def test_less_than_half_of_a_run_is_not_enough(judged, verdict):
+    found = measurements()
+    snapshots = tuple(replace(item, step=item.step * 30) for item in found.snapshots)
+    settings = replace(found.settings, steps=30_000)
+    timed = replace(found, unit=TIME_UNIT, judged=judged, settings=settings, snapshots=snapshots, traced=())
+    assert combined_verdict(growths_of(timed)) == verdict
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_few_snapshots_of_which_the_last_frees_nearly_all(count):
+    """A busy machine takes two in the time of many; the second may be that of the end of the program."""
+    points = [(float(step), 10**9) for step in range(count)]
+    assert _end(points, 4096) == count - 1
+    assert _end([*points, (float(count), 0)], 4096) == max(count - 2, 0)
