@@ -252,6 +252,7 @@ def series(measured: Measurements) -> dict[str, Points]:
         "native": [(item.step, item.native_bytes) for item in snapshots],
         "process": [(item.step, item.data_bytes - item.committed_bytes) for item in snapshots],
         "workers": [(item.step, item.worker_bytes) for item in snapshots],
+        "files": [(item.step, item.shared_file_bytes) for item in snapshots],
         "owners": [(item.step, item.owned_bytes) for item in snapshots],
     }
     known = {name: points for name, points in found.items() if any(size > 0 for _, size in points)}

@@ -20,7 +20,7 @@ _FEWEST_SNAPSHOTS = 10  # of a run that has as many steps; a larger interval is 
 _DEFAULT_SNAPSHOTS = 20
 WARM_UP_SHARE = 0.2
 """Share of a run during which the first episodes end and caches fill; its snapshots are not fitted."""
-FLOORS = {"traced": 2 * 1024, "native": 16 * 1024, "process": 128 * 1024, "workers": 256 * 1024}
+FLOORS = {"traced": 2 * 1024, "native": 16 * 1024, "process": 128 * 1024, "workers": 256 * 1024, "files": 256 * 1024}
 """Bytes by which each quantity may vary over the fitted part of a run without anything growing.
 
 Python's caches and free lists vary by hundreds of bytes, the allocator's caches of each thread by kilobytes, and
@@ -130,6 +130,8 @@ class Snapshot:
     """Bytes that the subject reports, without mapped files."""
     committed_bytes: int
     """The part of them in committed pages."""
+    shared_file_bytes: int = 0
+    """Bytes of the files in ``/dev/shm`` that the program made."""
 
 
 @dataclass(frozen=True)

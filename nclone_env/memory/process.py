@@ -11,8 +11,10 @@ import ctypes
 import gc
 import os
 import platform
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from functools import cache
@@ -39,6 +41,10 @@ _MALLINFO2 = (
 )
 _PAGEMAP = Path("/proc/self/pagemap")
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_SHARED = Path("/dev/shm")
+_STARTED = time.time()
+_ours: dict[str, bool] = {}
+"""Whether a file of shared memory is ours, by its name."""
 _ENTRY = 8  # bytes of an entry of the page map
 _PRESENT, _SWAPPED, _OWN = 63, 62, 56  # bits of an entry; own: mapped only here, as the common page of zeros is not
 _FARTHEST = 256  # pages between two blocks that are still read together
@@ -94,6 +100,37 @@ def worker_sizes(field: Literal["data", "anonymous"]) -> dict[int, int]:
     for child in _descendants(os.getpid()):
         with suppress(FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended by now
             found[child] = getattr(_read_rollup(_PROC / str(child) / _ROLLUP), field)
+    return found
+
+
+def shared_file_bytes() -> int:
+    """Return the bytes of the files in ``/dev/shm`` made since this module was loaded, mapped or not.
+
+    Files that are mapped by processes outside of this program when they are first seen are theirs.
+    """
+    sizes: dict[str, int] = {}
+    with suppress(OSError), os.scandir(_SHARED) as files:
+        for file in files:
+            with suppress(OSError):  # it is removed by now
+                found = file.stat(follow_symlinks=False)
+                if found.st_uid == os.geteuid() and found.st_ctime >= _STARTED:
+                    sizes[file.path] = found.st_blocks * 512
+    if sizes.keys() - _ours.keys():
+        mapped = _mapped_by_others()
+        _ours.update({name: name not in mapped for name in sizes.keys() - _ours.keys()})
+    for name in _ours.keys() - sizes.keys():
+        del _ours[name]
+    return sum(size for name, size in sizes.items() if _ours[name])
+
+
+def _mapped_by_others() -> set[str]:
+    """Return the files of shared memory that processes outside of this program map, of the same user."""
+    family = {os.getpid(), *_descendants(os.getpid())}
+    found: set[str] = set()
+    for process in _PROC.glob("[0-9]*"):
+        with suppress(OSError):
+            if int(process.name) not in family:
+                found |= set(re.findall(f"{_SHARED}/.*", (process / "maps").read_text(errors="replace")))
     return found
 
 

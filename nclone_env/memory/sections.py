@@ -33,6 +33,7 @@ _QUANTITIES = {
     "native": "blocks in use, counted by the C library's allocator",
     "process": "resident pages without a file, without the arrays of owners",
     "workers": "resident pages without a file of child processes",
+    "files": "files in /dev/shm that the program made and has not removed",
     "owners": "bytes that the owners report",
 }
 

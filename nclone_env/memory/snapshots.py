@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.memory.measurements import Place, Snapshot, SourceLine, Traced
-from nclone_env.memory.process import committed_tree_bytes, heap_bytes, resident_bytes, worker_bytes
+from nclone_env.memory.process import (
+    committed_tree_bytes,
+    heap_bytes,
+    resident_bytes,
+    shared_file_bytes,
+    worker_bytes,
+)
 from nclone_env.memory.traced import Frame, live_lines, table_bytes
 from nclone_env.memory.tree import MemoryNode
 
@@ -114,6 +120,7 @@ class SnapshotLog(_Log):
             heap.in_use - tables - self._own.native if heap else -1,
             tree.bytes_where(mapped=False),
             committed_tree_bytes(tree),
+            shared_file_bytes(),
         )
         self._count += 1
 

@@ -10,16 +10,18 @@ import threading
 import time
 import traceback
 import tracemalloc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from enum import Enum
 from importlib.util import find_spec
 from operator import sub
 from pathlib import Path
 from types import TracebackType
+from typing import ClassVar
 
 from nclone_env._files import expanded
-from nclone_env.memory.judge import ARENA, MIN_SNAPSHOTS, growing_alone, growths_of
+from nclone_env.memory.judge import ARENA, MIN_SNAPSHOTS, PARTS, growing_alone, growths_of
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.measurements import (
     FLOORS,
@@ -45,34 +47,38 @@ from nclone_env.memory.traced import start_tracing
 from nclone_env.memory.tree import MemoryNode, MemoryOwner
 from nclone_env.memory.workers import Loading, WorkerLines
 
-_CAPACITY = 64
+_CAPACITY = 4 * PARTS
 """Snapshots kept; when there are more, every second one is dropped and the interval doubles."""
 _TICK = 0.025  # seconds between two looks at what the threads do
 _FIRST_INTERVAL = 0.05  # seconds
 _QUIET, _QUIET_SHARE = 0.5, 0.2
-"""Seconds, and share of the run so far, without imports and compilation after which tracing starts."""
-_EARLY = 5.0  # seconds after which tracing goes on while something is imported, unless that took longer before
+"""Seconds, and share of the run so far, without imports and compilation after which what is judged begins."""
+_EARLY = 5.0  # seconds after which it goes on while something is imported, unless that took longer before
 _TRACED = 20.0
 """Processor seconds of tracing after which it ends if nothing grew, as code of many small objects is many times slower
 meanwhile. A program that waits, or that a busy machine lets wait, is traced longer by the clock."""
 _TRACED_STEPS, _TRACED_SHARE = 200, 0.2
 """Steps that are traced in any case, and their share in all steps where these are known."""
-_LOOK_AGAIN = 1.1  # times the seconds before a look at what grows without tracing
-_COST = 10
-"""Snapshots take at most a tenth of the time, where there are enough of them."""
-_STEP_COST = 20
-"""Snapshots of counted steps take at most a twentieth, as the code waits for them."""
-_MOST_APART = 1.15
-"""Steps of a snapshot over those of the one before at most: eleven of them follow the warm-up."""
-_FEW = 0.08  # of what is judged so far is the longest time between two snapshots by time
+_AGAIN = 1.1  # times the time before another look at what grows
+_COST, _SEARCH_COST = 20, 5
+"""Snapshots take at most a twentieth of the time, where every part has one, and searches a fifth."""
+_MOST_APART = WARM_UP_SHARE ** (-1 / PARTS)
+"""Steps of a snapshot over those of the one before at most: each part has one."""
 _PROMPT = 1e-6  # seconds
-_SEARCH_AFTER, _SEARCH_COST = 1.0, 5  # seconds, and whenever searches have taken less than a fifth of the time
-_SEARCH_AGAIN = 1.25  # times the seconds before a search
-_LEAST_SEARCH, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 0.25, 1.0, 3.0
+_SEARCH_AFTER, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 1.0, 3.0
 _FLOORS = {**FLOORS, "traced": 6 * 1024, "native": 128 * 1024, "process": ARENA}
 """Bytes by which memory may vary beside the code. Traced: the user's lines are added up, once Python's free lists are
 emptied. Native: the profiler works at the same time, and each thread has caches."""
 _NOTHING = MemoryNode("nothing reported")
+_FIRST_STEP = "first step", "before the first step was counted"
+
+
+class State(Enum):
+    """What a profile does now."""
+
+    WAITING = "for the end of imports and compilation, which are many times as slow if traced"
+    TRACING = "every allocation has its line, if lines are wanted"
+    COUNTING = "the allocator's count and resident memory are watched alone"
 
 
 class Watch:
@@ -93,6 +99,8 @@ class Watch:
         self._garbage = Garbage()
         self._traced = TracedLog(_CAPACITY, self._garbage.collect)
         self._loading = Loading()
+        self._state = State.WAITING
+        self._loads = False
         self._wants_trace = traced
         self._began_trace = False
         self._tracing: tuple[float, float] | None = None  # what was judged of it, once it has ended
@@ -133,17 +141,18 @@ class Watch:
         if os.getpid() != self._process:  # a copy of the process, in which no clock runs
             return
         with self._lock:
-            if not self._steps:
-                self._settle("first step", "before the first step was counted")
             self._steps += 1
+            if self._steps == 1:
+                self._state = State.TRACING
+                self._settle(*_FIRST_STEP)
             has_time = self._steps % self._every == 0 and self._milliseconds() >= self._next
             if has_time or self._steps >= self._due:
                 start = time.thread_time()
                 self._garbage.collect()
                 self._take(self._steps)
                 self._due = self._steps * _MOST_APART
-                self._next = self._milliseconds() + 1000 * _STEP_COST * (time.thread_time() - start)
-                self._trace_if_needed()
+                self._next = self._milliseconds() + 1000 * _COST * (time.thread_time() - start)
+                self._go_on()
                 self._search_now_and_then()
                 self._native.skip()
 
@@ -190,27 +199,59 @@ class Watch:
         if self._native.is_watching:  # whose count this would disturb
             return
         now = self._milliseconds()
-        loads = self._loading.look(self._steps or now, now, self._workers.are_loading())
+        self._loads = self._loading.look(self._steps or now, now, self._workers.are_loading())
         if self._steps:
             return
-        quiet = now - self._loading.last
-        if self._settled and loads and now - self._settled < max(self._settled, 1000 * _EARLY):
-            self._unsettle()
-        elif not self._settled and not loads and quiet > max(1000 * _QUIET, _QUIET_SHARE * now):
-            self._settle("imports and compilation", "until nothing was imported or compiled")
-        if now >= self._next and not loads:  # what is judged ends before imports and compilation
+        if now >= self._next and not self._loads:  # what is judged ends before imports and compilation
             start = time.thread_time()  # what it costs; waiting for the interpreter costs the program nothing
             with _promptly():
                 self._garbage.collect()
                 self._take(now)
-            took = time.thread_time() - start
-            some = max(2 * took, _FEW * (now - self._settled) / 1000)  # a short run needs some snapshots, too
-            rest = min(_COST * took, some)
-            self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
-            self._trace_if_needed()
-            self._search_now_and_then()
+                took = time.thread_time() - start
+                each = (now - self._settled) / PARTS / 1000  # a short run needs some snapshots, too
+                rest = min(_COST * took, max(2 * took, each))
+                self._next = self._milliseconds() + 1000 * max(_FIRST_INTERVAL * self._every, rest)
+                self._search_now_and_then()
+        self._go_on()
 
-    def _settle(self, name: str, how: str) -> None:
+    def _go_on(self) -> None:
+        """Change to the next state if it is time to."""
+        for is_time, change, state in self._NEXT[self._state]:
+            if is_time(self):
+                change(self)
+                self._state = state
+                return
+
+    def _is_quiet(self) -> bool:
+        now = self._milliseconds()
+        return not self._loads and now - self._loading.last > max(1000 * _QUIET, _QUIET_SHARE * now)
+
+    def _loads_again(self) -> bool:
+        if self._steps or not self._loads:
+            return False
+        return self._milliseconds() - self._settled < max(self._settled, 1000 * _EARLY)
+
+    def _nothing_grew(self) -> bool:
+        """Return whether all is flat, after tracing for so many processor seconds and steps."""
+        reached = time.process_time(), float(self._steps)
+        if not self._began_trace or min(map(sub, reached, self._traced_until)) < 0:
+            return False
+        self._trace_on()
+        return all(item.verdict == "flat" for item in growths_of(self._measurements(with_lines=False)))
+
+    def _grew(self) -> bool:
+        """Return whether something was seen to grow without tracing."""
+        now = self._milliseconds()
+        if self._tracing is None or now < self._next_look:
+            return False
+        self._next_look = self._settled + _AGAIN * (now - self._settled)
+        measured = self._measurements(with_lines=False)
+        since = replace(measured, judged=(self._tracing[1], measured.snapshots[-1].step))
+        return bool(growing_alone(growths_of(since)).keys() & {"native", "process"})
+
+    def _settle(
+        self, name: str = "imports and compilation", how: str = "until nothing was imported or compiled"
+    ) -> None:
         """Begin what is judged: start to trace, forget the snapshots before."""
         self._garbage.include()
         self._stages.append(stage(name, how))
@@ -227,42 +268,34 @@ class Watch:
         self._tracing = None
         self._trace_on()
 
-    def _trace_if_needed(self) -> None:
-        """End tracing after a time in which nothing grew; begin again when something grows without it."""
-        now = self._milliseconds()
-        is_ours = self._began_trace or self._tracing is not None
-        reached = time.process_time(), float(self._steps)
-        is_early = now < self._next_look if self._tracing else min(map(sub, reached, self._traced_until)) < 0
-        if not (self._settled and is_ours) or is_early:
-            return
-        measured = self._measurements(with_lines=False)
-        if self._tracing is None:
-            self._trace_on()
-            if all(item.verdict == "flat" for item in growths_of(measured)):
-                self._tracing, self._began_trace = self._judged(), False
-                before = held_bytes()
-                tracemalloc.stop()
-                self._log.exclude(before)
-        else:
-            self._next_look = self._settled + _LOOK_AGAIN * (now - self._settled)
-            since = self._tracing[1]
-            found = growing_alone(growths_of(replace(measured, judged=(since, measured.snapshots[-1].step))))
-            if found.keys() & {"native", "process"}:
-                self._settle("program without tracing", "until memory was seen to grow")
-
     def _trace_on(self) -> None:
         """Trace so many processor seconds and steps from now on."""
         steps = max(_TRACED_STEPS, _TRACED_SHARE * self.expected_steps) if self._steps or self.expected_steps else 0
         self._traced_until = time.process_time() + _TRACED, self._steps + steps
 
+    def _end_trace(self) -> None:
+        self._tracing, self._began_trace = self._judged(), False
+        before = held_bytes()
+        tracemalloc.stop()
+        self._log.exclude(before)
+
+    def _trace_again(self) -> None:
+        self._settle("program without tracing", "until memory was seen to grow")
+
     def _unsettle(self) -> None:
-        """Wait again: imports and compilation go on, which are many times as slow if traced."""
         self._stages.pop()
         self._garbage.include()
         self._settled = 0.0
         if self._began_trace:
             tracemalloc.stop()
             self._began_trace = False
+
+    _NEXT: ClassVar[Mapping[State, Sequence[tuple[Callable[[Watch], bool], Callable[[Watch], None], State]]]] = {
+        State.WAITING: ((_is_quiet, _settle, State.TRACING),),
+        State.TRACING: ((_loads_again, _unsettle, State.WAITING), (_nothing_grew, _end_trace, State.COUNTING)),
+        State.COUNTING: ((_grew, _trace_again, State.TRACING),),
+    }
+    """When a state ends, what is done then, and the next state; the first step leads to tracing from any."""
 
     def _milliseconds(self) -> float:
         return (time.perf_counter() - self._began) * 1000
@@ -280,10 +313,10 @@ class Watch:
 
     def _search_now_and_then(self) -> None:
         """Search if there is time: the code runs at half its speed meanwhile, and leaks less by time."""
-        elapsed = (self._milliseconds() - self._settled) / 1000 - _SEARCH_AFTER
-        if max(self._next_search, self._searched * _SEARCH_COST) < elapsed:
-            self._next_search = elapsed * _SEARCH_AGAIN
-            self._search(min(max(_LEAST_SEARCH, elapsed / _COST), _SEARCH_SECONDS))
+        elapsed = (self._milliseconds() - self._settled) / 1000
+        if elapsed > max(_SEARCH_AFTER, self._next_search, self._searched * _SEARCH_COST):
+            self._next_search = elapsed * _AGAIN
+            self._search(min(elapsed / _SEARCH_COST, _SEARCH_SECONDS))
 
     def _search(self, seconds: float) -> None:
         """Look for the lines and the keepers of what grows, for so many seconds at most."""
