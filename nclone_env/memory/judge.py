@@ -93,7 +93,8 @@ def growth(quantity: str, points: Sequence[tuple[float, int]], warm_up: float, f
         return Growth(quantity, len(x), warm_up, last, 0.0, 0.0, 0.0, 0, "undecided")
     places, levels = kept_levels(x, y)
     rise, fell = levels[-1] - levels[0], largest_fall(levels)
-    since = places[np.flatnonzero(levels[-1] - levels <= floor_bytes + fell)[0]]
+    kept = np.minimum.accumulate(y[::-1])[::-1]
+    since = x[np.flatnonzero(levels[-1] - kept <= floor_bytes + fell)[0]]
     half = all_x[0] + (x[-1] - all_x[0]) / 2
     later, verdict, before = x >= half, "undecided", 0.0
     if is_flat(x, y, floor_bytes):
@@ -220,11 +221,11 @@ def growths_of(measured: Measurements) -> tuple[Growth, ...]:
 
 
 def least_span(measured: Measurements) -> float:
-    """Return the steps that are judged at least: half of a run by time without its first second, and a second."""
+    """Return the steps that are judged at least: of a run by time a second, and half of it with the warm-up."""
     if measured.unit != TIME_UNIT or measured.tracing is not None:
         return 0.0
     ran = measured.settings.steps * (1 - measured.loading) - _SHORTEST
-    return max(_SHORTEST, ran / 2)
+    return max(_SHORTEST, (1 - WARM_UP_SHARE) * ran / 2)
 
 
 def judged_steps(measured: Measurements, quantity: str = "process") -> tuple[float, float]:

@@ -195,3 +195,28 @@ def test_few_snapshots_of_which_the_last_frees_nearly_all(count):
     points = [(float(step), 10**9) for step in range(count)]
     assert _end(points, 4096) == count - 1
     assert _end([*points, (float(count), 0)], 4096) == max(count - 2, 0)
+
+
+SECONDS = np.linspace(0, 30, 64)
+MB = 1024.0**2
+EXAMPLES = {
+    "1 KB kept each second, native": (1024 * SECONDS, "flat", 6),
+    "10 MB loaded at 8 s": (10 * MB * (SECONDS > 8), "flat", 8.1),
+    "10 MB loaded at 20 s": (10 * MB * (SECONDS > 20), "undecided", 6),
+    "a cache that is full at 12 s": (MB * np.minimum(SECONDS, 12), "flat", 12),
+    "a cache that is full at 20 s": (MB * np.minimum(SECONDS, 20), "undecided", 6),
+    "a vector that doubles at 6, 12 and 24 s": (MB * 2.0 ** np.floor(np.log2(SECONDS / 6 + 1e-9)), "growing", 6),
+    "a buffer that fills for 1 s": (2 * MB * (SECONDS % 1), "flat", 6),
+    "a buffer that fills for 10 s": (2 * MB * ((SECONDS + 3) % 10), "flat", 6),
+    "a leak that begins at 14 s": (MB * np.maximum(0, SECONDS - 14), "growing", 6),
+    "a leak that begins at 25 s": (MB * np.maximum(0, SECONDS - 25), "undecided", 6),
+}
+"""Of docs/operation/verdicts.md: bytes, the verdict, and the second from which on it is claimed."""
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_of_the_documentation_hold(name):
+    sizes, verdict, first = EXAMPLES[name]
+    found = growth("native", list(zip(1000 * SECONDS, sizes)), 6_000, 128 * 1024)
+    assert found.verdict == verdict
+    assert found.first / 1000 == pytest.approx(first, abs=1)
