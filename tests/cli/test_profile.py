@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 import itertools
 import json
+import os
 import pickle
 import sys
 from contextlib import chdir
@@ -50,6 +51,21 @@ def measured(request):
     """Estimates measure one and two environments: in this process, and in fresh ones with the slow tests."""
     if request.param == "here":
         request.getfixturevalue("measured_here")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a variable of glibc")
+def test_a_command_of_its_own_starts_once_more_without_the_caches_of_threads(monkeypatch, capsys):
+    started = []
+    monkeypatch.setattr("os.execv", lambda path, command: started.append(command) or exit(7))
+    monkeypatch.setattr("sys.orig_argv", ["python", "-m", "nclone_env", "profile"])
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.arena_max=2")
+    monkeypatch.setattr("nclone_env.cli.profile.measured", lambda *arguments: exit(8))
+    for own, status in (("pytest", 8), ("profile", 7), ("profile", 8)):
+        monkeypatch.setattr("sys.argv", ["nclone-env", own])
+        with pytest.raises(SystemExit, match=str(status)):
+            main(["profile", "vector", *SHORT])
+    assert started == [[sys.executable, "-m", "nclone_env", "profile"]]
+    assert os.environ["GLIBC_TUNABLES"] == "glibc.malloc.arena_max=2:glibc.malloc.tcache_count=0"
 
 
 @pytest.fixture(autouse=True)

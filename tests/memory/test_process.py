@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import mmap
+from multiprocessing import shared_memory
 
 import numpy as np
 import pytest
@@ -98,3 +99,19 @@ def test_a_part_that_one_tree_lacks_is_kept():
     one = MemoryNode("env", children=(MemoryNode("a", 1),))
     two = MemoryNode("env", children=(MemoryNode("a", 2), MemoryNode("b", 4)))
     assert [(node.name, node.own_bytes) for node in merged([one, two]).children] == [("a", 3), ("b", 4)]
+
+
+@pytest.mark.skipif(not process._SHARED.is_dir(), reason="needs /dev/shm")
+def test_shared_memory_that_is_closed_and_never_removed_counts(monkeypatch):
+    before = process.shared_file_bytes()
+    monkeypatch.setattr(process, "_mapped_by_others", lambda: {str(process._SHARED / others.name)})
+    shared, others = (shared_memory.SharedMemory(create=True, size=16 * PAGE) for _ in range(2))
+    try:
+        for made in (shared, others):
+            made.buf[:] = bytes(len(made.buf))
+            made.close()
+        assert process.shared_file_bytes() - before == 16 * PAGE
+    finally:
+        for made in (shared, others):
+            made.unlink()
+    assert process.shared_file_bytes() == before
