@@ -7,13 +7,14 @@ import os
 import sys
 import time
 import types
+import weakref
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from functools import cache, lru_cache
 from heapq import nlargest
 from io import BytesIO
-from itertools import compress, filterfalse, repeat
+from itertools import compress, filterfalse, islice, repeat
 from operator import is_, is_not
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,13 +32,17 @@ _REACH = 300_000  # objects that are looked at from a variable
 _GRAPH = 5_000  # operations of a graph that are counted
 _FRAME_TYPES = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
 _CACHE = type(lru_cache(lambda: None))
-_SAMPLES = 3  # survivors of a line that are followed
+_SAMPLES, _FEWEST = 5, 3  # survivors of a line that are followed at most, and at least
+_NESTED = 3  # levels of dictionaries and tuples that the collector does not track
 _LOOK = 4096  # objects between two looks at the clock
 _FOLDER = str(Path(__file__).parent) + os.sep
 _UNTRACKED = (dict, tuple)  # those of numbers and texts; a tuple made for each object would be traced
 _NO_HOLDERS = {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type}
 """Types of which there are many, and which hold what they hold in dictionaries and cells."""
-_CANDIDATES = 300  # survivors of which they are chosen
+_NEWEST = 10  # part of the objects that are so young that they may be in use
+_FOREIGN, _NAMELESS, _HIDDEN = 1, 2, 3
+"""Doubt in a chain that ends at a running variable of a library, at no variable at all, or where nothing is seen."""
+_FEW, _FIRST_LOOKS = 128, 8  # traced objects of a look, and looks before that at containers
 _HAS_ATTRIBUTES, _HEADER = 1 << 4, 4 * tuple.__itemsize__
 """Flag of types whose objects have attributes, and the bytes of a block before such an object."""
 _CONTAINERS = (list, dict, set, deque)
@@ -48,10 +53,12 @@ _KNOWN = frozenset((*_LONG, *_BUFFERS, str, np.ndarray))
 _SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
 _mro, _namespace = (type.__dict__[name].__get__ for name in ("__mro__", "__dict__"))
 """Of a class, whatever its own class says."""
+_variables = vars(types.ModuleType)["__dict__"].__get__
+"""Of a module, whatever its class says."""
 _NEAR = 100  # objects near running variables
 _FIXED = {*_NO_HOLDERS, int, float, str, bytes, bool, tuple, type(None)}
 """Types of objects that take no further memory."""
-_LARGEST, _ENOUGH = 200, 60  # containers that are searched first, as what grows is among them, and parts of each
+_LARGEST, _ENOUGH = 200, 10  # containers that are searched early, as what grows is among them, and parts of each
 
 
 class _Node(NamedTuple):
@@ -67,46 +74,81 @@ class _Node(NamedTuple):
     """Under which the object below is in ``thing``, if that is a dictionary."""
 
 
+class _Chain(NamedTuple):
+    """Names that lead to an object."""
+
+    names: tuple[str, ...]
+    """From the object to a variable."""
+    size: int
+    """Length of the largest container on the way."""
+    container: str
+    kept: str
+    """The type of the object."""
+    doubt: int
+    """As that of a :class:`Keeper`."""
+
+
 def find_keepers(
-    lines: Sequence[GrownLine], seconds: float, include: Callable[[], object] = lambda: None
+    lines: Sequence[GrownLine], seconds: float, include: Callable[[], object] = lambda: None, sizes: bool = True
 ) -> tuple[Keeper, ...]:
     """Return the keeper of each line for which one is found within so many seconds of this thread.
 
-    ``include`` makes the collector show the objects, too, that were made before tracing began.
+    ``include`` makes the collector show the objects, too, that were made before tracing began. ``sizes`` tells whether
+    to say how large the containers are: not while they grow.
     """
     variables = list(_running_variables())  # held: the code goes on and sets them again
-    names, held = {id(value): name for name, value in variables}, [value for _, value in variables]
+    own = {id(value): name for name, value in _running_variables(is_own)}
+    held = [value for _, value in variables]
+    names = {id(value): (own.get(id(value), name), id(value) in own) for name, value in variables}
     del variables
     traced = objects()
+    del traced[: len(traced) // _NEWEST]
     include()
     deadline = time.thread_time() + seconds
     found = _survivors({place: line.place for line in lines for place in line.places}, [*held, *traced], deadline)
     traced.clear()
-    for things in found.values():
-        things[:] = [thing for thing in things if id(thing) not in names or _size(thing) > _LARGE]
-    samples = {
-        line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES]
-        for line, things in found.items()
-        if len(things) >= _SAMPLES or _size(next(iter(things), 0)) > _LARGE  # others are made just now
-    }
+    samples: dict[str, list[Any]] = {}
+    for line, things in found.items():
+        those = [thing for thing in things if id(thing) not in names or _size(thing) > _LARGE]
+        strong = [thing for thing in those if not _is_weak(thing)] or those  # what is referred to survives by another
+        if len(strong) >= _FEWEST or _size(next(iter(strong), 0)) > _LARGE:  # others are made just now
+            samples[line] = strong[:: max(1, len(strong) // _SAMPLES)][:_SAMPLES]
+        del those, strong
     walk = _Walk(names, time.thread_time() + seconds, {id(held), *map(id, found.values()), *map(id, samples.values())})
-    chains: dict[str, list[tuple[str, str]]] = {line.place: [] for line in lines}
-    for number in range(_SAMPLES):  # of all lines first: in a large heap there is time for a few
-        for line, things in samples.items():
-            chain = walk.chain(things[number]) if number < len(things) else None
-            if chain is not None:
-                chains[line].append(chain)
+    each = [(line, thing) for line, things in samples.items() for thing in things]
+    walk._ours |= {id(each), *map(id, each)}
+    chains: dict[str, list[_Chain | None]] = {line.place: [] for line in lines}
+    for number, chain in enumerate(walk.chains([thing for _, thing in each])):
+        chains[each[number][0]].append(chain)
+    walk.deadline = time.thread_time() + seconds
+    keepers = []
     for grown in lines:
-        if not chains[grown.place] and time.thread_time() < walk.deadline:
-            things = samples.get(grown.place, [])
-            chain = walk.holder(things)
-            if chain is None:
-                chain = walk.chain(_grown_object(set(grown.places), grown.grown_bytes, walk.deadline))
-            if chain is None and things and time.thread_time() < walk.deadline:
-                chain = ("memory of native code" if gc.isenabled() else "garbage, not collected"), _describe(things[0])
-            chains[grown.place].extend([chain] if chain is not None else [])
-    most = {line: Counter(found).most_common(1)[0][0] for line, found in chains.items() if found}
-    return tuple(Keeper(line, name, kind) for line, (name, kind) in most.items())
+        ways, things = chains[grown.place], samples.get(grown.place, [])
+        chain = _most_common(ways)
+        if chain is None and time.thread_time() < walk.deadline:
+            chain = walk.holder([thing for thing, one in zip(things, ways) if one is None or one.doubt])
+        if chain is None and time.thread_time() < walk.deadline:
+            large = _grown_object(set(grown.places), walk.ends, grown.grown_bytes, walk.deadline)
+            chain = walk.chains([large])[0] if large is not None else None
+        if chain is None:
+            chain = min(filter(None, ways), key=lambda one: one.doubt, default=None)
+        if chain is None and things and time.thread_time() < walk.deadline:
+            name = f"memory of {NATIVE}" if gc.isenabled() else "garbage, not collected"
+            chain = _Chain((name,), 0, "", _describe(things[0]), _HIDDEN)
+        if chain is not None:
+            length = f" of {chain.size:,}" if sizes else ""
+            kind = f"{chain.container}{length}: {chain.kept}" if chain.container else chain.kept
+            keepers.append(Keeper(grown.place, " < ".join(chain.names), kind, chain.doubt))
+    return tuple(keepers)
+
+
+def _most_common(chains: Sequence[_Chain | None]) -> _Chain | None:
+    """Return the shortest of the chains to the variable that most of them lead to; None if most lead to none."""
+    certain = [chain for chain in chains if chain is not None and not chain.doubt]
+    ends = Counter([chain.names[-1] for chain in certain] + [""] * (len(chains) - len(certain)))
+    end = ends.most_common(1)[0][0] if chains else ""
+    those = [chain for chain in certain if chain.names[-1] == end]
+    return min(those, key=lambda chain: (len(chain.names), -chain.size), default=None)
 
 
 def find_graphs(seconds: float, include: Callable[[], object]) -> tuple[Keeper, ...]:
@@ -132,9 +174,9 @@ def find_graphs(seconds: float, include: Callable[[], object]) -> tuple[Keeper, 
     del variables, others, tensors
     if not name:
         include()
-        names = {id(value): variable for variable, value in _running_variables()}
-        chain = _Walk(names, time.thread_time() + seconds).chain(tensor)
-        name = chain[0] if chain else "a tensor"
+        names = {id(value): (variable, True) for variable, value in _running_variables()}
+        (chain,) = _Walk(names, time.thread_time() + seconds).chains([tensor])
+        name = " < ".join(chain.names) if chain else "a tensor"
     head, *holders = name.split(" < ")
     return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *holders)), f"graph of {operations:,} operations"),)
 
@@ -149,55 +191,119 @@ def _operations(grad_fn: Any) -> int:
     return len(seen)
 
 
+class _Search:
+    """The way from one object to a name, level by level."""
+
+    __slots__ = ("_following", "_others", "_roots", "_seen", "_thing", "answer", "level")
+
+    def __init__(self, thing: Any):
+        self._thing, self.level, self._seen = thing, [_Node(thing, (), 0, "", "")], {id(thing)}
+        self._following: list[_Node] = []
+        self._roots: list[_Chain] = []
+        self._others: list[_Chain] = []
+        self.answer: _Chain | None = None
+
+    def look_at(self, variables: Mapping[int, tuple[str, bool]]) -> None:
+        """Compare the level with running variables: name, and whether it is the user's, by the address of the value."""
+        for node in self.level if self.answer is None else ():
+            name, is_of_user = variables.get(id(node.thing), ("", False))
+            if is_of_user:
+                self.answer = self._to(node, name)
+                break
+            self._others += [self._to(node, name, _FOREIGN)] if name else []
+
+    def meet(self, referrer: Any, parts: set[int], name_of: Callable[[Any, _Node], tuple[str, bool]]) -> None:
+        """Take an object into account that refers to others, by their addresses."""
+        node = next((node for node in self.level if id(node.thing) in parts), None)
+        if node is None or id(referrer) in self._seen:
+            return
+        self._seen.add(id(referrer))
+        name, is_root = name_of(referrer, node)
+        if is_root and _is_of_library(referrer):
+            self._others.append(self._to(node, name, _FOREIGN))
+        elif is_root:
+            self._roots.append(self._to(node, name))
+        elif len(self._following) < _WIDTH:
+            self._following.append(_above(referrer, node, name))
+            self._others += [self._to(self._following[-1], "", _NAMELESS)] if name else []
+
+    def rise(self) -> None:
+        """Go on to the next level, or end at the shortest way: a pool of results knows them, the user keeps them."""
+        self.answer = min(self._roots, key=lambda chain: len(chain.names), default=None)
+        self.level, self._following = self._following, []
+
+    def doubtful(self) -> _Chain | None:
+        """Return a way to no variable of the program, or to none at all."""
+        sign = -1 if self.level else 1  # what was not looked at may hold it, while a library works with it
+        return min(self._others, key=lambda chain: sign * chain.doubt, default=None)
+
+    def _to(self, node: _Node, root: str, doubt: int = 0) -> _Chain:
+        names = node.names
+        if root and not (names and names[-1].split(".")[0] == root.rpartition(".")[2]):
+            names = (*names, root)
+        return _Chain(names, node.size, node.container, _describe(self._thing), doubt)
+
+
 class _Walk:
     """Search through referrers, breadth first, until a name is found."""
 
-    def __init__(self, names: Mapping[int, str], deadline: float, ours: Collection[int] = ()):
-        self.deadline, self._ours = deadline, ours
+    def __init__(self, names: Mapping[int, tuple[str, bool]], deadline: float, ours: Collection[int] = ()):
+        self.deadline, self._ours = deadline, set(ours)
         self._modules = {
-            id(_attributes(module)): name
+            id(_variables(module)): name
             for name, module in [*sys.modules.items(), ("__main__", sys.modules["__main__"])]
             if issubclass(type(module), types.ModuleType)
         }
         self._locals = names
+        self.ends: set[int] = set()
+        """Addresses of objects that nothing was seen to refer to."""
 
-    def chain(self, thing: Any) -> tuple[str, str] | None:
-        """Return the names that lead to an object, and what is kept; None if no name is found."""
-        if thing is None:
-            return None
-        level = [_Node(thing, (), 0, "", "")]
-        seen = {id(thing), id(level), id(self.__dict__), *self._ours}
-        best: tuple[str, str] | None = None
+    def chains(self, things: Sequence[Any]) -> list[_Chain | None]:
+        """Return the names that lead to each object, and what is kept; None if no name is found.
+
+        The searches share each look at all objects, which takes tens of milliseconds.
+        """
+        searches = [_Search(thing) for thing in things]
+        self._ours |= {id(things), id(searches)}
         for _ in range(_DEPTH):
-            for node in level:
-                if id(node.thing) in self._locals:
-                    return _answer(thing, node, self._locals[id(node.thing)])
-            if not level or time.thread_time() > self.deadline:
+            for search in searches:
+                search.look_at(self._locals)
+            going = [search for search in searches if search.answer is None and search.level]
+            if not going or time.thread_time() > self.deadline:
                 break
-            following: list[_Node] = []
-            roots: list[tuple[_Node, str]] = []
-            seen |= {id(following), id(roots), *map(id, level)}
-            for node, referrer in _referrers(level, seen, self.deadline):
-                name, is_root = self._name(referrer, node)
-                if is_root:
-                    roots.append((node, name))
-                    continue
-                following.append(_above(referrer, node, name))
-                if name and best is None:
-                    best = _answer(thing, following[-1], "")
-            if roots:  # the shortest: a pool of results knows them, but the list of the user keeps them
-                return _answer(thing, *min(roots, key=lambda root: len(root[0].names)))
-            level = following[:_WIDTH]
-        return best
+            for referrer, parts in self._referrers({id(node.thing): node.thing for one in going for node in one.level}):
+                for search in going:
+                    search.meet(referrer, parts, self._name)
+            for search in going:
+                search.rise()
+        return [search.answer or search.doubtful() for search in searches]
 
-    def holder(self, things: Sequence[Any]) -> tuple[str, str] | None:
+    def _referrers(self, things: dict[int, Any]) -> Iterator[tuple[Any, set[int]]]:
+        """Yield each object that refers to some, by their addresses, with the addresses of these."""
+        referrers, left, wanted = gc.get_referrers(*things.values()), set(things), np.array([*things], np.uint64)
+        ours = {id(things), id(referrers), *self._ours}
+        for number, referrer in enumerate(referrers):
+            referrers[number] = None
+            if id(referrer) in ours or type(referrer) in (_Node, _Search) or _is_ours(referrer) or _is_weak(referrer):
+                continue  # what the callback of a weak reference needs is kept, too, but nothing of the program
+            found = _among(gc.get_referents(referrer), wanted)
+            left -= found
+            yield referrer, found
+        bare = [things[address] for address in left if not gc.is_tracked(things[address])]
+        for holder, found in _untracked_holders(bare, ours, self.deadline) if bare else ():
+            left -= found
+            yield holder, found
+        self.ends |= left
+
+    def holder(self, things: Sequence[Any]) -> _Chain | None:
         """Return the variable from which one of some objects can be reached, however long the chain between them is.
 
         Each object is looked at once, a few thousand between two looks at the clock: of a large heap there may be no
         time for more. A variable that leads to many waits after ``_REACH`` of them for the others.
         """
-        wanted, seen = set(map(id, things)), {*self._ours, *self._modules}
-        may_lead = gc.is_tracked if all(map(gc.is_tracked, things)) else _is_anything
+        tracked = [*filter(gc.is_tracked, things)]
+        things, may_lead = (tracked, gc.is_tracked) if tracked else (things, _is_anything)
+        wanted, seen = set(map(id, things)), {*self._ours, *self._modules, id(tracked)}
         walks = [(name, root, [root]) for name, root in self._roots()] if things else []
         while walks and time.thread_time() < self.deadline:
             for name, root, ahead in walks:
@@ -206,7 +312,7 @@ class _Walk:
                     fresh = {id(thing): thing for thing in ahead[-_LOOK:] if id(thing) not in seen}
                     del ahead[-_LOOK:]
                     if not wanted.isdisjoint(fresh):
-                        return name, f"{_describe(root)} ... {_describe(things[0])}"
+                        return _Chain((name,), 0, "", f"{_describe(root)} ... {_describe(things[0])}", 0)
                     seen.update(fresh)
                     parts = filter(may_lead, gc.get_referents(*fresh.values()))
                     ahead += [part for part in parts if type(part) not in _NO_HOLDERS]
@@ -220,7 +326,7 @@ class _Walk:
         variables = (item for context in contexts for item in context.items())
         yield from ((f"context variable {variable.name}", value) for variable, value in variables)
         for module in list(sys.modules.values()):
-            variables = _attributes(module) if issubclass(type(module), types.ModuleType) else {}
+            variables = _variables(module) if issubclass(type(module), types.ModuleType) else {}
             if is_own(str(variables.get("__file__") or "<frozen")):
                 name = self._modules.get(id(variables), "")
                 yield from ((f"{name}.{variable}", value) for variable, value in list(variables.items()))
@@ -259,21 +365,6 @@ def _is_anything(thing: object) -> bool:
     return True
 
 
-def _referrers(level: Sequence[_Node], seen: set[int], deadline: float) -> Iterator[tuple[_Node, Any]]:
-    """Yield nodes with each object that refers to theirs; a look at all objects takes tens of milliseconds."""
-    referrers = gc.get_referrers(*(node.thing for node in level))
-    seen.add(id(referrers))
-    found = [thing for thing in referrers if id(thing) not in seen and not _is_ours(thing)]
-    if not found:  # they are in a dictionary or a tuple that the collector does not track
-        found = _untracked_holder([node.thing for node in level], deadline)
-    seen |= {id(found), *map(id, found)}
-    for referrer in found:
-        parts = gc.get_referents(referrer)
-        node = next((node for node in level if _is_among(parts, node.thing)), None)
-        if node is not None and type(referrer) is not _Node:
-            yield node, referrer
-
-
 def _above(holder: Any, node: _Node, name: str) -> _Node:
     names = (*node.names, name) if name and node.names[-1:] != (name,) else node.names
     count, container, kind = node.size, node.container, type(holder)
@@ -291,15 +382,6 @@ def _above(holder: Any, node: _Node, name: str) -> _Node:
     elif kind is types.CellType:
         key = str(id(holder))
     return _Node(holder, names, count, container, key)
-
-
-def _answer(thing: Any, node: _Node, root: str) -> tuple[str, str]:
-    names = list(node.names)
-    if root and not (names and names[-1].split(".")[0] == root.rpartition(".")[2]):
-        names.append(root)
-    kept = _describe(thing)
-    kind = f"{node.container} of {node.size:,}: {kept}" if node.container else kept
-    return " < ".join(names), kind
 
 
 def _describe(thing: Any) -> str:
@@ -359,6 +441,16 @@ def _frame(holder: Any) -> types.FrameType | None:
     return None
 
 
+def _is_weak(thing: Any) -> bool:
+    return issubclass(type(thing), weakref.ReferenceType)
+
+
+def _is_of_library(thing: Any) -> bool:
+    """Return whether an object is a frame, or a generator, of code that is not the user's."""
+    frame = _frame(thing) if issubclass(type(thing), _FRAME_TYPES) else None
+    return frame is not None and not is_own(frame.f_code.co_filename)
+
+
 def _is_ours(thing: Any) -> bool:
     frame = _frame(thing) if issubclass(type(thing), _FRAME_TYPES) else None
     code = thing.__code__ if type(thing) is types.FunctionType else frame.f_code if frame is not None else None
@@ -366,20 +458,26 @@ def _is_ours(thing: Any) -> bool:
 
 
 def _survivors(by_place: Mapping[Place, str], traced: list[Any], deadline: float) -> dict[str, list[Any]]:
-    """Return objects that were allocated at each line, newest first; most of those in ``traced`` were traced."""
-    found: dict[str, dict[int, Any]] = {}
-    missing = set(by_place.values())
+    """Return objects of all ages that were allocated at each line; most of those in ``traced`` were traced.
+
+    Those in the largest containers count only if there are too few others: a table of texts that was made at once would
+    have more of them than all that leaks.
+    """
+    found: dict[str, dict[int, Any]] = {line: {} for line in by_place.values()}
+    others: dict[str, dict[int, Any]] = {line: {} for line in found}
     place_at = cache(place_of)
-    for things in _likely(traced, objects()):
+    for are_contained, things in _likely(traced, objects()):
         for thing, stack in _traced(things):
             place = place_at(stack)
             line = by_place.get(place) if place else None
-            if line is not None and not _is_of_context(thing) and len(found.setdefault(line, {})) < _CANDIDATES:
-                found[line][id(thing)] = thing
-        missing = {line for line in missing if len(found.get(line, ())) < _SAMPLES}
-        if not missing or time.thread_time() > deadline:
+            if line is not None and not _is_of_context(thing):
+                (others if are_contained or _is_weak(thing) else found)[line][id(thing)] = thing
+        if all(max(len(found[line]), len(others[line])) >= _SAMPLES for line in found):
             break
-    return {line: list(things.values()) for line, things in found.items()}
+        if time.thread_time() > deadline:
+            break
+    most = {line: things if len(things) >= _FEWEST else others[line] | things for line, things in found.items()}
+    return {line: list(things.values()) for line, things in most.items() if things}
 
 
 def _is_of_context(thing: Any) -> bool:
@@ -401,21 +499,27 @@ def objects() -> list[Any]:
     return found
 
 
-def _likely(traced: list[Any], things: list[Any]) -> Iterator[list[Any]]:
-    """Yield parts of the largest containers among all things, the traced ones, and what all things refer to."""
+def _likely(traced: list[Any], things: list[Any]) -> Iterator[tuple[bool, list[Any]]]:
+    """Yield some traced things, parts of the largest containers of all, the other traced, and what all refer to.
+
+    A word before each part tells whether it is of the containers. The call stack of a traced object takes 0.1 ms.
+    """
+    looks = ((False, [*some, *_hidden(gc.get_referents(*some))]) for some in _looks(traced, _FEW))
+    yield from islice(looks, _FIRST_LOOKS)
     containers = [thing for thing in things if type(thing) in _CONTAINERS and len(thing) >= _ENOUGH]
-    yield [part for container in nlargest(_LARGEST, containers, len) for part in _sampled(container)]
-    yield from _looks(traced)
+    yield True, [part for container in nlargest(_LARGEST, containers, len) for part in _sampled(container)]
+    yield from looks
     for some in _looks(things):  # of numbers, texts and arrays, which the collector does not show
         parts = _hidden(gc.get_referents(*some))
-        for _ in range(_SAMPLES):
-            yield parts
+        for _ in range(_NESTED):
+            yield False, parts
             parts = gc.get_referents(*(part for part in parts if type(part) in _UNTRACKED))
 
 
-def _looks(things: list[Any]) -> Iterator[list[Any]]:
-    """Yield things in parts of which each takes little time; between two of them one may look at the clock."""
-    return (things[first : first + _LOOK] for first in range(0, len(things), _LOOK))
+def _looks(things: list[Any], size: int = _LOOK) -> Iterator[list[Any]]:
+    """Yield things of all ages in parts of which each takes little time; between two one may look at the clock."""
+    count = len(things) // size + 1
+    return (things[first::count] for first in range(count))
 
 
 def _hidden(parts: list[Any]) -> list[Any]:
@@ -465,15 +569,16 @@ def _running_variables(is_wanted: Callable[[str], bool] = lambda file: True) -> 
             frame = frame.f_back
 
 
-def _grown_object(places: Collection[Place], size: int, deadline: float) -> Any:
+def _grown_object(places: Collection[Place], ends: Set[int], size: int, deadline: float) -> Any:
     """Return an object that has memory of its own, taken at some places, such as the table of a list; None if none has.
 
-    It has at least ``size`` bytes, unless it is near a running variable. The search ends at a time of this thread.
+    It has at least ``size`` bytes, or is near a running variable; there also one counts that has an object of ``ends``
+    which the collector cannot see in it, such as the parts of a StringIO. The search ends at a time of this thread.
     """
     near = [thing for _, thing in _running_variables(is_own) if type(thing) not in _FIXED]
     inner = [thing for thing in gc.get_referents(*near[:_NEAR]) if type(thing) not in _FIXED]
     for thing in (*near, *inner)[:_NEAR]:
-        if _has_memory_of(thing, places):
+        if _has_memory_of(thing, places, ends):
             return thing
     for some in _looks(objects()):
         large = (part for part in (*some, *_hidden(gc.get_referents(*some))) if type(part) in _BUFFERS)
@@ -485,28 +590,42 @@ def _grown_object(places: Collection[Place], size: int, deadline: float) -> Any:
     return None
 
 
-def _has_memory_of(thing: Any, places: Collection[Place]) -> bool:
-    """Return whether one of the words of an object is the address of a block that was taken at one of some places."""
+def _has_memory_of(thing: Any, places: Collection[Place], ends: Set[int] = frozenset()) -> bool:
+    """Return whether a word of an object is the address of a block that was taken at one of some places, or an end."""
     words = memoryview(ctypes.string_at(id(thing), type(thing).__basicsize__ // 8 * 8)).cast("Q")
+    if not ends.isdisjoint(words):
+        return True
     stacks = (_traceback_at()(0, word) for word in words if word)
     return any(place_of(stack) in places for stack in stacks if stack is not None)
 
 
-def _untracked_holder(things: Sequence[Any], deadline: float) -> list[Any]:
-    """Return a dictionary or tuple that the collector does not track and that has one of some objects, if any."""
+def _untracked_holders(things: Sequence[Any], ours: Collection[int], deadline: float) -> Iterator[tuple[Any, set[int]]]:
+    """Yield dictionaries and tuples that the collector does not track, with the addresses of those they have."""
+    left = set(map(id, things))
     for some in _looks(objects()):
         parts = [*some, *gc.get_referents(*some)]
-        for _ in range(_SAMPLES):
-            holders = [part for part in _hidden(parts) if type(part) in _UNTRACKED]
+        for _ in range(_NESTED):
+            holders = [part for part in _hidden(parts) if type(part) in _UNTRACKED and id(part) not in ours]
+            for holder, inside in _holders_of(holders, np.array([*left], np.uint64)):
+                left -= inside
+                yield holder, inside
             parts = gc.get_referents(*holders)
-            if any(_is_among(parts, thing) for thing in things):
-                inside = ((part, gc.get_referents(part)) for part in holders)
-                return next([part] for part, parts in inside if any(_is_among(parts, thing) for thing in things))
-        if time.thread_time() > deadline:
+        if not left or time.thread_time() > deadline:
             break
-    return []
 
 
-def _is_among(parts: Iterable[Any], thing: Any) -> bool:
-    """Return whether an object is among others; numbers made here would be traced, which takes microseconds each."""
-    return any(map(is_, parts, repeat(thing)))
+def _holders_of(holders: list[Any], wanted: np.ndarray) -> Iterator[tuple[Any, set[int]]]:
+    """Yield those of some objects that refer to some addresses, (n,) uint64, with these: found by halves."""
+    inside = _among(gc.get_referents(*holders), wanted)
+    if inside and len(holders) == 1:
+        yield holders[0], inside
+    elif inside:
+        for half in (holders[: len(holders) // 2], holders[len(holders) // 2 :]):
+            yield from _holders_of(half, wanted)
+
+
+def _among(parts: list[Any], wanted: np.ndarray) -> set[int]:
+    """Return those of some addresses, (n,) uint64, that parts have. Numbers made one by one would be traced: slowly."""
+    table = ctypes.c_void_p.from_address(id(parts) + list.__basicsize__ - 2 * tuple.__itemsize__).value
+    there = np.frombuffer(ctypes.string_at(table, 8 * len(parts)) if table else b"", np.uint64)
+    return set(wanted[(wanted[:, None] == there).any(axis=1)].tolist())

@@ -187,6 +187,8 @@ class Keeper:
     """Names that lead to it, such as ``Keep.kept < env (train.py)``."""
     kind: str
     """What is kept: its type, and shape and dtype of arrays and tensors."""
+    doubt: int = 0
+    """0: a variable of the program or of a module leads to it; 1: one of a library's running code; more: less."""
 
 
 @dataclass(frozen=True)

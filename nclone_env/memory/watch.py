@@ -341,14 +341,20 @@ class Watch:
         self._searched += time.thread_time() - start
 
     def _find_keepers(self, grown: Sequence[GrownLine], seconds: float) -> None:
-        lines = [line for line in culprits(grown) if line.place not in self._keepers]
+        """Find them for the lines without one, and at the end for all: by what is left of the whole run."""
+        is_end, known = self._ended.is_set(), self._keepers
+        lines = [line for line in culprits(grown) if is_end or line.place not in known or known[line.place].doubt]
 
         def include() -> None:
             self._garbage.include()
             self._garbage.collect()  # now, or Python does at every turn: it has not counted what was left out
 
-        found = find_keepers(lines, seconds, include) if lines and tracemalloc.is_tracing() else ()
-        self._keepers |= {keeper.line: keeper for keeper in (*found, *find_graphs(seconds, include))}
+        found = find_keepers(lines, seconds, include, is_end) if lines and tracemalloc.is_tracing() else ()
+        for keeper in (*found, *find_graphs(seconds, include)):
+            old = known.get(keeper.line, keeper)
+            if keeper.doubt <= old.doubt:
+                is_same = keeper.name.split(" < ")[0] == old.name.split(" < ")[0]  # a function may have returned
+                known[keeper.line] = replace(keeper, name=old.name) if is_same and not old.doubt else keeper
 
     def _judged(self) -> tuple[float, float]:
         """Return the bounds of the longest part without imports and compilation, without its warm-up."""

@@ -13,6 +13,8 @@ import contextvars
 import ctypes
 import gc
 import inspect
+import io
+import itertools
 import logging
 import mmap
 import multiprocessing
@@ -21,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -452,6 +455,70 @@ def asynchronous(steps: Steps, leaks: bool) -> None:
     envs.close()
 
 
+def log_handlers(steps: Steps, leaks: bool) -> None:
+    """Add a handler at each turn, as functions do that set up logging when they are called."""
+    logger = logging.getLogger("planted.handlers")
+    for _ in steps():
+        handler = logging.NullHandler()  # leaks
+        logger.addHandler(handler)
+        if not leaks:
+            logger.removeHandler(handler)
+
+
+def figures(steps: Steps, leaks: bool) -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    for step in steps():
+        figure = pyplot.figure(figsize=(1, 1))  # leaks
+        figure.text(0, 0, str(step))
+        if not leaks:
+            pyplot.close(figure)
+
+
+def finalizers(steps: Steps, leaks: bool) -> None:
+    """Register a finalizer that refers to what it waits for."""
+
+    class Stage:
+        def __init__(self) -> None:
+            self.data = np.full(64, 1.0)  # leaks
+
+        def close(self) -> None:
+            pass
+
+    for _ in steps():
+        stage = Stage()
+        finalizer = weakref.finalize(stage, stage.close)
+        if not leaks:
+            finalizer.detach()
+
+
+def lagging_iterator(steps: Steps, leaks: bool) -> None:
+    """Go on with one of two iterators."""
+    history, now = itertools.tee([number, str(number)] for number in steps())  # leaks
+    for _ in now:
+        if not leaks:
+            next(history)
+
+
+def warning_registry(steps: Steps, leaks: bool) -> None:
+    """Warn with another text each time, which the module notes."""
+    warnings.simplefilter("default")
+    warnings.showwarning = lambda *about: None
+    for step in steps():
+        warnings.warn(f"value {step if leaks else 0} is out of range", stacklevel=1)  # leaks
+
+
+def text_buffer(steps: Steps, leaks: bool) -> None:
+    output = io.StringIO()
+    for step in steps():
+        output.write(f"line {step} of a log that is never read{chr(10)}")  # leaks
+        if not leaks:
+            output.seek(0)
+
+
 LISTED = (
     *(wrapper, callback, malloc, cache_of_observations, worker, hook, graph, episodes, closure, generator),
     *(thread_local, files),
@@ -459,7 +526,7 @@ LISTED = (
 MORE = (
     *(global_list, queue, class_attribute, spawned, instances, weak_keys, arrays, views, tensors, log_records, tasks),
     *(thread, sockets, maps, buffers, asynchronous, tracebacks, default_argument, cycles, partials, text),
-    context_variable,
+    *(context_variable, log_handlers, figures, finalizers, lagging_iterator, warning_registry, text_buffer),
 )
 PROGRAMS = {program.__name__: program for program in (*LISTED, *MORE)}
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import atexit
 import contextvars
 import gc
+import io
+import itertools
+import logging
 import sys
 import tracemalloc
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -211,6 +215,86 @@ def test_what_a_context_keeps_is_found_beside_another_variable(in_one_slot):
         return keeper_of(line)
 
     assert contextvars.copy_context().run(work)[0] == "context variable history"
+
+
+def handlers(search):
+    logger = logging.getLogger("nclone_env.keepers")
+    for _ in range(500):
+        logger.addHandler(logging.NullHandler())
+    return search()
+
+
+def finalizers(search):
+    for number in range(500):
+        plain = Plain(number)
+        weakref.finalize(plain, plain.__init__, 0)
+    return search()
+
+
+def lagging_iterator(search):
+    history, now = itertools.tee([number] for number in range(5000))
+    for _ in now:
+        pass
+    return search(), history
+
+
+def text_buffer(search):
+    output = io.StringIO()
+    for number in range(500):
+        output.write(f"line {number}")
+    return search()
+
+
+def texts_made_at_once(search):
+    texts, kept = [str(number + 1000) for number in range(5000)], []
+    for number in range(500):
+        kept.append([number])
+    return search(), texts
+
+
+@pytest.mark.parametrize(
+    ("work", "name", "kind"),
+    [
+        (handlers, "Logger.handlers < handlers.logger", "list of 500: NullHandler"),
+        (finalizers, "finalize._registry", "dict of 500: "),
+        (lagging_iterator, "lagging_iterator.history", "_tee ... "),
+        (text_buffer, "text_buffer.output", "StringIO"),
+        (texts_made_at_once, "texts_made_at_once.kept", "list of 500: list"),
+    ],
+)
+def test_the_keeper_is_what_holds_survivors_of_all_ages(work, name, kind):
+    """Not what happens to hold the newest, nor weak references, nor what was made at once."""
+    code, answers = work.__code__, []
+    lines = {line for part in (code, *code.co_consts) if hasattr(part, "co_lines") for *_, line in part.co_lines()}
+    places = tuple(Place(__file__, line, f"{__file__}:{line}") for line in lines if line)
+    line = GrownLine(__file__, code.co_firstlineno, "", 1.0, 0.0, 10**9, 1, (), places)
+    try:
+        work(lambda: [answers.extend(find_keepers([line], 60.0, gc.unfreeze, sizes=sizes)) for sizes in (True, False)])
+    finally:
+        logging.getLogger("nclone_env.keepers").handlers.clear()
+        for item in [item for item in weakref.finalize._registry if isinstance(item.peek()[0], Plain)]:
+            item.detach()
+    found, growing = answers
+    assert found.name.endswith(name), found
+    assert found.kind.startswith(kind), found
+    assert not found.doubt
+    assert " of " not in growing.kind
+
+
+def test_running_code_of_a_library_is_named_only_where_nothing_else_is(monkeypatch):
+    def hold():
+        held = []
+        for number in range(50):
+            held.append(Plain(number))
+        return keeper(hold.__code__.co_firstlineno + 3)
+
+    def keeper(line):
+        (found,) = find_keepers([grown(Place(__file__, line, f"{__file__}:{line}"))], 60.0)
+        return found.name, found.doubt
+
+    assert hold() == ("hold.held", 0)
+    monkeypatch.setattr("nclone_env.memory.keepers.is_own", lambda file: False)
+    assert hold() == ("hold.held", 1)
 
 
 def test_the_end_of_a_chain_is_found_behind_a_variable_that_is_too_large_to_be_walked_through(monkeypatch):
