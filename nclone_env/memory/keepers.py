@@ -3,7 +3,6 @@
 import contextvars
 import ctypes
 import gc
-import os
 import sys
 import time
 import types
@@ -16,14 +15,13 @@ from heapq import nlargest
 from io import BytesIO
 from itertools import compress, filterfalse, islice, repeat
 from operator import is_, is_not
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nclone_env.memory.measurements import NATIVE, Keeper, Place
 from nclone_env.memory.stats import GrownLine
-from nclone_env.memory.traced import is_own, place_of
+from nclone_env.memory.traced import FOLDER, is_own, place_of
 
 _LARGE = 1024  # bytes of an object that may be all that grows
 _DEPTH = 14
@@ -35,7 +33,6 @@ _CACHE = type(lru_cache(lambda: None))
 _SAMPLES, _FEWEST = 5, 3  # survivors of a line that are followed at most, and at least
 _NESTED = 3  # levels of dictionaries and tuples that the collector does not track
 _LOOK = 4096  # objects between two looks at the clock
-_FOLDER = str(Path(__file__).parent) + os.sep
 _UNTRACKED = (dict, tuple)  # those of numbers and texts; a tuple made for each object would be traced
 _NO_HOLDERS = {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type}
 """Types of which there are many, and which hold what they hold in dictionaries and cells."""
@@ -454,7 +451,7 @@ def _is_of_library(thing: Any) -> bool:
 def _is_ours(thing: Any) -> bool:
     frame = _frame(thing) if issubclass(type(thing), _FRAME_TYPES) else None
     code = thing.__code__ if type(thing) is types.FunctionType else frame.f_code if frame is not None else None
-    return code is not None and code.co_filename.startswith(_FOLDER)
+    return code is not None and code.co_filename.startswith(FOLDER)
 
 
 def _survivors(by_place: Mapping[Place, str], traced: list[Any], deadline: float) -> dict[str, list[Any]]:
@@ -563,7 +560,7 @@ def _running_variables(is_wanted: Callable[[str], bool] = lambda file: True) -> 
         frame: types.FrameType | None = outermost
         while frame is not None:
             code = frame.f_code
-            if is_wanted(code.co_filename) and not code.co_filename.startswith(_FOLDER):
+            if is_wanted(code.co_filename) and not code.co_filename.startswith(FOLDER):
                 function = "" if code.co_name == "<module>" else f"{code.co_name}."
                 yield from ((f"{function}{name}", value) for name, value in list(frame.f_locals.items()))
             frame = frame.f_back

@@ -13,12 +13,13 @@ from types import FrameType
 from typing import Any
 
 from nclone_env.memory.process import heap_bytes
-from nclone_env.memory.traced import is_own, table_bytes
+from nclone_env.memory.traced import FOLDER, is_own, table_bytes
 
 _EVENTS = 3000  # lines, calls and returns of a stretch
-_SECONDS = 1.0  # of a stretch at most
+_SECONDS, _LONGEST = 1.0, 5.0
+"""Processor seconds of a stretch at most, and seconds of a program that waits: there are no snapshots meanwhile."""
 _STRETCHES = 10
-_LEAST = 1024  # bytes of a line that mean something
+_LEAST, _FEWEST = 1024, 2  # bytes of a line that mean something, and times that it was seen to take some
 _UNIT = 8  # bytes: sizes are known this exactly beside tracemalloc's tables, which are estimated
 _asked: list["NativeLines"] = []
 """Those that the main thread is asked to begin a stretch of: that may happen after their end."""
@@ -33,7 +34,7 @@ class NativeLines:
         self._line = ""
         self._in_use = 0
         self._events = 0
-        self._end = 0.0
+        self._ends = 0.0, 0.0
         self._stretches = 0
 
     @property
@@ -59,8 +60,18 @@ class NativeLines:
         self._stop()
 
     def shares(self) -> dict[str, float]:
-        """Return the share of each line, as ``file:line``, in the memory that was taken and not freed."""
-        taken = {line: size for line, size in unfreed(self._found).items() if line and size >= _LEAST}
+        """Return the share of each line, as ``file:line``, in the memory that was taken and not freed.
+
+        What was seen once may be noise: a table of another thread, or of the profiler.
+        """
+        seen: Counter[str] = Counter()
+        for (line, units), times in self._found.items():
+            seen[line] += times * (units > 0)
+        taken = {
+            line: size
+            for line, size in unfreed(self._found).items()
+            if line and size >= _LEAST and seen[line] >= _FEWEST
+        }
         return {line: size / sum(taken.values()) for line, size in taken.items()}
 
     def _stop(self) -> None:
@@ -75,7 +86,7 @@ class NativeLines:
         if self._stretches >= _STRETCHES or sys.gettrace() is not None:  # a debugger, or a measurement of coverage
             return 0
         self._stretches += 1
-        self._events, self._end = 0, time.perf_counter() + _SECONDS
+        self._events, self._ends = 0, (time.thread_time() + _SECONDS, time.perf_counter() + _LONGEST)
         self._line = _own_line(frame)
         while frame is not None:
             if is_own(frame.f_code.co_filename):
@@ -89,17 +100,19 @@ class NativeLines:
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Count what was taken since the last event for the line before, at calls of libraries only when time is up."""
-        is_over = time.perf_counter() > self._end  # a line of the user may call a library for hours
-        if not (is_over or is_own(frame.f_code.co_filename)):
+        is_over = time.thread_time() > self._ends[0] or time.perf_counter() > self._ends[1]
+        file = frame.f_code.co_filename
+        is_ours = file.startswith(FOLDER)  # what the profiler takes is no line's
+        if not (is_over or is_ours or is_own(file)):  # a line of the user may call a library for hours
             return None
         self._found[self._line, round((_in_use() - self._in_use) / _UNIT)] += 1
         self._events += 1
         if is_over or self._events > _EVENTS:
             self._stop()
             return None
-        self._line = _own_line(frame.f_back if event == "return" else frame)
+        self._line = "" if is_ours else _own_line(frame.f_back if event == "return" else frame)
         self._in_use = _in_use()
-        return self._trace
+        return None if is_ours else self._trace
 
 
 @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)

@@ -15,6 +15,8 @@ from nclone_env.memory.tree import MemoryNode
 
 _SMALL_SHARE = 0.01  # of the bytes of the root; smaller rows are folded
 MOST_ADVICE = 3
+MORE_ENVIRONMENTS = "--num-envs"
+"""Begins the option of the one piece of advice that takes memory: what it takes is little for what it gives."""
 _LEAST_SHARE = 0.05
 """Of the memory that grows with the environments: less is not worth a sentence."""
 _LATER = (MADE, FIRST_STEPS, STEPS, "after")
@@ -120,9 +122,9 @@ def _topmost(owners: Sequence[OwnedNode]) -> Iterator[OwnedNode]:
 
 
 def chosen(candidates: Iterable[Advice], owners: Sequence[OwnedNode]) -> tuple[Advice, ...]:
-    """Return the pieces of advice that save most, without those that save next to nothing."""
+    """Return the pieces of advice that save most; none that takes memory, but that on more environments."""
     least = _LEAST_SHARE * owners[0].environment_bytes if owners else 0.0
-    kept = [advice for advice in candidates if abs(advice.saved_bytes) > least]
+    kept = [item for item in candidates if item.saved_bytes > least or item.option.startswith(MORE_ENVIRONMENTS)]
     return tuple(sorted(kept, key=lambda advice: -advice.saved_bytes)[:MOST_ADVICE])
 
 

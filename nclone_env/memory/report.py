@@ -20,11 +20,11 @@ from nclone_env.memory.sections import (
     Row,
     Section,
     memory_sections,
-    per,
     run,
     summary,
     text_of,
     time_sections,
+    worst_chart,
 )
 from nclone_env.memory.sizes import Target, estimated
 from nclone_env.memory.stats import Stats
@@ -126,8 +126,7 @@ def html_text(stats: Stats) -> str:
         title=answer.title,
         verdict=stats.verdict,
         cards=[(name, texts) for name, texts in cards(answer.rows) if not (name == "peak" and first)],
-        floors=[(item.quantity, format_bytes(item.margin)) for item in stats.growths if item.margin],
-        per=per(stats),
+        worst=worst_chart(stats),
         shown=sections[:first],
         folded=[*sections[first:], *time_sections(stats)],
         width=WIDTH,
@@ -208,7 +207,7 @@ def comparison(before: Path, after: Path, percent: float, least_bytes: float) ->
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Change, ...]:
-    """Return all rows of two profiles: bytes per environment, shared, of each owner, peaks and growth."""
+    """Return all rows of two profiles: bytes per environment, shared, of each owner, peaks and growth, by line."""
     first, second = dict(rows(before)), dict(rows(after))
     return tuple(Change(name, first.get(name), second.get(name)) for name in dict.fromkeys((*first, *second)))
 
@@ -222,6 +221,8 @@ def rows(profile: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         yield "reported for each further environment", fitted["reported"]
     if profile["step_peak"] is not None:
         yield f"allocated and freed by a {unit}, at most", profile["step_peak"]["largest"]
+    for line in profile["grown_lines"] if profile["verdict"] == "growing" else ():  # else it is noise
+        yield f"growth per 1,000 {unit}s, {_shown(line['file'])}:{_shown(line['line'])}", line["rate"]
     for growth in profile["growths"]:
         yield f"growth per 1,000 {unit}s, {_shown(growth['quantity'])}", max(0.0, growth["slope"] - growth["floor"])
     num_envs = profile["settings"]["num_envs"]

@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nclone_env._table import format_bytes, is_numeric, table
-from nclone_env.memory.judge import FALLS, MIN_SNAPSHOTS, PARTS, Growth, judged_steps, least_span, series
+from nclone_env.memory.judge import (
+    FALLS,
+    MIN_SNAPSHOTS,
+    PARTS,
+    Growth,
+    growing_alone,
+    judged_steps,
+    least_span,
+    series,
+)
 from nclone_env.memory.measurements import NATIVE, TIME_UNIT, WARM_UP_SHARE, WORKER, AllocatingLine, FunctionTime
 from nclone_env.memory.owners import folded, or_dash, owner_rows, peak_parts
 from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, culprits
@@ -317,15 +326,24 @@ def _culprits(stats: Stats) -> Iterator[Row]:
     title = "grew"
     for line in culprits(stats.grown_lines):
         behind = f", in {location(line.behind)}" if line.behind else ""
-        yield title, f"{location(line.place)} {format_bytes(line.rate, sign=True)} {per(stats)}{behind}"
+        growth = f"{format_bytes(line.rate, sign=True)} {per(stats)} ({format_bytes(line.grown_bytes, sign=True)})"
+        yield title, f"{location(line.place)} {growth}{behind}"
         title = ""
         if line.keeper:
             yield "", f"  kept by {line.keeper}"
-    if not any(line.behind == NATIVE for line in stats.grown_lines):
+    kinds = {line.behind for line in stats.grown_lines}
+    if NATIVE not in kinds:
         graphs = (keeper for keeper in stats.measurements.keepers if keeper.line == NATIVE)
         yield from (("", f"memory of {NATIVE}: kept by {keeper.name} ({keeper.kind})") for keeper in graphs)
-    processes = (keeper for keeper in stats.measurements.keepers if keeper.line == WORKER)
+    processes = [keeper for keeper in stats.measurements.keepers if keeper.line == WORKER]
     yield from ((title, f"{keeper.name} {keeper.kind}") for keeper in processes)
+    unseen = growing_alone(stats.growths).keys() - {"owners", "files"}
+    unseen -= {"native"} if NATIVE in kinds else set()
+    unseen -= {"workers"} if WORKER in kinds or processes else set()
+    if stats.grown_lines and "native" not in unseen:
+        unseen -= {"traced", "process"}
+    if unseen:
+        yield "" if stats.grown_lines else title, f"{', '.join(sorted(unseen))}: no line was seen taking it"
 
 
 def peak_section(stats: Stats) -> Section:
@@ -458,6 +476,12 @@ def _growth_chart(stats: Stats, item: Growth) -> Chart:
     change = [(x, y - start) for x, y in points]
     lines = [Line("margin", "band", band), Line("slope", "fit", fit), Line("change", "first", change)]
     return chart(f"{item.quantity}: {item.verdict}", f"{stats.measurements.unit}s", lines, signed=True)
+
+
+def worst_chart(stats: Stats) -> Chart | None:
+    """Return the picture of what rose most; None if nothing did."""
+    worst = max((item for item in stats.growths if item.rises), key=lambda item: item.change, default=None)
+    return None if worst is None else _growth_chart(stats, worst)
 
 
 def _snapshots(stats: Stats) -> Section:

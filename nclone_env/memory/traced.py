@@ -1,11 +1,11 @@
 """Memory traced by tracemalloc, by the source line that allocated it."""
 
 import os
-import site
+import sys
 import sysconfig
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,11 @@ from nclone_env.memory.process import heap_bytes
 _FRAMES = 16  # of the call stack of each traced block: enough to pass through wrappers to the caller
 _PROBES = 4_000  # objects that a measurement of tracemalloc's tables makes
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
-_FOLDER = str(Path(__file__).parent) + os.sep
+FOLDER = str(Path(__file__).parent) + os.sep
 _CALLING = ("passes.py", "flat.py")  # modules of the profiler that call what is profiled
-_LIBRARIES = tuple(
-    folder + os.sep
-    for folder in {*map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")), site.getusersitepackages()}
-)
+_LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
+_INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+"""Folders of libraries, whichever Python they belong to."""
 
 Frame = tuple[str, int]
 
@@ -65,14 +64,28 @@ def _table_factor() -> float:
 
 @cache
 def is_own(file: str) -> bool:
-    """Return whether a file is the user's: no library, nor part of this package."""
-    return not (file.startswith((*_LIBRARIES, _PACKAGE, "<frozen")) or file == "<string>")
+    """Return whether a file is the user's: no library, wherever it is installed, nor part of this package."""
+    if file.startswith((*_LIBRARIES, _PACKAGE, "<frozen")) or file == "<string>":
+        return False
+    above = [folder for folder in sys.path if file.startswith(folder + os.sep)]
+    is_recorded = any(file[len(folder) + 1 :].split(os.sep)[0] in _recorded(folder) for folder in above)
+    return not (is_recorded or any(part in file for part in _INSTALLED))
+
+
+@cache
+def _recorded(folder: str) -> frozenset[str]:
+    """Return the files and folders that installed libraries list in a folder, as ``pip --target`` makes one."""
+    names: set[str] = set()
+    for record in Path(folder).glob("*.dist-info/RECORD"):
+        with suppress(OSError, UnicodeDecodeError):
+            names.update(line.split("/")[0].split(",")[0] for line in record.read_text().splitlines())
+    return frozenset(names)
 
 
 def place_of(stack: tuple[Frame, ...]) -> Place | None:
     """Return the place of a call stack, innermost frame first; None for memory of the profiler."""
     for number, (file, line) in enumerate(stack):
-        if file.startswith(_FOLDER) and not (number and file.endswith(_CALLING)):
+        if file.startswith(FOLDER) and not (number and file.endswith(_CALLING)):
             return None
         if is_own(file):
             return Place(*stack[0], f"{file}:{line}")

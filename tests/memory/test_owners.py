@@ -28,9 +28,11 @@ def test_kept_final_observations_are_named():
     assert [(advice.option, advice.saved_bytes) for advice in of_kept_results(owners)] == [("final_obs", 700)]
 
 
-def test_what_saves_next_to_nothing_is_left_out_and_the_rest_sorted():
+def test_what_saves_next_to_nothing_or_takes_memory_is_left_out_and_the_rest_sorted():
     owners = (node("all", 1000, shared=9_000_000, depth=0),)
     candidates = [Advice(f"{saved}", saved, "") for saved in (60, 40, 700, -900, 300)]
+    more = Advice("--num-envs 8", -900, "")
+    assert chosen([*candidates[3:4], more], owners) == (more,)
     assert [advice.saved_bytes for advice in chosen(candidates, owners)] == [700, 300, 60]
 
 

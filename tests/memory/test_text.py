@@ -64,7 +64,7 @@ def test_the_report_begins_with_the_answer():
     assert lines[:4] == [
         "Memory profile: stub, 4 environments",
         "  growth  GROWING: traced +97.7 KB per 1,000 vector steps (+73.2 KB in 750 of 1,000 vector steps)",
-        "  grew    a.py:1 +375 B per 1,000 vector steps",
+        "  grew    a.py:1 +375 B per 1,000 vector steps (+300 B)",
         "            kept by Keep.kept < env (list of 2: bytes)",
     ]
 
