@@ -323,6 +323,7 @@ class Watch:
         start = time.thread_time()
         growths = growths_of(self._measurements(with_lines=False))
         growing = growing_alone(growths).keys()
+        self._workers.note()
         if self._wants_trace and "workers" in growing:
             self._workers.request()
         if growing & {"traced", "native", "process"}:

@@ -131,7 +131,7 @@ class WorkerLines:
     def __init__(self) -> None:
         self._folder = Path()
         self._prepare: Callable[[str], dict[str, Any]] = spawn.get_preparation_data
-        self._first: dict[int, int] = {}  # bytes of each process when it was first asked, and last
+        self._first: dict[int, int] = {}  # bytes of each process when it was first noted, and last
         self._last: dict[int, int] = {}
         self._commands: dict[int, str] = {}
 
@@ -159,11 +159,14 @@ class WorkerLines:
         return any(now - sign.stat().st_mtime < _FRESH for sign in signs)
 
     def request(self) -> None:
-        """Ask the processes to trace themselves, and note their memory."""
-        from nclone_env.memory.process import command_of, worker_sizes
-
+        """Ask the processes to trace themselves."""
         if WorkerLines.current is not None:
             (self._folder / REQUEST).touch()
+
+    def note(self) -> None:
+        """Note the memory of the processes."""
+        from nclone_env.memory.process import command_of, worker_sizes
+
         sizes = worker_sizes("anonymous")
         self._commands |= {process: command_of(process) for process in sizes.keys() - self._commands.keys()}
         self._first = {**sizes, **self._first}

@@ -61,7 +61,7 @@ def test_processes_that_grow_without_lines_are_named(monkeypatch):
     lines = WorkerLines()
     lines.open()
     for _ in range(3):
-        lines.request()
+        lines.note()
     shares, (keeper,) = lines.close()
     assert not shares
     assert (keeper.name, keeper.kind) == ("process 7: command 7", "+19.07 MB")

@@ -6,6 +6,7 @@ for an intake with more steps than fit. Episodes are checked before anything is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor
 
 from nclone_env.errors import TrajectoryError
+from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
 from nclone_env.train.learn.gae import estimate_episode_advantages
 from nclone_env.train.policies.arrays import LearningFields, stacked_shape
@@ -109,7 +111,8 @@ class TrajectoryBuffer:
         Raises:
             TrajectoryError: if an array has the wrong name, shape, dtype or range, about the first episode with such a
                 fault. The content is unchanged.
-            MemoryError: if there is no room for that many steps. The content is empty.
+            MemoryLimitError: if that many steps need more memory than is available; it names the number that fits. The
+                content is empty.
         """
         columns, copied = _Columns(self._specs), not isinstance(trajectories, Sequence)
         for number, episode in enumerate(trajectories):
@@ -184,6 +187,8 @@ class TrajectoryBuffer:
             self.num_steps = self.capacity = 0
             self.episode_starts = np.zeros(1, np.int64)
             self._allocate(0)
+            kinds = [*self._specs.values(), *(((), np.dtype(dtype)) for dtype in _FIELDS.values())]
+            check_fits("trajectories: steps", count, sum(math.prod(shape) * dtype.itemsize for shape, dtype in kinds))
             self._allocate(count)
             self.capacity = count
 

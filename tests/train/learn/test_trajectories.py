@@ -11,7 +11,7 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nclone_env.errors import TrajectoryError
+from nclone_env.errors import MemoryLimitError, TrajectoryError
 from nclone_env.train.learn import trajectories as module
 from nclone_env.train.learn.trajectories import EpisodeData, Intake, TrajectoryBuffer
 
@@ -353,3 +353,13 @@ def test_stacks_do_not_cross_episodes():
     wanted = [[0, 0, 0], [0, 0, 1], [2, 2, 2], [2, 2, 3], [2, 3, 4], [3, 4, 5]]
     np.testing.assert_array_equal(out["vector"].numpy(), rows[np.array(wanted)])
     np.testing.assert_array_equal(out["action_mask"].numpy(), content(filled)["action_mask"])
+
+
+def test_steps_that_do_not_fit_are_refused_before_they_are_allocated(monkeypatch):
+    filled, each = buffer(), 4 * 4 + 6 + 3 + 8 + 5 * 4
+    filled.fill([episode(50)], GAMMA, LAMBDA)
+    monkeypatch.setattr("nclone_env.machine.available_bytes", lambda: 100 * each)
+    with pytest.raises(MemoryLimitError, match=r"trajectories: steps: 101 need .* at most 100 fit"):
+        filled.fill([episode(50), episode(51)], GAMMA, LAMBDA)
+    assert (filled.num_steps, filled.capacity) == (0, 0)
+    assert filled.fill([episode(50), episode(50)], GAMMA, LAMBDA).steps == 100
