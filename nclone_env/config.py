@@ -162,6 +162,10 @@ class EnvironmentConfig(metaclass=Suggesting):
     """``discrete``: 3 * jump + direction; ``multi_discrete``: [direction, jump]. Directions: none, left, right."""
     frame_skip: Annotated[int, Within(1, 60)] = 4
     """Frames simulated per step with the same action; fewer when the episode ends."""
+    action_repeat_probability: Annotated[float, Within(0, 1)] = 0.0
+    """Probability with which a step repeats the action of the step before, as sticky actions of Atari do: with 0.25 no
+    list of actions learned by heart wins. It is drawn from the seed of the environment; the first step of an episode
+    repeats none."""
     max_frames: Annotated[int, Within(1, 1_000_000)] = 5400
     """Frames after which an episode is truncated (60 per second)."""
     paths: PathsName = option("tiles", fixed="policy")

@@ -15,7 +15,9 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial, wraps
+from glob import glob
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +120,7 @@ def _run(args: list[str]) -> int:
             return 0
         return _run_command(args)
     except NcloneError as error:
-        sys.stderr.write(f"{PROGRAM}: {_shown(error)}\n")
+        sys.stderr.write(f"{PROGRAM}: {_shown(error)}{_misplaced(args)}\n")
         return 2
     except (MemoryError, RuntimeError, ImportError) as error:
         if not isinstance(error, MemoryError) and not any(said in str(error) for said in _NO_MEMORY):
@@ -146,7 +148,7 @@ def _run_command(args: list[str]) -> int:
     )
     from nclone_env.cli.output import release_claims
 
-    given = with_default_target(args)
+    given = _matched(with_default_target(args))
     command = _command(given, COMMANDS)
     _check_shell(args)
     name = command[0] if command else PROGRAM
@@ -223,6 +225,31 @@ def _command(args: Sequence[str], commands: Mapping[str, Any]) -> list[str]:
     check_choice("command", args[0], commands)
     inner = commands[args[0]]
     return [args[0], *(_command(args[1:], inner) if isinstance(inner, Mapping) else ())]
+
+
+def _matched(args: list[str]) -> list[str]:
+    """Return arguments with the files that patterns match in place of them, as shells do on other systems."""
+    found: list[str] = []
+    for before, word in zip(["", *args], args):
+        is_pattern = ("*" in word or "?" in word) and word[0] != "-" and before != "--output"
+        found += (sorted(glob(word)) if is_pattern and not os.path.exists(word) else []) or [word]
+    return found
+
+
+def _misplaced(args: Sequence[str]) -> str:
+    """Return a hint where the words of a command may have been given behind an option that takes several."""
+    commands = args[: 1 if isinstance(COMMANDS.get(args[0] if args else "", {}), str) else 2]
+    words, place = args[len(commands) :], COMMANDS
+    for name in commands:
+        place = place.get(name, "") if isinstance(place, Mapping) else ""  # type: ignore[assignment]
+    last = max((number for number, word in enumerate(words) if word.startswith("--")), default=0)
+    if not isinstance(place, str) or not words[:1] or words[0][:2] != "--" or len(words) - last < 3:
+        return ""
+    parameters = signature(load(place)).parameters
+    own, option = next(iter(parameters.values())), parameters.get(words[last][2:].replace("-", "_"))
+    is_own = "Positional" in str(own.annotation) and "tuple" in str(own.annotation)
+    is_taken = option is not None and "tuple" in str(option.annotation)
+    return f"; put {own.name} before {words[last]}, which takes all words behind it" if is_own and is_taken else ""
 
 
 def _check_shell(args: Sequence[str]) -> None:

@@ -26,6 +26,7 @@ from nclone_env.replay import (
     is_any_recording,
     load_any_recording,
     named_level,
+    shown_name,
     write_video,
 )
 from nclone_env.sim import simulate
@@ -199,7 +200,7 @@ def _replayed(path: Path, label: str) -> Rounds:
         raise ConfigError(f"sources: {expected}, got {shortened(str(path), 200)}, {appearance(data)}; {fix}")
     recording = load_any_recording(path)
     level = named_level(recording)
-    return lambda number: [WatchedRun(level, recording.inputs.tolist(), f"{label}{level.name}")]
+    return lambda number: [WatchedRun(level, recording.inputs.tolist(), f"{label}{shown_name(level)}")]
 
 
 def _policy_maker(

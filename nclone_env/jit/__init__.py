@@ -19,6 +19,8 @@ from nclone_env.jit.folder import close_to_others as close_to_others
 from nclone_env.jit.folder import distrust as distrust
 from nclone_env.jit.folder import is_trusted as is_trusted
 from nclone_env.jit.folder import make_private as make_private
+from nclone_env.jit.notice import NotCompiledError as NotCompiledError
+from nclone_env.jit.notice import only_compiled as only_compiled
 from nclone_env.jit.scratch import BLENDED as BLENDED
 from nclone_env.jit.scratch import blend_bytes as blend_bytes
 from nclone_env.jit.scratch import call_at as call_at

@@ -38,7 +38,7 @@ from nclone_env.jit.folder import (
     write_private,
 )
 from nclone_env.jit.notice import notice, say_once
-from nclone_env.jit.sources import compiler_digest, identity
+from nclone_env.jit.sources import compiler_digest, fields_of, identity
 from nclone_env.jit.target import CodeTarget, target
 
 FOLDER = Path(__file__).parents[1] / "_code"
@@ -110,7 +110,7 @@ class KernelCache:
 
 def _key(sig: Any, context: Any) -> tuple[Any, ...]:
     """Return what tells the codes of a kernel apart: types of arguments, and what the code was made for."""
-    return sig, private.generated_for(context) if IS_PLAIN else tuple(target())
+    return sig, fields_of(sig), private.generated_for(context) if IS_PLAIN else tuple(target())
 
 
 class CodeFiles:

@@ -7,7 +7,8 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
@@ -20,6 +21,23 @@ _TYPED, _OPTIMISED = 0.07, 0.03  # seconds for one function: one core of an AMD 
 _WORTH_SAYING = 2.0  # seconds
 _INSIDE = 0.75  # of the time is spent before the last function is typed
 _BETWEEN = 0.1  # seconds
+
+
+class NotCompiledError(Exception):
+    """A kernel is not in the cache."""
+
+
+_may_compile: ContextVar[bool] = ContextVar("may_compile", default=True)
+
+
+@contextmanager
+def only_compiled() -> Iterator[None]:
+    """Raise a ``NotCompiledError`` at the first kernel that would have to be compiled."""
+    mark = _may_compile.set(False)
+    try:
+        yield
+    finally:
+        _may_compile.reset(mark)
 
 
 class Notice:
@@ -35,7 +53,9 @@ class Notice:
         self._began = self._drawn = 0.0
 
     def begin(self, function: Callable[..., Any]) -> None:
-        """Announce a kernel that is not in the cache, if it takes long."""
+        """Announce a kernel that is not in the cache, if it takes long; within ``only_compiled`` refuse it."""
+        if not _may_compile.get():
+            raise NotCompiledError(function.__name__)
         inside = kernels_in(function) - self._known
         seconds = len(inside) * _OPTIMISED + sum(not has_parts(each) for each in inside) * _TYPED
         if os.environ.get("NCLONE_ENV_QUIET") == "1" or seconds < _WORTH_SAYING:

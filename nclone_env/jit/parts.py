@@ -1,8 +1,8 @@
 """Kernels as parts of others, kept on disk: typed and lowered, neither optimised nor linked with the kernels they call.
 
 A kernel that Python calls consists of up to three hundred. Two thirds of the time to compile it is spent on each of
-these alone, so after an edit only those are done again whose module can reach the edited one, and kernels that consist
-of the same parts share them. Files are named after everything that the code depends on, as those of ``jit.cache``.
+these alone, so after an edit only those are done again that reach it by calls, and kernels that consist of the same
+parts share them. Files are named after everything that the code depends on, as those of ``jit.cache``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nclone_env.jit.folder import (
     unpacked,
     write_private,
 )
-from nclone_env.jit.sources import identity, short_digest
+from nclone_env.jit.sources import fields_of, identity, short_digest
 from nclone_env.jit.target import target
 
 
@@ -78,7 +78,7 @@ def part_name(
     calls it.
     """
     code = _code_name(function)
-    kinds = ", ".join(map(str, arguments))
+    kinds = ", ".join([*map(str, arguments), *fields_of(arguments)])
     if code is None or " at 0x" in kinds:
         return None
     text = f"({kinds}) {sorted(flags.fastmath.flags)} {flags.forceinline} {target().triple} {target().vectors}"

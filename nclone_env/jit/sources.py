@@ -1,4 +1,4 @@
-"""Digests that name compiled code: of the sources that a kernel can reach, in the package and outside.
+"""Digests that name compiled code: of the functions and values that a kernel reaches by calls.
 
 Numba's own cache checks only the file and the bytecode of the function itself: after a change in a callee or a constant
 of another file it would keep stale machine code.
@@ -8,7 +8,7 @@ import ast
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import EnumType
 from functools import cache, lru_cache
 from pathlib import Path
@@ -22,8 +22,8 @@ from numba import config
 _PACKAGE = Path(__file__).parents[1]
 _HAS_SOURCES = Path(__file__).suffix == ".py" and Path(__file__).is_file()
 """Frozen applications, for example, have none."""
-_DIGESTED = ("numba", "numpy", *([_PACKAGE.name] if _HAS_SOURCES else []))
-"""Packages whose sources or versions are in the digests."""
+_DIGESTED = ("numba", "numpy", *([f"{_PACKAGE.name}.jit"] if _HAS_SOURCES else []))
+"""Packages that are in every digest as a whole, by their version or sources."""
 _WITHOUT_CODE = {f"{_PACKAGE.name}.jit.{name}" for name in ("cache", "folder", "notice", "parts", "sources")}
 """Modules of this package that keep compiled code and do not contribute to it; ``_FORMAT`` stands for them."""
 _FORMAT = 3
@@ -227,81 +227,91 @@ def _homes(face: str) -> dict[str, str]:
 def code_digest(function: Callable[..., Any]) -> str | None:
     """Return hex digits that change with the code of a kernel, of its callees, and with the globals they read.
 
-    Kernels of this package have the digest of their module. For others, and where the package comes without sources, it
-    covers the bytecode and constants of the function, the values of its globals and closure, and likewise every kernel
-    and function among them, in any file. It is computed from the functions in memory, as Numba compiles those, not the
-    files. It is None if the code cannot be identified across processes: the function comes from no file (an interactive
-    session, ``exec``), it refers to an object whose text contains an address, or its closure contains a kernel, which
-    Numba numbers differently in every process.
+    They cover the code and constants of the function, the values of its globals and closure, and likewise every kernel
+    and function among them, in any file; so they are computed from the functions in memory, as Numba compiles those,
+    whatever was edited since. They are None if the code cannot be identified across processes: the function comes from
+    no file (an interactive session, ``exec``), it refers to an object whose text contains an address, or its closure
+    contains a kernel, which Numba numbers differently in every process.
     """
-    if _is_digested(function):
-        return module_digest(function.__module__)
-    is_known = Path(function.__code__.co_filename).is_file() or function.__module__.startswith(f"{_PACKAGE.name}.")
-    if not is_known or any(map(_function_in, _closure(function))):
+    is_own = function.__module__.startswith(f"{_PACKAGE.name}.")
+    is_known = Path(function.__code__.co_filename).is_file()
+    if not (is_own or (is_known and not any(map(_function_in, _closure(function))))):
         return None
-    parts = [compiler_digest(), *([] if _HAS_SOURCES else [_compiler_code()]), *_parts(function)]
-    if any(" at 0x" in part for part in parts):
-        return None
-    return short_digest("\n".join(parts))
+    parts = [compiler_digest(), _compiler_code(), *_parts(function)]
+    return None if any(" at 0x" in part for part in parts) else short_digest("\n".join(parts))
 
 
 @lru_cache(maxsize=1)
 def _compiler_code() -> str:
-    """Return the digest of the bytecode of the modules that compile, for a package without sources."""
-    names = sorted(name for name in sys.modules if name.startswith(f"{__package__}."))
-    loaders = [sys.modules[name].__spec__.loader for name in names]  # type: ignore[union-attr]
-    return short_digest(repr([_code_parts(loader.get_code(name)) for loader, name in zip(loaders, names)]))  # type: ignore
+    """Return a digest of the modules that compile: of their sources, or of their bytecode in a package without."""
+    if _HAS_SOURCES:
+        names = {f"{__package__}.{path.stem}" for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__"}
+        return short_digest("".join(_parts_of(name)[0] for name in sorted(names - _WITHOUT_CODE)))
+    names = {name for name in sys.modules if name.startswith(f"{__package__}.")}
+    loaders = [(name, sys.modules[name].__spec__.loader) for name in sorted(names)]  # type: ignore[union-attr]
+    return short_digest(repr([_code_parts(loader.get_code(name)) for name, loader in loaders]))  # type: ignore
 
 
 def identity(function: Callable[..., Any]) -> str | None:
     """Return a text that names a kernel and changes with its code; None if it cannot be identified across processes.
 
-    It contains the code of the function and its closure, in which kernels of one module may differ, but neither line
-    numbers, which change with every comment above it, nor a docstring.
+    It contains neither line numbers, which change with every comment above it, nor a docstring.
     """
-    code = repr(_code_parts(function.__code__))
-    if function.__doc__ and _is_digested(function):  # by a source without docstrings
-        code = code.replace(repr(function.__doc__), "")
-    parts = [code_digest(function), f"{function.__module__}.{function.__qualname__}", short_digest(code)]
-    for value in _closure(function):
-        callee = _function_in(value)
-        parts.append(_value_text(value) if callee is None else identity(callee))
-    return None if any(part is None or " at 0x" in part for part in parts) else " ".join(map(str, parts))
+    code = code_digest(function)
+    return code and f"{code} {function.__module__}.{function.__qualname__}"
+
+
+def fields_of(kinds: Iterable[Any]) -> list[str]:
+    """Return the names of fields in types of arguments: the text of a type names only those of records."""
+    fields: list[str] = []
+    for kind in kinds:
+        if isinstance(kind, numba.types.BaseTuple):
+            fields += [*getattr(getattr(kind, "instance_class", None), "_fields", ()), *fields_of(kind)]
+    return fields
 
 
 def _parts(function: Callable[..., Any]) -> Iterator[str]:
     """Describe a function and everything that it refers to."""
-    seen: set[Callable[..., Any]] = set()
+    reached = {function: None}  # in the order in which they are found
     pending = [function]
     while pending:
-        current = pending.pop()
-        if current in seen:
-            continue
-        seen.add(current)
-        if _is_digested(current):
-            yield module_digest(current.__module__)
-            continue
-        yield repr((_code_parts(current.__code__), current.__defaults__))
-        for name, value in _references(current):
-            callee = _function_in(value)
-            if callee is not None:
-                pending.append(callee)
-                yield f"{name}: {sorted(getattr(value, 'targetoptions', {}).items())}"
-            else:
-                yield f"{name} = {_value_text(value)}"
+        text, callees = _described(pending.pop())
+        yield text
+        pending += [callee for callee in callees if callee not in reached]
+        reached.update(dict.fromkeys(callees))
+
+
+@cache
+def _described(function: Callable[..., Any]) -> tuple[str, tuple[Callable[..., Any], ...]]:
+    """Return a text of the code of a function and the values that it refers to, and the functions among them."""
+    text, callees = [f"{_code_of(function)} {function.__defaults__}"], []
+    for name, value in _references(function):
+        callee = _function_in(value)
+        if callee is None:
+            text.append(f"{name} = {_value_text(value)}")
+        elif not _is_digested(callee):
+            callees.append(callee)
+            text.append(f"{name}: {sorted(getattr(value, 'targetoptions', {}).items())}")
+    return "\n".join(text), tuple(callees)
+
+
+def _code_of(function: Callable[..., Any]) -> str:
+    """Return the bytecode of a function with its constants, except for its docstring."""
+    parts = _code_parts(function.__code__)
+    return repr([None if function.__doc__ and part is function.__doc__ else part for part in parts])
 
 
 def _references(function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
     """Yield the globals and the closure of a function by name, and of modules the attributes that it names."""
-    names = list(names_in(function.__code__))
+    names = sorted(set(names_in(function.__code__)))
     pending = [*zip(function.__code__.co_freevars, _closure(function))]
     pending += [(name, function.__globals__[name]) for name in names if name in function.__globals__]
+    seen: set[ModuleType] = set()  # they may import each other
     for name, value in pending:  # which grows
         if not isinstance(value, ModuleType):
             yield name, value
-        elif _is_digested(value):
-            yield name, module_digest(value.__name__)
-        else:
+        elif value not in seen and not _is_digested(value):
+            seen.add(value)
             pending += [(f"{name}.{other}", getattr(value, other)) for other in names if hasattr(value, other)]
 
 
@@ -337,9 +347,11 @@ def _function_in(value: Any) -> Callable[..., Any] | None:
 def _value_text(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, type) and hasattr(value, "_fields"):
+        return f"{value!r} {value._fields}"
     return repr(list(value) if isinstance(value, EnumType) else value)
 
 
 def _is_digested(value: Any) -> bool:
     name = value.__name__ if isinstance(value, ModuleType) else value.__module__
-    return name.partition(".")[0] in _DIGESTED
+    return any(f"{name}.".startswith(f"{known}.") for known in _DIGESTED)

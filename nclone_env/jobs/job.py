@@ -103,7 +103,7 @@ class LevelJob(Job):
     def digest(self) -> str:
         """Of the names of the levels and the contents of their files."""
         digest = hashlib.sha256("\n".join(ref.name for ref in self.refs).encode())
-        for path in dict.fromkeys(ref.path for ref in self.refs):
+        for path in dict.fromkeys(ref.path for ref in self.refs if ref.make is None):
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()[:16]

@@ -6,8 +6,10 @@ import difflib
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from itertools import chain, count
 from pathlib import Path
 
@@ -21,6 +23,9 @@ from nclone_env.level.level import Level, RawLevel, loading_fault
 _MOST_NAMED = 50
 """Files of a folder that a message names."""
 _NUMBERS = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
+_GENERATED, _MOST_GENERATED = "generated:", 10**9
+_MAKER = "nclone_env.generate.names"
+"""The module that makes generated levels: of a room behind this one, loaded when such a level is named."""
 _NOT_INSTALLED = "none, as the package is in a zip file or not complete; install it"
 
 OpenedPacks = dict[Path, LevelFile | None]
@@ -45,16 +50,20 @@ class LevelRef:
     number: int | None
     name: str
     _file: LevelFile | None = field(default=None, repr=False, compare=False)  # if resolving had to open it
+    make: Callable[[], Level] | None = field(default=None, repr=False, compare=False)
+    """Makes a generated level, which is in no file."""
 
     def load(self) -> Level:
-        """Read the level."""
+        """Read the level, or make it."""
+        if self.make is not None:
+            return self.make()
         file = self._file or LevelFile.open(self.path)
         return Level(file.level(self.number), self.name)
 
     @property
     def reference(self) -> str:
         """The name or path that denotes this level alone: ``set/level``, ``folder/pack.txt#12`` or a file's path."""
-        if self.path == levels_folder() / f"{self.name}{TEXT_SUFFIX}":
+        if self.make is not None or self.path == levels_folder() / f"{self.name}{TEXT_SUFFIX}":
             return self.name
         if self.number is not None:
             return f"{self.path}#{self.number}"
@@ -68,8 +77,9 @@ def resolve(name_or_path: str | Path, packs: OpenedPacks | None = None) -> tuple
         name_or_path: a built-in set (``jumps``), a built-in level (``jumps/gap``), a file, a folder of level files
             and packs of any names (a warning names its files that hold none), a pack (all its levels), or levels of a
             pack by numbers from 0, both ends of a range included, or by title (``pack.txt#12``, ``pack.txt#0-95,100``,
-            ``pack.txt#the basics``). A title that has the form of numbers is none. Built-in names take precedence over
-            files; a ``Path``, or a string such as ``./jumps``, is never a built-in name.
+            ``pack.txt#the basics``). A title that has the form of numbers is none. ``generated:0-255`` are levels that
+            ``generate.names`` makes. Built-in names take precedence over files; a ``Path``, or a string such as
+            ``./jumps``, is never a built-in name.
         packs: packs opened by earlier calls, extended; one dict for many names reads each pack once.
     """
     sets = level_sets()
@@ -78,12 +88,30 @@ def resolve(name_or_path: str | Path, packs: OpenedPacks | None = None) -> tuple
         names = (name_or_path,) if built_in else sets.get(name_or_path)
         if names:
             return tuple(LevelRef(levels_folder() / f"{name}{TEXT_SUFFIX}", None, name) for name in names)
+        if name_or_path.startswith(_GENERATED):
+            return _generated_refs(name_or_path)
         if not name_or_path:  # as a path, this would be the current folder
             raise UnknownLevelError(_unknown(name_or_path, sets))
     try:
         return _refs_at(expanded(name_or_path), {} if packs is None else packs)
     except OSError as error:  # missing, or impossible as a path
         raise UnknownLevelError(_unknown(str(name_or_path), sets)) from error
+
+
+def _generated_refs(name: str) -> tuple[LevelRef, ...]:
+    """Return the levels of ``generated:0-255:20..60``; what is behind the numbers is checked by their maker."""
+    numbers, *options = name.removeprefix(_GENERATED).split(":")
+    if not _NUMBERS.fullmatch(numbers):
+        expected = "numbers behind 'generated:', such as generated:0-255 or generated:0-99:caves:20..60:held-out:seed-1"
+        raise UnknownLevelError(f"level: expected {expected}, got {shortened(name, 200)}")
+    maker = import_module(_MAKER)
+    maker.Wanted.read(tuple(options), name)
+    chosen = _numbers(numbers, name, _MOST_GENERATED)
+    names = [":".join([f"{_GENERATED}{number}", *options]) for number in chosen]
+    return tuple(
+        LevelRef(Path(each), None, each, make=partial(maker.named_level, number, tuple(options), each))
+        for number, each in zip(chosen, names, strict=True)
+    )
 
 
 def listed_names(refs: Sequence[LevelRef], most: int = 20) -> str:
@@ -209,6 +237,7 @@ def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
     if suffix in (TEXT_SUFFIX, MAP_SUFFIX) and not close:
         return f"level: expected a level file, got {shortened(name, 200)}, which does not exist"
     hint = f"; did you mean {close[0]!r}?" if close else "."
+    hint = "; did you mean 'generated:0-255'?" if name == _GENERATED[:-1] else hint
     listed = ", ".join(f"{key} ({len(levels)})" for key, levels in sets.items())
     return (
         f"level: expected a built-in set or level, a file or a folder, got {shortened(name, 200)}{hint}"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # for other rooms
         load_verified,
         named_level,
         recording_name,
+        shown_name,
         write_recording,
     )
     from nclone_env.replay.text import title_bar

@@ -1,8 +1,12 @@
 """Play levels with the keyboard in a window. Requires pygame-ce."""
 
+import os
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import reduce
 from operator import or_
 
@@ -11,11 +15,12 @@ import numpy as np
 from nclone_env.config import Theme
 from nclone_env.errors import NcloneError
 from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND, KEYS
+from nclone_env.jit import NotCompiledError, only_compiled
 from nclone_env.level import Level
 from nclone_env.plan import Solution, solve
 from nclone_env.render import Window
 from nclone_env.replay.recording import Recording
-from nclone_env.replay.text import BAD, DIM, GOOD, GROUND, draw_message, draw_table
+from nclone_env.replay.text import BAD, DIM, GOOD, GROUND, draw_message, draw_progress, draw_table
 from nclone_env.replay.view import Take, View, compile_kernels, view_size
 from nclone_env.replay.watch import HELP_KEY, PAUSE, QUIT, STEP
 from nclone_env.sim import Session
@@ -46,6 +51,8 @@ _MESSAGE_PICTURES = 150  # for which a message stays
 _REWIND_AFTER = 12  # pictures for which Backspace is held before it rewinds
 _LEAST_SIZE = 720, 450  # of a window at scale 1, pixels: the list of keys fits
 _SLOW_RATE = 0.95 * FRAMES_PER_SECOND
+_PREPARE = "from nclone_env.replay.view import compile_kernels; compile_kernels()"
+_PREPARATION = 25.0  # seconds of a processor that compiling takes
 
 
 def input_byte(keys: Iterable[str]) -> int:
@@ -334,9 +341,38 @@ def play_in_window(
 ) -> None:
     """Open a window and play levels in it until it is closed; arguments as of :class:`Play`."""
     Window.check()
-    compile_kernels()  # while there is no window yet that would not answer
     window = Window(window_size(levels, scale), levels[0].name, closing_key=QUIT)
-    Play(levels, save, window, scale, ghosts, theme, begin).run()
+    if prepare(window):
+        Play(levels, save, window, scale, ghosts, theme, begin).run()
+
+
+def prepare(window: Window) -> bool:
+    """Load the kernels; what is not compiled is compiled by another process, while the window says so and hears keys.
+
+    Return whether the window is still open.
+    """
+    with suppress(NotCompiledError), only_compiled():
+        compile_kernels()
+        return True
+    began = time.monotonic()
+    environment = os.environ | {"NCLONE_ENV_QUIET": "1"}
+    with subprocess.Popen([sys.executable, "-c", _PREPARE], env=environment, stdin=subprocess.DEVNULL) as process:
+        try:
+            while process.poll() is None:
+                if not window.show(_waiting(window.size, time.monotonic() - began)):
+                    return False
+        finally:
+            process.kill()
+    compile_kernels()  # reads them; compiles where no cache is kept
+    return True
+
+
+def _waiting(size: tuple[int, int], seconds: float) -> np.ndarray:
+    """Return what a window of some size shows after so many seconds of compilation."""
+    picture = np.full((size[1], size[0], 3), GROUND, np.uint8)
+    draw_message(picture, f"compiling the game, once: {seconds:.0f} s    Esc: quit")
+    draw_progress(picture, min(0.97, seconds / _PREPARATION))
+    return picture
 
 
 class Assistant:

@@ -32,6 +32,7 @@ import json
 import operator
 import re
 import struct
+import unicodedata
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -144,6 +145,18 @@ class WatchedRun(NamedTuple):
     level: Level
     inputs: Iterable[int]
     label: str = ""
+
+
+def shown_name(level: Level) -> str:
+    """Return what a picture calls a level: title and name, or the name alone where the font lacks a letter."""
+    title = level.raw.title
+    has_title = title not in ("", level.name) and without_accents(title).isascii()
+    return f"{title}   {level.name}" if has_title else level.name
+
+
+def without_accents(text: str) -> str:
+    """Return a text with its letters as the font of pictures has them."""
+    return "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
 
 
 def named_level(recording: Recording) -> Level:

@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 
 from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
+from nclone_env.replay.recording import without_accents
 
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 _LONGEST = 200  # characters; names come from files
@@ -43,7 +44,7 @@ def write_text(
     """Write one line of text into a picture, (h, w, 3) uint8, C-contiguous; return the x of its end.
 
     It begins at ``left``; ``middle`` and ``height`` are those of its capital letters, pixels. What does not fit is cut;
-    characters outside ASCII become question marks.
+    letters lose their accents, and other characters outside ASCII become question marks.
     """
     plain, scale, thickness = _plain(text), height / _HEIGHT, _thickness(height) + bold
     place = (round(left), round(middle + height / 2))
@@ -67,7 +68,7 @@ def fitting(text: str, height: float, width: float) -> str:
 
 
 def _plain(text: str) -> str:
-    return text.encode("ascii", "replace").decode()
+    return without_accents(text).encode("ascii", "replace").decode()
 
 
 def _thickness(height: float) -> int:
@@ -160,6 +161,15 @@ def draw_message(picture: np.ndarray, text: str) -> None:
     top = height - 3 * _BORDER
     _darken(picture, top, top + 2 * _BORDER, width // 2 - half, width // 2 + half)
     write_text(picture, shown, width // 2 - half + _BORDER, top + _BORDER, _MESSAGE_LETTER, BRIGHT)
+
+
+def draw_progress(picture: np.ndarray, share: float) -> None:
+    """Draw a bar above the message of a picture, (h, w, 3) uint8, filled by a share, 0..1."""
+    height, width = picture.shape[:2]
+    half, bottom = min(180, width // 3), height - 4 * _BORDER
+    left, top = width // 2 - half, bottom - _BORDER
+    cv2.rectangle(picture, (left, top), (left + 2 * half, bottom), DIM, 1)
+    cv2.rectangle(picture, (left, top), (left + round(2 * half * share), bottom), GOOD, -1)
 
 
 def draw_table(picture: np.ndarray, rows: Sequence[tuple[str, str]]) -> None:

@@ -9,6 +9,7 @@ from nclone_env.config import Theme
 from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND, GOLD
 from nclone_env.level import Level, everything
 from nclone_env.render import used_area_of, world_picture, zoom_of
+from nclone_env.replay.recording import shown_name
 from nclone_env.replay.text import BAD, BRIGHT, DIM, GOOD, Colour, bar_height, write_bar
 from nclone_env.replay.text import GOLD as YELLOW
 from nclone_env.sim import Session
@@ -89,7 +90,7 @@ class View:
         """Return the bar: the level, the time, gold, how the run stands and the keys held.
 
         Args:
-            label: what is written instead of the name of the level.
+            label: what is written instead of title and name of the level.
             code: input byte of the keys; that of the last frame if None.
             width: of the bar, pixels; that of the picture if 0.
 
@@ -97,7 +98,7 @@ class View:
             (``bar_height(width)``, width, 3) uint8, RGB.
         """
         shown = self._code if code is None else code
-        return write_bar(width or self.width, label or self.level.name, [*self._texts(), *notes], shown)
+        return write_bar(width or self.width, label or shown_name(self.level), [*self._texts(), *notes], shown)
 
     def _texts(self) -> list[tuple[str, Colour]]:
         time = f"{self.frames / FRAMES_PER_SECOND:.2f} s"

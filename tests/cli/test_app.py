@@ -6,6 +6,7 @@ import re
 import pytest
 
 from nclone_env import __version__
+from nclone_env.cli import app
 from nclone_env.cli.app import COMMANDS, SUMMARIES, load, main
 from nclone_env.cli.arguments import read_whole_number
 from nclone_env.cli.train import train
@@ -68,6 +69,15 @@ def test_shells_with_completion(capsys):  # those of bash and zsh: tests/docs
         main(["--tyro-print-completion", "fish"])
     assert end.value.code in (None, 0)
     assert "total-timesteps" in capsys.readouterr().out
+
+
+def test_patterns_are_replaced_where_files_match(tmp_path, monkeypatch):
+    """Shells of Windows pass them on."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("b.replay", "a.replay", "what?"):
+        (tmp_path / name).touch()
+    words = ["gallery", "*.replay", "what?", "none*", "--output", "*.replay", "pack.txt#*"]
+    assert app._matched(words) == ["gallery", "a.replay", "b.replay", *words[2:]]
 
 
 def test_a_file_with_a_name_that_is_too_long(capsys):

@@ -3,11 +3,15 @@
 import ast
 import importlib.util
 import re
+import sys
+from types import SimpleNamespace
+from typing import NamedTuple
 
+import numba
 import pytest
 
 from nclone_env.jit import kernel, module_digest, sources
-from nclone_env.jit.sources import code_digest, identity
+from nclone_env.jit.sources import code_digest, fields_of, identity
 
 from ..processes import run_copy
 
@@ -15,13 +19,15 @@ KERNELS = """
 import math
 import numpy as np
 from nclone_env.jit import kernel
-import user_helpers
-from user_helpers import OFFSET, TABLE, shifted
+import user.helpers as user_helpers
+from user.helpers import OFFSET, TABLE, shifted
 
 LIMIT = 3.0
 
 @kernel
-def total(x):  # a comment
+def total(x):
+    \"\"\"A sum.\"\"\"
+    # a comment
     return shifted(x) + math.sqrt(LIMIT) * user_helpers.scaled(x) + TABLE[0] + OFFSET + late(x)
 
 @kernel
@@ -235,7 +241,7 @@ def load(folder, monkeypatch, name: str, source: str):
     path.write_text(source)
     spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(importlib.import_module("sys").modules, name, module)
+    monkeypatch.setitem(sys.modules, name, module)
     exec(compile(source, str(path), "exec"), module.__dict__)
     return module
 
@@ -245,8 +251,9 @@ def digest_of(tmp_path, monkeypatch):
     """Return the digest of ``total`` with two sources."""
 
     def digest(kernels: str = KERNELS, helpers: str = HELPERS) -> str | None:
-        load(tmp_path, monkeypatch, "user_helpers", helpers)
-        total = load(tmp_path, monkeypatch, "user_kernels", kernels).total
+        parent = SimpleNamespace(helpers=load(tmp_path, monkeypatch, "user.helpers", helpers))
+        monkeypatch.setitem(sys.modules, "user", parent)
+        total = load(tmp_path, monkeypatch, "user.kernels", kernels).total
         return code_digest(getattr(total, "py_func", total))
 
     return digest
@@ -282,7 +289,8 @@ def test_a_digest_ignores_what_the_kernel_does_not_use(digest_of):
     digests = {
         digest_of(),
         digest_of(),
-        digest_of(KERNELS.replace("# a comment", "# another")),
+        digest_of(KERNELS.replace("# a comment", "# another").replace("LIMIT = 3.0", "# a line\nLIMIT = 3.0")),
+        digest_of(KERNELS.replace("A sum.", "Another.")),
         digest_of(KERNELS.replace("def unrelated(x):\n    return x", "def unrelated(x):\n    return 2 * x")),
         digest_of(helpers=HELPERS.replace("def unrelated(x):\n    return x", "UNRELATED = 1")),
     }
@@ -292,34 +300,32 @@ def test_a_digest_ignores_what_the_kernel_does_not_use(digest_of):
 
 def test_a_digest_changes_with_the_compiler(digest_of, monkeypatch):
     before = digest_of()
-    monkeypatch.setattr(sources, "compiler_digest", lambda: "another")
-    assert digest_of() != before
+    for part in ("compiler_digest", "_compiler_code"):
+        with monkeypatch.context() as patch:
+            patch.setattr(sources, part, lambda: "another")
+            assert digest_of() != before
+    assert digest_of() == before
 
 
-PACKAGE_KERNELS = """
-from nclone_env.jit import kernel
-from nclone_env.jit import scratch
-from nclone_env.jit.scratch import read_number
+class Pair(NamedTuple):
+    """Two numbers."""
 
-@kernel
-def by_name(x):
-    return read_number(x)
-
-@kernel
-def by_module(x):
-    return scratch.read_number(x)
-"""
+    first: int
+    second: int
 
 
-@pytest.mark.parametrize("name", ["by_name", "by_module"])
-def test_a_digest_changes_with_the_modules_of_the_package_that_a_kernel_uses(tmp_path, monkeypatch, name):
-    function = getattr(load(tmp_path, monkeypatch, "user_kernels", PACKAGE_KERNELS), name)
-    function = getattr(function, "py_func", function)
-    before = code_digest(function)
-    monkeypatch.setattr(sources, "module_digest", lambda module: f"edited {module}")
-    assert code_digest(function) != before
-    monkeypatch.undo()
-    assert code_digest(function) == before
+class Swapped(NamedTuple):
+    """The same in the other order."""
+
+    second: int
+    first: int
+
+
+def test_names_of_fields_count_in_types_at_any_depth():
+    pair, swapped = (numba.types.NamedTuple((numba.int64, numba.int64), kind) for kind in (Pair, Swapped))
+    assert fields_of([pair, numba.int64]) == ["first", "second"]
+    assert fields_of([numba.types.Tuple((numba.float64, swapped))]) == ["second", "first"]
+    assert fields_of([numba.types.UniTuple(numba.int64, 2)]) == []
 
 
 def test_functions_without_a_file_have_no_digest():

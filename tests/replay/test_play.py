@@ -1,17 +1,21 @@
 """Keyboard play, with posted keyboard events."""
 
+import subprocess
+from contextlib import closing
+
 import numpy as np
 import pytest
 
 from nclone_env.errors import UnsupportedLevelError
 from nclone_env.game import CELEBRATING, DEAD, KEYS
+from nclone_env.jit import NotCompiledError
 from nclone_env.level.level import Level
 from nclone_env.render.picture import used_area_of, world_picture, zoom_of
 from nclone_env.render.window import Window
 from nclone_env.replay import play
 from nclone_env.replay.play import Play, input_byte, window_size
 from nclone_env.replay.recording import Recording
-from nclone_env.replay.text import bar_height
+from nclone_env.replay.text import GROUND, bar_height
 from nclone_env.replay.view import view_size
 from nclone_env.replay.watch import recording_pictures, watch
 from nclone_env.sim.session import Session
@@ -79,6 +83,35 @@ def played(pygame, events, levels=(DEADLY,), ghosts=(), answer="saved to x.repla
 
 def same(left, right, rows=slice(None)):
     return bool((left[rows] == right[rows]).all())
+
+
+def test_a_window_answers_while_kernels_are_compiled(pygame, monkeypatch):
+    """Escape ends the other process; without it the game begins when that is done, and at once where nothing is new."""
+    started = []
+
+    class Popen(subprocess.Popen):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            started.append(self)
+
+    def refuse():
+        raise NotCompiledError("tick")
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    monkeypatch.setattr(play, "compile_kernels", refuse)
+    monkeypatch.setattr(play, "_PREPARE", "import time; time.sleep(600)")
+    window = ScriptedWindow(pygame, {20: "+escape"})
+    assert not play.prepare(window)
+    assert started[0].poll() is not None
+    assert len(window.pictures) == 21
+    assert (window.pictures[0] != GROUND).any()
+    monkeypatch.setattr(play, "_PREPARE", "")
+    with closing(Window((WIDTH, HEIGHT))) as other:
+        with pytest.raises(NotCompiledError):  # what the other process has compiled is read by this one
+            play.prepare(other)
+        monkeypatch.setattr(play, "compile_kernels", lambda: None)
+        assert play.prepare(other)
+    assert len(started) == 2
 
 
 def test_keys_make_inputs(pygame):

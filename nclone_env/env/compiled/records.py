@@ -17,11 +17,12 @@ EPISODE = _record(
     ("u8", "seed"),
     ("f8", "episode_return potential"),
     ("i4", "number steps next_level own_level start"),
-    ("u1", "over"),
+    ("u1", "over action"),
 )
 """State of an environment's episode: seed of the random levels, return and steps so far, potential of the current
 state, number of episodes begun, level requested for the next episode and level assigned to every episode (-1: none),
-number of the start state in which the episode began (-1: none), and 1 once the episode is over."""
+number of the start state in which the episode began (-1: none), 1 once the episode is over, and the action of the step
+before where steps may repeat it."""
 
 RESULT = _record(
     ("f8", "reward episode_return"),
@@ -51,16 +52,18 @@ NEXT_STEP, SAME_STEP, DISABLED = range(3)
 _RULES = ("frame_skip", "max_frames", "autoreset")
 _REWARD = tuple(field.name for field in dataclasses.fields(RewardConfig))
 _SEEN = tuple(field.name for field in dataclasses.fields(ObservationConfig) if isinstance(field.default, int))
-SETTINGS = _record(("f8", " ".join(_REWARD)), ("i4", " ".join(_RULES + _SEEN)))
+_CHANCE = "action_repeat_probability"
+SETTINGS = _record(("f8", " ".join((*_REWARD, _CHANCE))), ("i4", " ".join(_RULES + _SEEN)))
 """The fields of ``RewardConfig``, the rules of a step, and the numbers among the fields of ``ObservationConfig``."""
 
 
 def make_settings(config: EnvironmentConfig, autoreset: int) -> np.ndarray:
     """Return the (1,) ``SETTINGS`` record of a configuration, one array for equal settings."""
-    return _settings(config.reward, config.observation, (config.frame_skip, config.max_frames, autoreset))
+    rules = config.frame_skip, config.max_frames, autoreset
+    return _settings(config.reward, config.observation, rules, config.action_repeat_probability)
 
 
 @lru_cache(maxsize=64)
-def _settings(reward: RewardConfig, seen: ObservationConfig, rules: tuple[int, ...]) -> np.ndarray:
-    given = {**vars(reward), **vars(seen), **dict(zip(_RULES, rules, strict=True))}
+def _settings(reward: RewardConfig, seen: ObservationConfig, rules: tuple[int, ...], chance: float) -> np.ndarray:
+    given = {**vars(reward), **vars(seen), **dict(zip(_RULES, rules, strict=True)), _CHANCE: chance}
     return np.array([tuple(given[name] for name in SETTINGS.names or ())], SETTINGS)

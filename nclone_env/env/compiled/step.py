@@ -6,6 +6,8 @@
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from nclone_env.env.compiled.records import DIED, DISABLED, NEXT_STEP, PLAYING, SAME_STEP, TIMED_OUT, WON
 from nclone_env.env.compiled.rooms import make_room
 from nclone_env.env.compiled.starts import next_start, place_start
@@ -13,8 +15,10 @@ from nclone_env.env.compiled.step_arrays import FinalArrays, StepArrays
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.jit import call_at, called_kernel, kernel, next_number
 from nclone_env.obs import ObservationArrays, observe, open_exit_count, path_remaining
-from nclone_env.sim import copy_world, start, tick, unsettle
+from nclone_env.sim import RANDOM_BITS, copy_world, random_bits, start, tick, unsettle
 
+_REPEATS = np.uint64(0xBB67AE8584CAA73B)  # any constant: independent of the draws of levels and start states
+_STEP_BITS = np.uint64(32)
 _LONGEST_PATH = 3.0  # in initial path lengths; also used where no path exists, as for ninjas below the world
 
 
@@ -122,7 +126,10 @@ def play_step(arrays, index):
     gold_before, first_frame = ninja["gold"], ninja["frame"]
     exits_before = open_exit_count(levels, worlds, index)
     x_before, y_before = ninja["x"], ninja["y"]
-    inputs = INPUT_OF_ACTION[arrays.actions[index]]
+    action = arrays.actions[index]
+    if rules["action_repeat_probability"] > 0.0:
+        action = episode["action"] = repeated(rules["action_repeat_probability"], episode, action)
+    inputs = INPUT_OF_ACTION[action]
     outcome = simulate_frames(levels, worlds, index, inputs, rules["frame_skip"], rules["max_frames"])
     frames, gold = ninja["frame"] - first_frame, ninja["gold"] - gold_before
     switches = open_exit_count(levels, worlds, index) - exits_before
@@ -139,6 +146,14 @@ def play_step(arrays, index):
     clear_result(arrays, index)
     result["reward"], result["frames"], result["outcome"] = value, frames, outcome
     result["terminated"], result["truncated"] = terminated, outcome == TIMED_OUT
+
+
+@kernel
+def repeated(probability, episode, action):
+    """Return the action that a step takes: at random that of the step before."""
+    number = np.uint64(episode["number"]) << _STEP_BITS | np.uint64(episode["steps"])
+    is_repeated = random_bits(np.uint64(episode["seed"]) ^ _REPEATS, number) < np.uint64(probability * 2.0**RANDOM_BITS)
+    return np.int64(episode["action"]) if is_repeated and episode["steps"] > 0 else action
 
 
 @kernel

@@ -28,7 +28,7 @@ from nclone_env.errors import check_choice, check_integer
 from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.level import Level
 from nclone_env.machine import default_workers
-from nclone_env.replay import WatchedRun
+from nclone_env.replay import WatchedRun, shown_name
 from nclone_env.train.collect.environments import (
     Choose,
     MakeEnvironments,
@@ -265,7 +265,9 @@ def policy_runs(
     """Return an episode of a policy on each level, played as its inputs are taken; ``label`` begins their labels."""
     check_candidates(candidates)
     return [
-        WatchedRun(level, episode_inputs(policy, environment, level, mode, seed, candidates), f"{label}{level.name}")
+        WatchedRun(
+            level, episode_inputs(policy, environment, level, mode, seed, candidates), f"{label}{shown_name(level)}"
+        )
         for level in playable_levels(environment).levels
     ]
 

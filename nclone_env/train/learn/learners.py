@@ -1,6 +1,7 @@
 """The learners by name, and PPO on a device.
 
-To add a learner, put a function that makes it into ``LEARNERS`` and name it by ``learner``.
+To add a learner, put a function that makes it into ``LEARNERS`` and name it by ``learner``. A package that is installed
+may bring others, as entry points of the group ``nclone_env.learners``; no checkpoint can name code of any other place.
 
 An update on a device does not wait for it from the first minibatch to the last. Observations, actions and log
 probabilities of the rollout are copied to the device once per update. Advantages and returns are computed in host
@@ -12,6 +13,7 @@ copying them back together with its statistics: that is its only synchronisation
 """
 
 from collections.abc import Callable
+from importlib.metadata import entry_points
 
 import numpy as np
 import torch
@@ -31,14 +33,24 @@ from nclone_env.train.policies.torch_network import TorchNetwork, flat_gradient,
 def make_learner(parts: LearnerParts) -> Learner:
     """Return the learner that the configuration names."""
     name = parts.config.learner
-    if name not in LEARNERS:
+    if name in LEARNERS:
+        return LEARNERS[name](parts)
+    (found, *_) = entry_points(group=GROUP, name=name) or (None,)
+    if found is None:
         raise ConfigError(
-            f"learner: expected one of {', '.join(LEARNERS)}, got {shortened(name)}; "
-            "add a function that makes it to nclone_env.train.learn.learners.LEARNERS"
+            f"learner: expected one of {', '.join(learner_names())}, got {shortened(name)}; add a function that makes it "
+            f"to nclone_env.train.learn.learners.LEARNERS, or to the entry points {GROUP} of your package"
         )
-    return LEARNERS[name](parts)
+    made: Learner = found.load()(parts)
+    return made
 
 
+def learner_names() -> list[str]:
+    """Return the names of the learners here and in other packages."""
+    return [*LEARNERS, *sorted(entry_points(group=GROUP).names)]
+
+
+GROUP = "nclone_env.learners"
 LEARNERS: dict[str, Callable[[LearnerParts], Learner]] = {
     "ppo": lambda parts: PPO(parts) if parts.device is None else DevicePPO(parts)
 }

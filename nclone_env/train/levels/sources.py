@@ -43,8 +43,9 @@ def run_levels(config: TrainConfig) -> tuple[tuple[str, ...], tuple[str, ...]]:
     levels, share = config.environment.levels, config.evaluation.held_out
     if _GENERATED in levels and not Path(_GENERATED).exists():
         raise ConfigError(
-            f"levels: expected levels that exist, got {_GENERATED!r}; make some with 'nclone-env levels generate "
-            "--count 1000 --output train.txt', then pass --levels train.txt --starts train-recordings/*.replay"
+            f"levels: expected levels that exist, got {_GENERATED!r}; name some, such as {_GENERATED}:0-999, or make a "
+            "pack with solutions: 'nclone-env levels generate --count 1000 --output train.txt', then pass --levels "
+            "train.txt --starts train-recordings/*.replay"
         )
     return (levels, ()) if share == 0 else split_levels(levels, share, config.evaluation.split_seed)
 

@@ -87,6 +87,20 @@ def test_a_resumed_run_is_the_whole_run(tmp_path):
         train(config(tmp_path, **fields), resume=by_ppo.checkpoint, make_envs=LineWorld)
 
 
+def test_another_package_brings_a_learner(tmp_path, monkeypatch):
+    installed = tmp_path / "another-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: another\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text(f"[nclone_env.learners]\nelsewhere = {__name__}:Reinforce\n")
+    fields = {"learning_rate": 0.3}
+    own = train(config(tmp_path, name="own", learner="reinforce", **fields), make_envs=LineWorld)
+    with pytest.raises(ConfigError, match="got 'elsewhere'"):
+        train(config(tmp_path, name="without", learner="elsewhere", **fields), make_envs=LineWorld)
+    monkeypatch.syspath_prepend(tmp_path)
+    other = train(config(tmp_path, name="other", learner="elsewhere", **fields), make_envs=LineWorld)
+    assert np.array_equal(vector(other), vector(own))
+
+
 def test_an_unknown_name_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"learner: expected one of ppo, reinforce, got 'sac'; add .*LEARNERS"):
         train(config(tmp_path, learner="sac"), make_envs=LineWorld)

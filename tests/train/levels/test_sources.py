@@ -102,6 +102,13 @@ def test_levels_are_generated_before_a_run(tmp_path, monkeypatch, pack):
     assert policy_levels(TrainConfig.of(levels=("generated",))) == ("generated",)
 
 
+def test_a_run_can_train_on_generated_levels_by_name_and_hold_some_out():
+    config = TrainConfig.of(levels=("generated:0-7:rooms:seed-3",), held_out=0.25)
+    training, out = run_levels(config)
+    assert (len(training), len(out)) == (6, 2)
+    assert {*training, *out} == {f"generated:{number}:rooms:seed-3" for number in range(8)}
+
+
 def test_bundled_policies_play_held_out_levels(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("nclone_env.train.levels.sources._SHOWN", 4)
