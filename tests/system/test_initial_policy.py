@@ -7,7 +7,7 @@ from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
-from nclone_env.train.policies.checkpoint import initialise_policy, load_checkpoint
+from nclone_env.train.policies.checkpoint import initial_policy, initialise_policy, load_checkpoint
 from nclone_env.train.policies.network import make_policy
 
 from ..train.runs import config
@@ -26,7 +26,7 @@ def test_the_policy_is_taken_over_and_the_value_function_is_not(tmp_path, shared
     saved = load_checkpoint(first.checkpoint)
     settings = config(tmp_path, shared_trunk=shared, seed=7)
     policy, fresh = (make_policy(settings, {"game_state": (30,)}, torch.Generator().manual_seed(7)) for _ in range(2))
-    initialise_policy(policy, settings, first.checkpoint)
+    initialise_policy(policy, initial_policy(settings, first.checkpoint))
     own, new = policy.state_dict(), fresh.state_dict()
     for name, value in saved.policy.items():
         assert torch.equal(own[name], new[name] if name.startswith("critic") else value)
@@ -66,11 +66,8 @@ def test_a_run_begins_from_it_with_new_counters(tmp_path):
 )
 def test_another_network_or_other_observations_are_refused(tmp_path, fields, message):
     first = train(config(tmp_path, name="first", total_timesteps=1), make_envs=LineWorld)
-    settings = config(tmp_path, **fields)
-    shapes = {"game_state": (30,), "player_frame": (128, 128, 1)}
-    policy = make_policy(settings, {name: shapes[name] for name in settings.environment.observations})
     with pytest.raises(CheckpointError, match=f"first/checkpoint.pt: {message}"):
-        initialise_policy(policy, settings, first.checkpoint)
+        initial_policy(config(tmp_path, **fields), first.checkpoint)
 
 
 def test_a_missing_file_and_a_resumed_run_are_refused(tmp_path):

@@ -5,11 +5,15 @@ A checkpoint fixes options: the inputs and the architecture of its policy, and t
 
 import dataclasses
 import errno
+import json
 import pickletools
+import subprocess
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,7 @@ from torch import Tensor
 
 from nclone_env._files import UNREADABLE, check_directory, expanded, fill_file
 from nclone_env._version import __version__
-from nclone_env.errors import CheckpointError, ConfigError, shortened
+from nclone_env.errors import CheckpointError, ConfigError, plain, shortened
 from nclone_env.options import Option, leaves
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.files import checkpoint_file
@@ -32,6 +36,28 @@ _FILES = ("levels", "starts", "warm_start")  # their folder may have moved
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _MOST_CAUSE = 500  # characters
 _MOST_DIRECTORY = 1 << 20  # bytes of the list of members: thousands
+
+
+@cache
+def commit() -> str:
+    """Return the commit of this copy of the package, with ``+`` behind it if a file has changed since.
+
+    It is that of the repository that the package lies in, or that it was installed from; empty if neither is known.
+    """
+    folder = Path(__file__).resolve().parents[3]
+    with suppress(OSError, subprocess.SubprocessError):
+        if (folder / ".git").exists():
+            git = ("git", "-C", str(folder), "describe", "--always", "--abbrev=8", "--exclude=*", "--dirty=+")
+            return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    with suppress(PackageNotFoundError, ValueError):
+        installed = json.loads(distribution("nclone_env").read_text("direct_url.json") or "{}")
+        return str(installed.get("vcs_info", {}).get("commit_id", ""))[:8]
+    return ""
+
+
+def described_version() -> str:
+    """Return the version of the package, and its commit in brackets if it is known."""
+    return f"{__version__} ({commit()})" if commit() else __version__
 
 
 @dataclass(frozen=True)
@@ -62,8 +88,8 @@ class Checkpoint:
     """Measured success that level weights and start states follow."""
     reference: dict[str, Tensor]
     """Parameters of the clone of a warm start by name; empty without one."""
-    package_version: str = __version__
-    """Version of the package that wrote the file."""
+    package_version: str = dataclasses.field(default_factory=described_version)
+    """Version of the package that wrote the file, with its commit since format 8."""
     format: int = FORMAT
     """Version of the checkpoint format."""
     path: Path = Path()
@@ -95,11 +121,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     if not isinstance(fields, dict):
         raise _error(path, "expected a checkpoint of nclone_env, got a file with other contents")
     if fields.get("format", FORMAT) != FORMAT:  # first: formats differ in their fields
-        raise _error(
-            path,
-            f"expected checkpoint format {FORMAT}, got {fields['format']}, "
-            f"written by nclone_env {fields.get('package_version')}",
-        )
+        cause = f"expected checkpoint format {FORMAT}, got {shortened(fields['format'])}"
+        raise _of_other_version(path, cause, fields.get("package_version"))
     missing = sorted(set(SAVED_FIELDS) - set(fields))
     if missing:
         raise _error(path, f"expected a checkpoint of nclone_env, got a file without {', '.join(missing)}")
@@ -120,6 +143,7 @@ def restore_policy(checkpoint: Checkpoint) -> ActorCritic:
         shapes = {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()}
         with torch.device("meta"):
             policy = make_policy(config, shapes)
+        _check_network(policy, checkpoint)
         _check_parameters(checkpoint.policy)
         policy.load_state_dict(checkpoint.policy, assign=True)
     return policy.requires_grad_()
@@ -138,7 +162,9 @@ def restore_config(checkpoint: Checkpoint) -> TrainConfig:
 def resumed_config(source: str | Path) -> TrainConfig:
     """Return the configuration with which a run goes on in the folder of its checkpoint, given either."""
     file = checkpoint_file(source)
-    return restore_config(load_checkpoint(file)).replace(output=file.parent.parent, name="")
+    checkpoint = load_checkpoint(file)
+    restore_policy(checkpoint)
+    return restore_config(checkpoint).replace(output=file.parent.parent, name="")
 
 
 def check_results(checkpoint: Checkpoint) -> None:
@@ -157,6 +183,8 @@ def translated(path: str | Path) -> Iterator[None]:
     """Convert errors raised while restoring a checkpoint to a :class:`CheckpointError` that names the file."""
     try:
         yield
+    except CheckpointError:
+        raise
     except (ConfigError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
         cause = " ".join(" ".join(str(error).splitlines()[:2]).split())  # torch lists every parameter
         raise _error(path, f"it cannot be restored: {cause}") from error
@@ -170,7 +198,8 @@ def check_observations(expected: Mapping[str, tuple[int, ...]], checkpoint: Chec
 
 
 def check_resumable(config: TrainConfig, checkpoint: Checkpoint) -> None:
-    """Check that a run which continues from a checkpoint keeps the options that cannot change."""
+    """Check that a run which continues from a checkpoint keeps network and options that cannot change."""
+    restore_policy(checkpoint)
     saved = restore_config(checkpoint)
     found = _changed(("policy", "run"), saved, config)
     if found is None and saved.keeps_clone != config.keeps_clone:
@@ -183,22 +212,28 @@ def check_resumable(config: TrainConfig, checkpoint: Checkpoint) -> None:
         )
 
 
-def initialise_policy(policy: ActorCritic, config: TrainConfig, path: Path) -> None:
-    """Copy the parameters of another run's policy, except those of the value function alone.
-
-    The value function estimates returns of other levels or rewards there, so its head, and its layers if they are
-    separate, keep their initial values.
-    """
+def initial_policy(config: TrainConfig, path: Path) -> Checkpoint:
+    """Return the checkpoint of another run whose policy a run may begin with."""
     checkpoint = load_checkpoint(path)
+    restore_policy(checkpoint)
     other = restore_config(checkpoint)
     found = _changed(("policy",), other, config)
     if found is not None:
         name, expected, got = found.key, _text(found.value(config)), found.value(other)
         fix = option(name, got)
         raise CheckpointError(f"{path}: expected a policy with {name} {expected}, got {_text(got)}; pass {fix}")
+    return checkpoint
+
+
+def initialise_policy(policy: ActorCritic, checkpoint: Checkpoint) -> None:
+    """Copy the parameters of another run's policy, except those of the value function alone.
+
+    The value function estimates returns of other levels or rewards there, so its head, and its layers if they are
+    separate, keep their initial values.
+    """
     check_observations(policy.observation_shapes, checkpoint)
     own = policy.state_dict()
-    with translated(path):
+    with translated(checkpoint.path):
         policy.load_state_dict(
             {name: own[name] if name.startswith(_CRITIC) else value for name, value in checkpoint.policy.items()}
         )
@@ -232,6 +267,19 @@ def _compared(option: Option, config: TrainConfig) -> Any:
     if option.key in _FILES:
         return tuple(Path(each).name for each in value)
     return sorted(value) if isinstance(value, tuple) else value
+
+
+def _check_network(policy: ActorCritic, checkpoint: Checkpoint) -> None:
+    """Check that a policy without weights has parameters of the shapes in the file."""
+    own, read = (
+        {name: tuple(parameter.shape) for name, parameter in parameters.items()}
+        for parameters in (policy.state_dict(), checkpoint.policy)
+    )
+    differing = next((name for name in {**own, **read} if own.get(name) != read.get(name)), None)
+    if differing is not None:
+        expected, got = (shapes.get(differing, "none") for shapes in (own, read))
+        cause = f"expected the network of this version, with {differing} {expected}, got one with {got}"
+        raise _of_other_version(checkpoint.path, cause, checkpoint.package_version)
 
 
 def _check_parameters(parameters: Mapping[str, Tensor]) -> None:
@@ -279,6 +327,17 @@ def _read(path: Path) -> Any:
     if damaged:
         raise _error(path, f"expected an intact checkpoint, but its part {damaged} is damaged")
     return fields
+
+
+def _of_other_version(path: Path, cause: str, version: Any) -> CheckpointError:
+    """Return the error about a file that another version wrote, or that is damaged."""
+    if version == described_version():
+        return _error(path, cause)
+    writer = f"{__version__} of an earlier commit" if version == __version__ else plain(shortened(version)[1:-1])
+    return CheckpointError(
+        f"{path}: {cause}, written by nclone_env {writer}; this is {described_version()}: install the other one to use "
+        "the file, or train again"
+    )
 
 
 def _error(path: str | Path, cause: str) -> CheckpointError:

@@ -19,6 +19,7 @@ from nclone_env.train.policies.acting import one_thread_per_call
 from nclone_env.train.policies.checkpoint import (
     Checkpoint,
     check_resumable,
+    initial_policy,
     initialise_policy,
     load_checkpoint,
     translated,
@@ -54,15 +55,16 @@ def begun_run(
         checkpoint = None if path is None else ranks.from_first(partial(load_checkpoint, path))
         if checkpoint is not None:
             check_resumable(config, checkpoint)
+        other = None if initial is None else initial_policy(config, initial)
         hooks.on_start(folder.path)
         with hooks.stage("environments"):
             run = set_up(config_in(folder, config), make_envs, folder, ranks, hooks)
         with closing(run):
             warm_up(run)
-            if initial is not None:
-                initialise_policy(run.policy, run.config, initial)
+            if other is not None:
+                initialise_policy(run.policy, other)
             _begin(run, checkpoint, job)
-            del checkpoint  # its memory
+            del checkpoint, other  # their memory
             yield run
 
 

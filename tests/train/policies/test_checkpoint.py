@@ -1,28 +1,35 @@
 """Checkpoints round-trip; every other file raises one clear error that names it."""
 
 import dataclasses
+import hashlib
 import random
 import resource
 import zipfile
+from pathlib import Path
 
 import pytest
 import torch
 
 from nclone_env import __version__
+from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.errors import CheckpointError
+from nclone_env.obs.spec import frame_specs
 from nclone_env.options import flat, leaves
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.loop import train
 from nclone_env.train.policies import checkpoint as module
 from nclone_env.train.policies.checkpoint import (
     check_resumable,
+    described_version,
     load_checkpoint,
     option,
     restore_config,
     restore_policy,
+    resumed_config,
     save_checkpoint,
 )
 from nclone_env.train.policies.network import ActorCritic
+from nclone_env.train.policies.policy import load_policy
 
 from ..runs import checkpoint_of, config
 from ..stub import LineWorld
@@ -52,7 +59,8 @@ def test_round_trip(saved):
     loaded = load_checkpoint(path)
     assert tuple(torch.load(path, weights_only=True)) == module.SAVED_FIELDS, "equal runs have equal files"
     assert loaded.counters == checkpoint.counters
-    assert loaded.package_version == __version__
+    assert loaded.package_version == described_version()
+    assert loaded.package_version.startswith(__version__)
     assert loaded.optimiser["count"] == 7
     assert torch.equal(loaded.observations["game_state"], checkpoint.observations["game_state"])
     assert {name: part.tolist() for name, part in loaded.environments.items()} == {
@@ -99,20 +107,51 @@ def test_code_in_a_file_is_not_run(tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("version", [1, 2, 99])
-def test_other_formats_are_refused(saved, version):
+FORMER = zipfile.ZipFile(Path(__file__).parent / "former.zip")
+"""What earlier commits wrote: a checkpoint of each former format, and one of a former network in format 8."""
+
+
+def never(*_):
+    raise AssertionError("environments were made")
+
+
+@pytest.mark.parametrize("name", FORMER.namelist())
+def test_checkpoints_of_former_versions_are_refused_before_anything_is_prepared(tmp_path, name):
+    path = Path(FORMER.extract(name, tmp_path))
+    expected = f"format {module.FORMAT}, got {name[7]}"
+    if name.startswith("pictures"):
+        expected = r"the network of this version, with .* \(16, 64\), got one with \(32, 64\)"
+    message = (
+        rf"{name}: expected .*{expected}, written by nclone_env {__version__} of an earlier commit; this is [^\n]+$"
+    )
+    for read in (load_policy, resumed_config):
+        with pytest.raises(CheckpointError, match=message):
+            read(path)
+    for source in ("resume", "init"):
+        settings = config(tmp_path, observations="player_frame", picture_size=16, hidden_size=4, num_envs=256)
+        settings = settings.replace(num_steps=64, levels="first-steps", max_frames=1200)
+        with pytest.raises(CheckpointError, match=message):
+            train(settings, make_envs=never, **{source: path})
+
+
+def test_a_later_format_is_refused(saved):
     path, checkpoint = saved
-    save_checkpoint(path, dataclasses.replace(checkpoint, format=version))
-    with pytest.raises(
-        CheckpointError, match=rf"expected checkpoint format {module.FORMAT}, got {version}, written by nclone_env "
-    ):
+    save_checkpoint(path, dataclasses.replace(checkpoint, format=99, package_version="9.1 (abc)"))
+    with pytest.raises(CheckpointError, match=rf"format {module.FORMAT}, got 99, written by nclone_env 9.1 \(abc\); "):
         load_checkpoint(path)
 
 
-def test_a_format_with_fewer_fields_is_named_as_one(tmp_path):
-    torch.save({"format": 1, "package_version": "0.0.1"}, tmp_path / "old.pt")
-    with pytest.raises(CheckpointError, match=rf"format {module.FORMAT}, got 1, written by nclone_env 0.0.1"):
-        load_checkpoint(tmp_path / "old.pt")
+NETWORKS = {8: "5c9a120a2d505214"}
+"""Digest of the parameters' names and shapes by format."""
+
+
+def test_another_network_raises_the_format():
+    """After a change of the network, add its digest with the next number of ``checkpoint.FORMAT``."""
+    environment = EnvironmentConfig(observations=[name for name in OBSERVATION_NAMES if name != "graph"])
+    shapes = {spec.name: spec.shape for spec in frame_specs(environment)}
+    policies = (ActorCritic(shapes, shared_trunk=shared) for shared in (True, False))
+    found = [(name, tuple(each.shape)) for policy in policies for name, each in policy.state_dict().items()]
+    assert hashlib.sha256(repr(found).encode()).hexdigest()[:16] == NETWORKS[module.FORMAT]
 
 
 def test_unknown_field_of_a_later_version(saved):
@@ -132,18 +171,19 @@ def test_options_of_earlier_versions_are_left_out(saved):
 def test_parameters_that_do_not_fit(saved):
     _, checkpoint = saved
     other = dataclasses.replace(checkpoint, observation_shapes={"game_state": [31]})
-    with pytest.raises(CheckpointError, match=r"checkpoint.pt: it cannot be restored: .*size mismatch"):
+    message = r"checkpoint.pt: expected the network of this version, with trunk.0.weight \(8, 31\), got .* \(8, 30\); "
+    with pytest.raises(CheckpointError, match=message):
         restore_policy(other)
 
 
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
-        ({"observation_shapes": {"game_state": [3_000_000_000]}}, "size mismatch"),
-        ({"observation_shapes": {"player_frame": [10**6, 10**6, 1]}}, "cannot be restored"),
+        ({"observation_shapes": {"game_state": [3_000_000_000]}}, "expected the network of this version"),
+        ({"observation_shapes": {"player_frame": [10**6, 10**6, 1]}}, "expected the network of this version"),
         ({"observation_shapes": None}, "cannot be restored"),
         ({"train_config": {**flat(CONFIG), "hidden_size": 20_000}}, "hidden_size: expected"),
-        ({"train_config": {**flat(CONFIG), "hidden_size": 4096}}, "size mismatch"),
+        ({"train_config": {**flat(CONFIG), "hidden_size": 4096}}, "expected the network of this version"),
     ],
 )
 def test_claims_that_the_file_does_not_hold(saved, claim, message):
