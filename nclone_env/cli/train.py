@@ -28,6 +28,7 @@ _STOPPING = (
 
 def train(
     config: Annotated[TrainConfig, tyro.conf.arg(name="")],
+    recipe: Annotated[Path | None, tyro.conf.arg(name="config")] = None,
     resume: Path | None = None,
     init: Path | None = None,
     overwrite: bool = False,
@@ -36,9 +37,10 @@ def train(
 ) -> int:
     """Train a policy with PPO, evaluate it against a random baseline, and save the results.
 
-    The run folder contains ``checkpoint.pt`` (the latest), ``best.pt`` (the best recent success),
-    ``learning_curve.csv``, ``learning_curve.png``, ``levels.csv`` (results of each level), ``evaluation.txt``,
-    ``evaluation.csv``, ``episode.mp4`` and TensorBoard files. ``nclone-env compare`` compares runs.
+    The run folder contains ``run.toml`` (all options, versions, machine, digests of levels), ``checkpoint.pt`` (the
+    latest), ``best.pt`` (the best recent success), ``learning_curve.csv``, ``learning_curve.png``, ``levels.csv``
+    (results of each level), ``evaluation.txt``, ``evaluation.csv``, ``episode.mp4`` and TensorBoard files.
+    ``nclone-env compare`` compares runs, ``train --config RUN`` repeats one.
 
     Runs never mix: without ``--name`` a new run gets a new folder (``first-steps-seed0``, then
     ``first-steps-seed0-2``); with ``--name`` the folder must not hold another run, unless ``--overwrite`` replaces it.
@@ -47,6 +49,8 @@ def train(
 
     Args:
         config: configuration of the run.
+        recipe: file of options (TOML, such as the ``run.toml`` in the folder of each run), or the folder of a run to
+            repeat. Options given here replace those of the file.
         resume: run folder or checkpoint to continue from. All options are those of that run, except the ones given
             here; with ``--name`` the continuation gets a folder of its own.
         init: run folder, checkpoint or bundled policy that a new run begins with; value function and optimiser are new.
@@ -65,6 +69,8 @@ def train(
     preparation, progress = LevelProgress(), TrainingProgress(config.total_timesteps)
     with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
         check_memory(config, ranks)
+        if recipe is not None:
+            _check_recipe(recipe, config, init, ranks.first)
         hooks = _hooks(config, resume, preparation, progress, stop) if ranks.first else Hooks(stop=stop)
         try:
             result = run_training(config, hooks, resume=resume, init=init, overwrite=overwrite, ranks=ranks)
@@ -86,6 +92,16 @@ def train(
     evaluation = LevelProgress()
     report_run(config, result, episodes, video, evaluation.level, evaluation.put)
     return 0
+
+
+def _check_recipe(path: Path, config: TrainConfig, init: Path | None, is_first: bool) -> None:
+    """Check that a run can be repeated, and print in what this computer and copy of the package differ."""
+    from nclone_env.train import read_recipe
+
+    recipe = read_recipe(path)
+    recipe.check_inputs(config, init)
+    if is_first:
+        say(*(f"{recipe.path}: {difference}" for difference in recipe.differences()))
 
 
 def _hooks(
@@ -130,13 +146,19 @@ def _print_end(result: TrainResult, seconds: float) -> None:
 
 
 def train_command(args: Sequence[str]) -> Callable[..., int]:
-    """Return the command with the defaults of these arguments: with ``--resume`` the options of that run."""
-    resume = _value(args, "--resume") if args[:1] == ["train"] else None
-    if resume is None:
+    """Return the command with the defaults of these arguments: the options of ``--config`` or ``--resume``."""
+    recipe, resume = (_value(args, name) if args[:1] == ["train"] else None for name in ("--config", "--resume"))
+    if recipe is None and resume is None:
         return train
     require_training_extra()
-    from nclone_env.train import resumed_config
+    from nclone_env.train import read_recipe, resumed_config
 
+    if resume is None:
+        assert recipe is not None
+        read = read_recipe(recipe)
+        return functools.partial(train, config=read.config, init=read.init)
+    if recipe is not None:
+        raise ConfigError(f"config: expected none with --resume, which has its options, got {recipe}; leave one out")
     return functools.partial(train, config=resumed_config(resume))
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.owners import copies, of_kept_results
     from nclone_env.memory.passenger import call
     from nclone_env.memory.passes import measured
-    from nclone_env.memory.process import resident_bytes
+    from nclone_env.memory.process import machine, resident_bytes
     from nclone_env.memory.report import comparison, estimate, write_report
     from nclone_env.memory.sizes import Subject, Target
     from nclone_env.memory.stats import Stats

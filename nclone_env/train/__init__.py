@@ -47,6 +47,8 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.ranks import Ranks as Ranks
     from nclone_env.train.ranks import joined_ranks as joined_ranks
     from nclone_env.train.runs.estimate import estimate_bytes as estimate_bytes
+    from nclone_env.train.runs.record import Recipe as Recipe
+    from nclone_env.train.runs.record import read_recipe as read_recipe
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.collect.evaluate import policy_runs

@@ -14,6 +14,7 @@ from nclone_env.options import as_text, check, from_flat, group, option, rejects
 
 CurriculumName = Literal["even", "progress"]
 DeviceName = Literal["auto", "cpu", "cuda"]
+TrackerName = Literal["tensorboard", "wandb", "none"]
 
 _LONGEST_NAME = 100  # characters of the levels in the name of a run folder
 _Count = Annotated[int, Within(1, 65536)]
@@ -141,6 +142,8 @@ class TrainConfig:
     """Name of the run folder. If empty: from levels and seed, numbered from 2 on where that holds another run."""
     checkpoint_interval: _Interval = 100
     """Updates between checkpoints."""
+    track: TrackerName = "tensorboard"
+    """Program that shows learning curve and options of the run: TensorBoard, Weights & Biases, or none."""
 
     def __post_init__(self) -> None:
         """Normalise sequences and paths and validate every field."""

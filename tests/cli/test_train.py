@@ -75,6 +75,7 @@ def test_train_then_evaluate(toy, tmp_path, capsys):
     written = {path.name for path in (tmp_path / "toy").iterdir()}
     files = {
         ".lock",
+        "run.toml",
         "checkpoint.pt",
         "best.pt",
         "learning_curve.csv",
@@ -124,6 +125,7 @@ BROKEN = {
     "no encoder": ("nclone_env.replay.write_video", MissingExtraError("imageio-ffmpeg"), "episode.mp4"),
     "a full disk": ("nclone_env.train.reports.report.write_file", FULL, "evaluation.txt"),
     "no room for the rows": ("nclone_env.train.runs.curve.LearningCurve.write_csv", FULL, "learning_curve.csv"),
+    "no room for what the run is": ("nclone_env.train.runs.record.write_file", FULL, "run.toml"),
     "no room for the levels": ("nclone_env.train.runs.resume.write_level_table", FULL, "levels.csv"),
     "events that cannot be written": ("torch.utils.tensorboard.SummaryWriter.add_scalar", FULL, "tensorboard"),
     "events that cannot be closed": ("torch.utils.tensorboard.SummaryWriter.close", FULL, "tensorboard"),

@@ -19,7 +19,7 @@ from nclone_env.train.reports.report import RESULT_COLUMNS
 from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
 from nclone_env.train.runs.curve import Rows
 
-_OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval")
+_OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval", "track")
 """Fields of the configuration that do not say what was tried."""
 _POINTS = 400
 _MOST_BYTES = 1 << 26  # of a table

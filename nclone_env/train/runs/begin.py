@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.obs import frame_specs
+from nclone_env.options import flat
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.collect.episodes import FINISHED
 from nclone_env.train.config import TrainConfig
@@ -29,9 +30,11 @@ from nclone_env.train.policies.network import make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.folder import config_in, launchers, lock_folder_for_all, name_job
+from nclone_env.train.runs.record import note_resumption, write_record
 from nclone_env.train.runs.resume import restore_run, save_run, score
 from nclone_env.train.runs.run import TrainingRun, assemble, make_workers, set_up
 from nclone_env.train.runs.steps import compute_returns
+from nclone_env.train.runs.trackers import check_tracker
 from nclone_env.train.runs.warm_start import warm_start
 
 
@@ -49,6 +52,7 @@ def begun_run(
     initial = None if init is None else policy_file(init)
     if resume is not None and initial is not None:
         raise ConfigError(f"init: expected none with resume, got {init}; a resumed run has its own policy")
+    check_tracker(config.track)
     job = launchers(ranks)
     locked, path = lock_folder_for_all(config, resume, overwrite, ranks, job)
     with one_thread_per_call(), closing(locked) as folder:
@@ -63,7 +67,7 @@ def begun_run(
             warm_up(run)
             if other is not None:
                 initialise_policy(run.policy, other)
-            _begin(run, checkpoint, job)
+            _begin(run, checkpoint, job, init)
             del checkpoint, other  # their memory
             yield run
 
@@ -107,7 +111,9 @@ def compile_learner() -> None:
         learner.warm_up()
 
 
-def _begin(run: TrainingRun, checkpoint: Checkpoint | None, job: Collection[str]) -> None:
+def _begin(
+    run: TrainingRun, checkpoint: Checkpoint | None, job: Collection[str], init: str | Path | None = None
+) -> None:
     """Begin, from a clone or not, or continue from a checkpoint; save, so that the run can be resumed from now on."""
     seed = int(np.random.SeedSequence([run.config.seed, 0]).generate_state(1)[0] >> 1)
     for collector in run.collectors:
@@ -118,12 +124,12 @@ def _begin(run: TrainingRun, checkpoint: Checkpoint | None, job: Collection[str]
     elif run.config.clone.warm_start:
         run.hooks.on_warm_start(warm_start(run))
     run.network.load()
-    _take_over_folder(run, None if checkpoint is None else checkpoint.path, job)
+    _take_over_folder(run, None if checkpoint is None else checkpoint.path, job, init)
     if run.ranks.first:
-        run.curve.begin()
+        run.curve.begin(run.config.track, flat(run.config))
 
 
-def _take_over_folder(run: TrainingRun, source: Path | None, job: Collection[str]) -> None:
+def _take_over_folder(run: TrainingRun, source: Path | None, job: Collection[str], init: str | Path | None) -> None:
     """Remove another run from the folder, or continue the one it holds; write the first checkpoint."""
     folder = run.folder
     continued = source is not None and source.parent.resolve() == folder.path.resolve()
@@ -135,3 +141,7 @@ def _take_over_folder(run: TrainingRun, source: Path | None, job: Collection[str
     save_run(run, replaces=not continued)
     if run.ranks.first:
         name_job(folder, job)
+        if continued and folder.record.exists():
+            note_resumption(folder.path, run.config, run.counters.timesteps)
+        else:
+            write_record(folder.path, run.config, init, run.ranks, source)

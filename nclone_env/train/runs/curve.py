@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,9 @@ import torch
 
 from nclone_env._files import fill_file, unless_it_fails
 from nclone_env.memory import MemoryNode, arrays_node
+from nclone_env.train.config import TrackerName
 from nclone_env.train.learn.learner import UpdateStatistics
+from nclone_env.train.runs.trackers import TRACKERS, Tracker
 
 Row = dict[str, float]
 """A row of the learning curve: column name to value."""
@@ -114,26 +115,27 @@ class Rows(Sequence[Row]):
 
 
 class LearningCurve:
-    """One row of scalars per update: kept in memory, and from :meth:`begin` on sent to TensorBoard, written as CSV."""
+    """One row of scalars per update: kept in memory, and from :meth:`begin` on sent to a tracker, written as CSV."""
 
     def __init__(self, folder: Path, num_updates: int):
         self.folder = folder
         self.rows = Rows(num_updates)
-        self._events = folder / "tensorboard"
-        self._writer: Any = None
+        self._tracker: Tracker | None = None
         self._begun = False
 
-    def begin(self) -> None:
-        """Open the files, to which ``rows`` are the beginning; later rows of an interrupted run are dropped."""
-        shown = self._events.exists()
-        last = int(self.rows[-1]["timesteps"]) if self.rows else 0
-        with unless_it_fails(self._events):
-            from torch.utils.tensorboard import SummaryWriter  # which fails with some versions of its dependencies
+    def begin(self, track: TrackerName, options: Mapping[str, Any]) -> None:
+        """Open the files, to which ``rows`` are the beginning; later rows of an interrupted run are dropped.
 
-            _await_later_name(self._events)
-            self._writer = SummaryWriter(str(self._events), purge_step=last + 1 if shown else None)
-        for row in () if shown else self.rows:
-            self._show(row)
+        Args:
+            track: the tracker.
+            options: those of the run, which the tracker shows as well.
+        """
+        last = int(self.rows[-1]["timesteps"]) if self.rows else 0
+        with unless_it_fails(self.folder / track):
+            self._tracker = TRACKERS[track](self.folder, options, last) if track in TRACKERS else None
+        if self._tracker is not None and not self._tracker.continues:
+            for row in self.rows:
+                self._show(row)
         self._begun = True
         self.save_csv()
 
@@ -143,8 +145,8 @@ class LearningCurve:
         self._show(row)
 
     def flush(self) -> None:
-        """Write all rows so far to the TensorBoard file."""
-        self._send(lambda writer: writer.flush())
+        """Write all rows so far to the files of the tracker."""
+        self._send(lambda tracker: tracker.flush())
 
     def save_csv(self) -> None:
         """Write the CSV if that can be done: checkpoints have all rows."""
@@ -158,10 +160,10 @@ class LearningCurve:
         return path
 
     def close(self) -> None:
-        """Write the CSV and close the TensorBoard file, if they were opened."""
+        """Write the CSV and close the files of the tracker, if they were opened."""
         if self._begun:
             self.save_csv()
-        self._send(lambda writer: writer.close())
+        self._send(lambda tracker: tracker.close())
 
     def _fill_csv(self, path: Path) -> None:
         """Write all rows one by one, so that a long curve takes no memory."""
@@ -172,25 +174,12 @@ class LearningCurve:
             table.writerows(self.rows)
 
     def _show(self, row: Row) -> None:
-        """Send a row to TensorBoard, if its file is open."""
+        self._send(lambda tracker: tracker.add(row, int(row["timesteps"])))
 
-        def add(writer: Any) -> None:
-            for name, value in row.items():
-                writer.add_scalar(name, value, int(row["timesteps"]))
-
-        self._send(add)
-
-    def _send(self, call: Callable[[Any], object]) -> None:
-        """Call a function with the writer of TensorBoard, if there is one; the first error is its end."""
-        if self._writer is not None:
-            with unless_it_fails(self._events):
-                call(self._writer)
+    def _send(self, call: Callable[[Tracker], object]) -> None:
+        """Call a function with the tracker, if there is one; the first error is its end."""
+        if self._tracker is not None:
+            with unless_it_fails(self._tracker.folder):
+                call(self._tracker)
                 return
-            self._writer = None
-
-
-def _await_later_name(folder: Path) -> None:
-    """Wait until a new file comes last: TensorBoard reads files by name, and names begin with whole seconds."""
-    seconds = [int(path.name.split(".")[3]) for path in folder.glob("events.out.tfevents.*")]
-    if seconds:
-        time.sleep(min(1.0, max(0.0, max(seconds) + 1 - time.time())))
+            self._tracker = None

@@ -20,9 +20,11 @@ from nclone_env.errors import RunFolderError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.files import LATEST, checkpoint_file
 from nclone_env.train.ranks import Ranks
+from nclone_env.train.runs.trackers import TENSORBOARD, WANDB
 
 BEST = "best.pt"
-_CURVE, _LEVELS, _EVENTS = "learning_curve.csv", "levels.csv", "tensorboard"
+RECORD = "run.toml"
+_CURVE, _LEVELS = "learning_curve.csv", "levels.csv"
 _REPORTS = ("learning_curve.png", "evaluation.txt", "evaluation.csv", "episode.mp4")
 _JOB = ".job"
 """File that names the launchers of a job of several processes, one a line."""
@@ -63,6 +65,11 @@ class RunFolder:
         """The table of levels."""
         return self.path / _LEVELS
 
+    @property
+    def record(self) -> Path:
+        """The file of all options of the run, and of what it ran on."""
+        return self.path / RECORD
+
     def replace_run(self, write: Callable[[Path], object]) -> None:
         """Replace an earlier run, if there is one, by the first checkpoint of another; other files stay.
 
@@ -72,9 +79,10 @@ class RunFolder:
             return
         with naming(self.checkpoint), temporary_beside(self.checkpoint) as temporary:
             write(temporary)
-            for name in (BEST, _CURVE, _LEVELS, _JOB, *_REPORTS):
+            for name in (BEST, RECORD, _CURVE, _LEVELS, _JOB, *_REPORTS):
                 (self.path / name).unlink(missing_ok=True)
-            shutil.rmtree(self.path / _EVENTS, ignore_errors=True)
+            for name in (TENSORBOARD, WANDB):
+                shutil.rmtree(self.path / name, ignore_errors=True)
             temporary.replace(self.checkpoint)
 
     def close(self) -> None:
@@ -130,7 +138,7 @@ def config_in(folder: RunFolder, config: TrainConfig) -> TrainConfig:
 
 def _holds_run(path: Path) -> bool:
     """Return whether a folder holds files of a run."""
-    return path.is_dir() and any(entry.name in (LATEST, BEST, _CURVE, _EVENTS) for entry in path.iterdir())
+    return path.is_dir() and any(entry.name in (LATEST, BEST, _CURVE, TENSORBOARD) for entry in path.iterdir())
 
 
 def _check_free(path: Path, source: Path | None) -> None:

@@ -1,0 +1,201 @@
+"""``run.toml``: what a run was, and the recipe with which ``nclone-env train --config`` repeats it.
+
+A recipe is TOML: options of :class:`TrainConfig` by key, those of the reward in a table of that name, and ``init``.
+Those that it leaves out have their defaults. The file of a run has all, and the table ``run``: time, command, version,
+commit, machine, libraries, the digests of its levels and files, and in ``run.resumed`` where it was continued.
+"""
+
+import hashlib
+import json
+import platform
+import shlex
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from nclone_env._files import expanded, open_regular, unless_it_fails, write_file
+from nclone_env._version import __version__
+from nclone_env.errors import ConfigError, plain, shortened
+from nclone_env.level import load_levels
+from nclone_env.memory import machine
+from nclone_env.options import flat, from_flat
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.policies.checkpoint import commit
+from nclone_env.train.policies.files import policy_file
+from nclone_env.train.ranks import Ranks
+from nclone_env.train.runs.folder import RECORD
+
+_OWN, _INIT = "run", "init"
+_PLACE = ("name", "output")
+"""Options that say where a run is written, and nothing about what it is."""
+_LIBRARIES = ("numpy", "numba", "llvmlite", "gymnasium", "torch")
+_MOST_BYTES = 1 << 24
+_HEAD = "# Options of a training run: nclone-env train --config FILE repeats it. The table run says how it was made.\n"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A file of options, as :func:`read_recipe` returns it."""
+
+    path: Path
+    config: TrainConfig
+    init: Path | None
+    """The policy that the run begins with, if not with a new one."""
+    made: Mapping[str, Any]
+    """The table ``run``; empty in a recipe that no run wrote."""
+
+    def differences(self) -> list[str]:
+        """Return in what this computer and copy of the package differ from those of the run, and what it changed."""
+        here = _made_by()
+        names = [name for name in here if name in self.made and self.made[name] != here[name]]
+        said = [f"{name}: {self.made[name] or 'unknown'} in the run, here {here[name] or 'unknown'}" for name in names]
+        for part in self.made.get("resumed", ()):
+            changed = ", ".join(f"{key} {value}" for key, value in part.get("options", {}).items())
+            said += [f"resumed after {part.get('timesteps')} timesteps with {changed}, not repeated"] if changed else []
+        return said
+
+    def check_inputs(self, config: TrainConfig, init: str | Path | None) -> None:
+        """Check that levels and files that the run was given, and this one is, are what they were.
+
+        Raises:
+            ConfigError: if one is another by its digest.
+        """
+        same = config.environment.levels == self.config.environment.levels
+        now = {"levels": _level_digests(config) if same else {}, "files": _file_digests(config, init)}
+        for kind, digests in now.items():
+            for name, digest in self.made.get(kind, {}).items():
+                if digests.get(name, digest) != digest:
+                    got = f"one with the digest {digests[name][:8]}"
+                    raise ConfigError(
+                        f"{self.path}: {kind}: expected {plain(name)} with the digest {digest[:8]}, as in that run, "
+                        f"got {got}; restore it, or take the table {_OWN}.{kind} out of a copy of the file"
+                    )
+
+
+def read_recipe(path: str | Path) -> Recipe:
+    """Read a recipe: the options of a training run in a file, or of the run in a folder.
+
+    Raises:
+        ConfigError: if the file is missing or no TOML, or an option is unknown or out of range; it names the file.
+    """
+    path = expanded(path)
+    path = path / RECORD if path.is_dir() else path
+    try:
+        with open_regular(path, _MOST_BYTES) as file:
+            values = tomllib.loads(file.read().decode(errors="surrogateescape"))
+        made, init = values.pop(_OWN, {}), values.pop(_INIT, None)
+        if not isinstance(made, dict) or not isinstance(init, str | None):
+            raise ConfigError(f"{_OWN}, {_INIT}: expected a table and a text, got {shortened((made, init))}")
+        return Recipe(path, from_flat(TrainConfig(), values), None if init is None else Path(init), made)
+    except OSError as error:
+        raise ConfigError(
+            f"config: expected a file of options, or the folder of a run that has a {RECORD}, "
+            f"got {plain(path)}: {error.strerror}"
+        ) from error
+    except (ConfigError, ValueError) as error:
+        raise ConfigError(f"{plain(path)}: {error}") from error
+
+
+def write_record(folder: Path, config: TrainConfig, init: str | Path | None, ranks: Ranks, source: Path | None) -> None:
+    """Write what a run is that begins now, continued from the checkpoint ``source`` of another if there is one."""
+    with unless_it_fails(folder / RECORD):
+        options = {key: value for key, value in flat(config).items() if key not in _PLACE}
+        if init is not None:
+            options[_INIT] = str(init)
+        made = {
+            **_begun(),
+            **_made_by(),
+            "system": machine().system,
+            "cores": machine().cores,
+            "processes": ranks.count,
+        }
+        if source is not None:
+            made["continued"] = str(source)
+        tables = {"levels": _level_digests(config), "files": _file_digests(config, init)}
+        lines = _lines({**options, _OWN: {**made, **tables}})
+        write_file(folder / RECORD, (_HEAD + "\n".join(lines) + "\n").encode(errors="surrogateescape"))
+
+
+def note_resumption(folder: Path, config: TrainConfig, timesteps: int) -> None:
+    """Add to what a run is that it is continued in its folder: when, where, and with which other options."""
+    with unless_it_fails(folder / RECORD):
+        before = read_recipe(folder)
+        changed = _changed(before.config, config)
+        made = {name: value for name, value in _made_by().items() if before.made.get(name) != value}
+        row = {"timesteps": timesteps, **_begun(), **made, **({"options": changed} if changed else {})}
+        lines = (f"[[{_OWN}.resumed]]", *_lines(row, (_OWN, "resumed")))
+        text = (folder / RECORD).read_bytes() + ("\n" + "\n".join(lines) + "\n").encode(errors="surrogateescape")
+        write_file(folder / RECORD, text)
+
+
+def _changed(before: TrainConfig, after: TrainConfig) -> dict[str, Any]:
+    """Return the options that differ, as in the second; those without a value as text."""
+    old, new = flat(before), flat(after)
+    differing = (key for key in new if key not in _PLACE and new[key] != old[key])
+    return {key: "none" if new[key] is None else new[key] for key in differing}
+
+
+def _begun() -> dict[str, str]:
+    """Return when and by which command this process works on the run."""
+    name = Path(sys.argv[0]).name
+    started = "python -m nclone_env" if name == "__main__.py" else name
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": " ".join(filter(None, (started, shlex.join(sys.argv[1:])))),
+    }
+
+
+def _made_by() -> dict[str, str]:
+    """Return what the bits of a result may depend on besides the options."""
+    libraries = {name: _library(name) for name in _LIBRARIES}
+    described = {"version": __version__, "commit": commit(), "processor": machine().processor}
+    return {**described, "python": platform.python_version(), **libraries}
+
+
+def _library(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _level_digests(config: TrainConfig) -> dict[str, str]:
+    """Return the digest of tiles and entities of each level by its name."""
+    return {level.name: level.raw.digest for level in load_levels(config.environment.levels)}
+
+
+def _file_digests(config: TrainConfig, init: str | Path | None) -> dict[str, str]:
+    """Return the digests of the files that a run is given besides its levels."""
+    files: Iterable[Path] = filter(Path.is_file, map(Path, (*config.starts, *config.clone.warm_start)))
+    named = {str(path): path for path in files}
+    if init is not None:
+        named[str(init)] = policy_file(init)
+    return {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in named.items()}
+
+
+def _lines(values: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield the lines of a TOML table; what is None is left out."""
+    for name, value in values.items():
+        if value is not None and not isinstance(value, Mapping):
+            yield f"{_key(name)} = {_value(value)}"
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield f"\n[{'.'.join(map(_key, (*path, name)))}]"
+            yield from _lines(value, (*path, name))
+
+
+def _key(name: str) -> str:
+    return name if name.isascii() and name.replace("_", "").replace("-", "").isalnum() else _value(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, bool | str):  # as in JSON, but for one control character
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)

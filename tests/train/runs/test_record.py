@@ -1,0 +1,178 @@
+"""What a run was, in its folder: the file repeats it to the bit, and tells what has changed since."""
+
+import shlex
+import sys
+
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+
+from nclone_env.cli.app import main
+from nclone_env.errors import ConfigError, MissingExtraError
+from nclone_env.train.config import TrainConfig
+from nclone_env.train.loop import train
+from nclone_env.train.ranks import ALONE
+from nclone_env.train.runs.record import read_recipe, write_record
+
+from ..runs import config, contents, shown, until
+from ..stub import LineWorld
+
+SMALL = shlex.split(
+    "--num-envs 8 --num-steps 16 --max-frames 80 --hidden-size 8 --num-threads 1 --no-video --episodes 1"
+)
+
+SHORT = ["--no-video", "--episodes", "1"]
+
+
+def test_a_run_repeats_another_to_the_bit(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    first = "--levels first-steps --held-out 0.3 --curriculum progress --learning-rate 3e-3 --reward.death -2 --seed 3"
+    assert main(["train", *SMALL, *first.split(), "--total-timesteps", "384", "--name", "first", *SHORT]) == 0
+    for name, more in (("second", ()), ("third", ("--seed", "4"))):
+        given = "--config", f"runs/first{'/run.toml' if name == 'third' else ''}"
+        assert main(["train", *given, "--name", name, *SHORT, *more]) == 0
+    one, same, other = (contents(f"runs/{name}/checkpoint.pt") for name in ("first", "second", "third"))
+    assert one == same
+    assert one["policy"] != other["policy"]
+    kept = [read_recipe(f"runs/{name}") for name in ("first", "second", "third")]
+    assert kept[0].config == kept[1].config == kept[2].config.replace(seed=3)
+    assert kept[0].config.ppo.learning_rate == 3e-3
+    assert kept[0].made["levels"] == kept[1].made["levels"]
+    assert len(kept[0].made["levels"]) == 6
+    assert kept[0].differences() == []
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Return what writes the record of a run, and reads it."""
+
+    def record(settings, init=None):
+        write_record(tmp_path, settings, init, ALONE, None)
+        return read_recipe(tmp_path)
+
+    return record
+
+
+ODD = 'a "b"\\c\x7f\t\n\udce9 \u00e9 \U0001f600 = [#'
+
+
+def test_every_option_comes_back(tmp_path, recorded):
+    (tmp_path / "a.replay").write_bytes(b"1")
+    settings = TrainConfig.of(
+        levels="first-steps", starts=(ODD, str(tmp_path / "a.replay")), learning_rate=1e-5, learner=ODD,
+        reward={"shaping": 1.0}, stop_at_success=0.5, global_view_size=(100, 200), track="none", num_threads=3,
+        total_timesteps=10**12,
+    )  # fmt: skip
+    read = recorded(settings, "generated")
+    assert read.config == settings
+    assert str(read.init) == "generated"
+    assert list(read.made["files"]) == [str(tmp_path / "a.replay"), "generated"]
+    assert read.differences() == []
+
+
+def test_other_levels_files_and_versions_are_told(tmp_path, recorded, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    walk, replay = tmp_path / "own.toml", tmp_path / "a.replay"
+    assert main(["levels", "convert", "first-steps/01-walk", str(walk)]) == 0
+    replay.write_bytes(b"1")
+    settings = config(tmp_path, levels=str(walk), starts=str(replay))
+    read = recorded(settings)
+    read.check_inputs(settings, None)
+    replay.write_bytes(b"2")
+    with pytest.raises(
+        ConfigError, match=r"run.toml: files: expected .*a.replay with the digest 6b86b273, as in that "
+    ):
+        read.check_inputs(settings, None)
+    read.check_inputs(settings.replace(starts=()), None)
+    replay.write_bytes(b"1")
+    assert main(["levels", "convert", "first-steps/02-step", str(walk), "--force"]) == 0
+    with pytest.raises(
+        ConfigError, match=r"run.toml: levels: expected .* digest .*, got one with .*; restore it, or ta"
+    ):
+        read.check_inputs(settings, None)
+    read.check_inputs(settings.replace(levels="first-steps"), None)
+    path = tmp_path / "run.toml"
+    path.write_text(path.read_text().replace('numba = "', 'numba = "0.'))
+    (said,) = read_recipe(path).differences()
+    assert said.startswith("numba: 0.0.")
+
+
+def test_a_resumed_run_says_where_and_with_what(tmp_path):
+    settings = config(tmp_path, name="a")
+    train(settings, until(2), make_envs=LineWorld)
+    more = settings.replace(total_timesteps=512 * 8, stop_at_success=0.9)
+    for _ in range(2):
+        train(more, until(1), make_envs=LineWorld, resume=tmp_path / "a")
+    recipe = read_recipe(tmp_path / "a")
+    assert recipe.config == settings.replace(name="", output="runs")
+    one, two = recipe.made["resumed"]
+    assert (one["timesteps"], two["timesteps"]) == (1024, 1536)
+    assert one["options"] == {"total_timesteps": 4096, "stop_at_success": 0.9}
+    assert recipe.differences()[0].startswith("resumed after 1024 timesteps with total_timesteps 4096, stop_at_success")
+    train(settings.replace(name="b"), until(1), make_envs=LineWorld, resume=tmp_path / "a")
+    assert read_recipe(tmp_path / "b").made["continued"] == str(tmp_path / "a" / "checkpoint.pt")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("learning_rat = 1", r"recipe.toml: options: unknown field 'learning_rat'; did you mean 'learning_rate'\?"),
+        ("learning_rate = 7", "recipe.toml: learning_rate: expected a number .*, got 7"),
+        ("[reward]\nswich = 1", "recipe.toml: .*unknown field 'swich'.*'switch'"),
+        ("seed = ", "recipe.toml: Invalid value"),
+        ("run = 1", "recipe.toml: run, init: expected a table and a text"),
+        (None, "config: expected a file of options, or the folder of a run that has a run.toml, got .*No such file"),
+    ],
+)
+def test_what_is_no_recipe_is_refused_in_one_line(tmp_path, text, message, capsys):
+    path = tmp_path / "recipe.toml"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ConfigError, match=f"^[^\\n]*{message}[^\\n]*$"):
+        read_recipe(path)
+    assert main(["train", "--config", str(path)]) == 2
+    assert main(["train", "--config", str(path), "--resume", str(tmp_path)]) == 2
+    assert "config: expected none with --resume" in capsys.readouterr().err
+
+
+def test_tensorboard_shows_the_options(tmp_path):
+    settings = config(tmp_path, name="a", total_timesteps=512)
+    train(settings, make_envs=LineWorld)
+    events = EventAccumulator(str(tmp_path / "a" / "tensorboard"))
+    events.Reload()
+    data = HParamsPluginData.FromString(events.summary_metadata["_hparams_/session_start_info"].plugin_data.content)
+    values = {
+        name: value.number_value or value.string_value or value.bool_value
+        for name, value in data.session_start_info.hparams.items()
+    }
+    assert values["learning_rate"] == 3e-3
+    assert values["levels"] == "first-steps"
+    assert values["stop_at_success"] == "none"
+    assert values["reward.death"] == -1.5
+    assert values["anneal"] == 1
+    assert shown(tmp_path / "a") == [512]
+
+
+def test_a_run_without_a_tracker(tmp_path):
+    train(config(tmp_path, name="a", total_timesteps=512, track="none"), make_envs=LineWorld)
+    assert not (tmp_path / "a" / "tensorboard").exists()
+
+
+def test_weights_and_biases_is_refused_without_its_library(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(MissingExtraError, match=r'wandb is not installed; run pip install "\.\[wandb\]"'):
+        train(config(tmp_path, track="wandb"), make_envs=LineWorld)
+    assert not list(tmp_path.iterdir())
+
+
+def test_weights_and_biases_gets_curve_and_options(tmp_path, monkeypatch):
+    pytest.importorskip("wandb")
+    for name, value in {"MODE": "offline", "SILENT": "true", "CONSOLE": "off"}.items():
+        monkeypatch.setenv(f"WANDB_{name}", value)
+    settings = config(tmp_path, name="a", track="wandb", num_threads=1)
+    train(settings, until(2), make_envs=LineWorld)
+    train(settings, make_envs=LineWorld, resume=tmp_path / "a")
+    runs = list((tmp_path / "a" / "wandb").glob("offline-run-*/*.wandb"))
+    assert len({path.stem for path in runs}) == 1, "one run, continued"
+    written = b"".join(path.read_bytes() for path in runs)
+    assert all(name in written for name in (b"clone_kl_coef", b"min_success_rate"))
