@@ -178,7 +178,8 @@ class BaseEnvironment:
             from nclone_env.render import Window
 
             size = (picture.shape[1], picture.shape[0])
-            self._window = Window(size, frames_per_second=self.config.frames_per_second)
+            rate = self.config.frames_per_second  # as Gymnasium's environments it draws without a screen, too
+            self._window = Window(size, frames_per_second=rate, must_be_seen=False)
         self._window.show(picture)
 
     def _close_window(self) -> None:

@@ -41,8 +41,8 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
 
     Observations are a dict of the configured names (``obs.spec``), or one array with ``dict_observations=False``. They
     are safe to keep: a buffer is reused only once all references to it are gone. ``info`` has ``level`` (name),
-    ``frames`` (simulated in this step), ``outcome`` (``playing``, ``won``, ``died``, ``timed_out``), ``gold``, and,
-    about the episode so far, ``episode_frames``, ``episode_steps`` and ``episode_return``.
+    ``frames`` (simulated in this step), ``outcome`` (``playing``, ``won``, ``died``, ``timed_out``), ``is_success``
+    (won), ``gold``, and, about the episode so far, ``episode_frames``, ``episode_steps`` and ``episode_return``.
 
     Args:
         config: configuration; the defaults of :class:`EnvironmentConfig` if None.

@@ -1,5 +1,6 @@
 """A window that shows pictures, for ``render_mode="human"``. Needs pygame-ce."""
 
+import logging
 import os
 import time
 from collections import deque
@@ -22,6 +23,7 @@ class Window:
         size: width and height in pixels.
         frames_per_second: limit on the rate of pictures, for which ``show`` waits; 0 does not wait.
         closing_key: name of a key that closes the window like its button.
+        must_be_seen: refuse to draw where there is no screen; otherwise a line of the log says so.
 
     Attributes:
         rate: pictures per second of late; 0 while it is not known.
@@ -35,8 +37,9 @@ class Window:
         title: str = "nclone_env",
         frames_per_second: float = FRAMES_PER_SECOND,
         closing_key: str = "",
+        must_be_seen: bool = True,
     ):
-        self._pygame = _started_pygame()
+        self._pygame = _started_pygame(must_be_seen)
         self.set_title(title)
         self._surface = self._pygame.display.set_mode(size)
         self._due = 0.0
@@ -116,8 +119,8 @@ class Window:
             self._pygame.display.quit()
 
 
-def _started_pygame() -> Any:
-    """Return the module with its display started."""
+def _started_pygame(must_be_seen: bool = True) -> Any:
+    """Return the module with its display started, which may be invisible unless it ``must_be_seen``."""
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     pygame = optional_module("pygame", "human")
     fix = "set DISPLAY or WAYLAND_DISPLAY, or write pictures or a video instead"
@@ -126,6 +129,9 @@ def _started_pygame() -> Any:
     except pygame.error as error:
         raise errors.DisplayError(f"window: expected a screen, got none ({error}); {fix}") from error
     if pygame.display.get_driver() in _INVISIBLE and "SDL_VIDEODRIVER" not in os.environ:
+        if not must_be_seen:
+            logging.getLogger(__name__).warning("window: there is no screen, so that it is invisible; %s", fix)
+            return pygame
         pygame.display.quit()
         raise errors.DisplayError(f"window: expected a screen, got none; {fix}")
     return pygame

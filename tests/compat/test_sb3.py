@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("stable_baselines3")
 
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.callbacks import BaseCallback, EvalCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecMonitor, VecNormalize
@@ -43,6 +43,22 @@ class Rollout(BaseCallback):
 
     def _on_step(self) -> bool:
         return True
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+def test_evaluations_log_the_share_of_episodes_won(by_id, tmp_path, monkeypatch):
+    fields = {"levels": "first-steps/01-walk", "observations": ("game_state",), "max_frames": 400}
+    envs = make_vec_env(f"{PREFIX}-v0", 2, env_kwargs=fields) if by_id else NPlusPlusVecEnv(num_envs=2, **fields)
+    model = PPO("MultiInputPolicy", envs, **SMALL)
+    monkeypatch.setattr(model, "predict", lambda *_, **__: (np.array([RIGHT, 0]), None))  # wins, times out
+    evaluate = EvalCallback(envs, n_eval_episodes=2, eval_freq=1, log_path=str(tmp_path), verbose=0)
+    model._setup_learn(1, evaluate)
+    evaluate.init_callback(model)
+    logged = {}
+    monkeypatch.setattr(model.logger, "record", lambda name, value, **_: logged.update({name: value}))
+    evaluate.on_step()
+    assert sorted(evaluate.evaluations_successes[0]) == [False, True]
+    assert logged["eval/success_rate"] == 0.5
 
 
 def test_ppo_learns_from_what_the_environments_did():

@@ -116,8 +116,12 @@ def test_a_spec_with_values_of_numpy_and_iterators_is_json(make):
 
 
 @pytest.mark.parametrize("name", [STATE, PIXELS])
-def test_the_checker_of_gymnasium_has_nothing_to_say(name, monkeypatch):
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+@pytest.mark.parametrize("screen", [True, False])
+def test_the_checker_of_gymnasium_has_nothing_to_say(name, screen, monkeypatch):
+    for variable in () if screen else ("SDL_VIDEODRIVER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(variable, raising=False)
+    if screen:
+        monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     env = gymnasium.make(name, render_mode="rgb_array")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -97,13 +97,19 @@ def test_a_key_can_close_the_window(pygame):
     other.close()
 
 
-def test_without_a_screen_no_invisible_window_is_opened(pygame, monkeypatch):
+def test_without_a_screen_no_invisible_window_is_opened(pygame, monkeypatch, caplog):
     make_window().close()
     monkeypatch.delenv("SDL_VIDEODRIVER")
     monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
     monkeypatch.setattr(pygame.display, "init", lambda: None)
     with pytest.raises(errors.DisplayError, match="window: expected a screen, got none; set DISPLAY"):
         make_window()
+    assert not caplog.messages
+    Window((100, 60), must_be_seen=False).close()
+    assert caplog.messages == [
+        "window: there is no screen, so that it is invisible; set DISPLAY or WAYLAND_DISPLAY, or write pictures or a "
+        "video instead"
+    ]
     monkeypatch.setattr(pygame.display, "get_driver", lambda: "x11")
     Window.check()
 

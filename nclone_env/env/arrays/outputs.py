@@ -22,7 +22,7 @@ import numpy as np
 
 from nclone_env.env.arrays.buffers import ArraySpec, Buffers, ColumnSpec, alone, check_buffers, make_buffers
 from nclone_env.env.arrays.final import FinalPool, FinalRows
-from nclone_env.env.compiled.records import OUTCOMES, RESULT
+from nclone_env.env.compiled.records import OUTCOMES, RESULT, WON
 from nclone_env.memory import MemoryNode, array_group, arrays_node
 
 COLUMNS = ("level", "start", "frames", "outcome", "gold", "episode_frames", "episode_steps", "episode_return")
@@ -218,6 +218,7 @@ def single_result(
         "level": level_names[level],
         "frames": frames,
         "outcome": OUTCOMES[outcome],
+        "is_success": outcome == WON,
         "gold": gold,
         "episode_frames": episode_frames,
         "episode_steps": steps,
@@ -255,6 +256,7 @@ def _gathered(columns: Buffers, level_names: Sequence[str], mask: np.ndarray) ->
     values: Buffers = {
         "level": _names(level_names, columns["level"]),
         "outcome": _names(OUTCOMES, columns["outcome"]),
+        "is_success": columns["outcome"] == WON,
         **{name: columns[name] for name in _NUMBERS},
     }
     info: dict[str, Any] = {}
