@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.benchmark.attempts import compile_kernels
     from nclone_env.benchmark.entries import Entered, Order, of_recordings
     from nclone_env.benchmark.results import write_results
+    from nclone_env.benchmark.shown import recordings_of
     from nclone_env.benchmark.submission import check_entry, saved
     from nclone_env.benchmark.track import TRACK_NAMES
 

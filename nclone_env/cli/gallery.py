@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 from tyro.conf import Positional
@@ -12,6 +13,8 @@ from nclone_env.cli.output import check_exists, check_folder, check_free, counte
 from nclone_env.cli.progress import StatusLine, say
 from nclone_env.errors import ConfigError, NcloneError
 from nclone_env.machine import default_workers
+from nclone_env.replay import recording_name
+from nclone_env.train import other_kind
 
 
 def make_gallery(
@@ -31,7 +34,8 @@ def make_gallery(
         levels: built-in sets or levels by name, level files, folders or packs (pack.txt, pack.txt#0-95) by path; the
             levels of the recordings if there are none.
         output: folder to write; open its index.html.
-        recordings: .replay and attract files, or folders of them, such as those that solve writes.
+        recordings: .replay and attract files, or folders of them, such as those that solve writes; or submissions of
+            the benchmark, of which the fastest win on each level is shown, else the longest episode.
         title: of the site; the names of the levels by default.
         shard: part I/N of the levels, such as 1/4, for one of N processes: output is a folder for its journal, a
             restarted shard goes on with it, and 'merge' writes the gallery.
@@ -60,11 +64,13 @@ def make_gallery(
         made.append(len(level["runs"]))
         line.show(f"{len(made)}/{len(numbers)} levels")
 
-    job = Showing(levels, tuple(map(str, recordings)), title or _title(levels), report)
-    numbers = job.numbers(part)
     try:
-        with threads(default_workers(len(numbers))) as executor:
-            run(job, output, executor, count, shard=part)
+        with TemporaryDirectory() as folder:
+            given = tuple(str(_of_submission(path, Path(folder), part)) for path in recordings)
+            job = Showing(levels, given, title or _title(levels), report)
+            numbers = job.numbers(part)
+            with threads(default_workers(len(numbers))) as executor:
+                run(job, output, executor, count, shard=part)
     except OSError as error:
         raise ConfigError(f"output: {error.filename or output} cannot be written: {error.strerror}") from error
     finally:
@@ -72,6 +78,20 @@ def make_gallery(
     where = f"journal {part.file} in {output}" if part else f"open {output / 'index.html'}"
     say(f"wrote {counted(len(made), 'level')} and {counted(sum(made), 'run')}; {where}")
     return int(bool(faults))
+
+
+def _of_submission(path: Path, folder: Path, part: object) -> Path:
+    """Return a folder inside of ``folder`` with the recordings of a submission; another path as it is."""
+    if other_kind(path) != "submission":
+        return path
+    if part is not None:
+        raise ConfigError(f"shard: expected none with a submission, which is one file, got {path}; leave --shard out")
+    from nclone_env.benchmark import recordings_of  # which imports torch
+
+    target = Path(mkdtemp(dir=folder))
+    for number, recording in enumerate(recordings_of(path)):
+        recording.save(target / recording_name(number, f"{path.stem}-{recording.settings['level']}"))
+    return target
 
 
 def _title(levels: tuple[str, ...]) -> str:

@@ -30,9 +30,9 @@ from nclone_env.replay import (
     write_video,
 )
 from nclone_env.sim import simulate
-from nclone_env.train import bundled_names, is_named
+from nclone_env.train import bundled_names, is_named, other_kind
 
-_CHECKPOINT_MAGIC = b"PK\x03\x04"
+_ZIP_MAGIC = b"PK\x03\x04"
 _HOLD = FRAMES_PER_SECOND  # frames for which the end of a run stays
 Rounds = Callable[[int], list[WatchedRun]]
 """Number of a round to its runs."""
@@ -58,7 +58,8 @@ def watch_runs(
 
     Args:
         sources: checkpoints, folders of runs (their latest checkpoint), names of bundled policies
-            (``nclone-env policies list``), and recordings.
+            (``nclone-env policies list``), recordings, and submissions of the benchmark (on each level the fastest win,
+            else the longest episode).
         levels: levels that policies play; by default those of their runs.
         argmax: take the most probable action instead of a sampled one.
         candidates: play so many candidates of the next 256 frames in copies of the environment, with sampled actions,
@@ -161,12 +162,10 @@ def _rounds(
     """Read the sources; return what makes the runs of a round of each."""
     labels = [f"{letter}  " if len(sources) > 1 else "" for letter in _letters(len(sources))]
     makers = [
-        _policy_maker(path, levels, mode, seed, label, live, candidates)
-        if _is_checkpoint(path)
-        else _replayed(path, label)
+        _policy_maker(path, levels, mode, seed, label, live, candidates) if _is_policy(path) else _replayed(path, label)
         for path, label in zip(sources, labels, strict=True)
     ]
-    if levels and not any(map(_is_checkpoint, sources)):
+    if levels and not any(map(_is_policy, sources)):
         raise ConfigError(f"levels: expected none for recordings, which have a level of their own, got {levels}")
     for path, label in zip(sources, labels, strict=True):
         if label:
@@ -179,12 +178,13 @@ def _letters(count: int) -> list[str]:
     return [chr(ord("A") + number) if number < 26 else str(number + 1) for number in range(count)]
 
 
-def _is_checkpoint(path: Path) -> bool:
+def _is_policy(path: Path) -> bool:
     if path.is_dir() or is_named(path):
         return True
     try:
         with path.open("rb") as file:
-            return file.read(len(_CHECKPOINT_MAGIC)) == _CHECKPOINT_MAGIC
+            is_zip = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
+        return is_zip and other_kind(path) != "submission"
     except OSError as error:
         known = bundled_names()
         expected = f"expected a checkpoint, the folder of a run, a recording or a policy ({', '.join(known)})"
@@ -193,6 +193,11 @@ def _is_checkpoint(path: Path) -> bool:
 
 
 def _replayed(path: Path, label: str) -> Rounds:
+    if other_kind(path) == "submission":
+        from nclone_env.benchmark import recordings_of  # which imports torch
+
+        shown = [(named_level(each), each.inputs.tolist()) for each in recordings_of(path)]
+        return lambda number: [WatchedRun(level, inputs, f"{label}{level.name}") for level, inputs in shown]
     data = read_bytes(path)
     if not is_any_recording(data):
         expected = "expected a checkpoint, the folder of a run, or a recording (a .replay or an attract file)"

@@ -59,7 +59,14 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.loop import advance, compile_kernels
     from nclone_env.train.policies.acting import one_thread_per_call
     from nclone_env.train.policies.checkpoint import resumed_config
-    from nclone_env.train.policies.files import bundled_names, is_named, policy_card, policy_file, push_policy
+    from nclone_env.train.policies.files import (
+        bundled_names,
+        is_named,
+        other_kind,
+        policy_card,
+        policy_file,
+        push_policy,
+    )
     from nclone_env.train.reports.plots import compare_runs, report_run
     from nclone_env.train.reports.report import evaluate_and_report
     from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds

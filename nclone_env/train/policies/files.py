@@ -4,10 +4,12 @@ A policy that ships with the package is a checkpoint without what only training 
 """
 
 import tomllib
+import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nclone_env._files import expanded
+from nclone_env._files import UNREADABLE, check_directory, expanded
 from nclone_env.errors import CheckpointError, ConfigError, check_choice, did_you_mean, optional_module, shortened
 from nclone_env.train.config import TrainConfig
 
@@ -15,6 +17,9 @@ LATEST = "checkpoint.pt"
 """The latest checkpoint in the folder of a run, and that in a repository of the hub."""
 BUNDLED = Path(__file__).parents[2] / "policies"
 _WEIGHTS, _HUB = ".pt", "hub:"
+_KINDS = {"submission.json": "submission", "_stable_baselines3_version": "sb3"}
+"""Member that files of another kind have."""
+_MOST_DIRECTORY = 1 << 20  # bytes of the list of members: thousands
 _CARD = """---
 library_name: nclone_env
 tags: [reinforcement-learning]
@@ -26,6 +31,15 @@ A policy for [nclone_env](https://github.com/nclone-env/nclone-env), the platfor
 Trained on {levels}; {steps:,} steps, seed {seed}. Observes {observations}.
 `nclone-env watch {name}` shows how it plays.
 """
+
+
+def other_kind(path: str | Path) -> str:
+    """Return ``submission`` or ``sb3`` for a zip file of the benchmark or of Stable-Baselines3, empty for any other."""
+    with suppress(*UNREADABLE), expanded(path).open("rb") as file:
+        check_directory(file, _MOST_DIRECTORY)
+        with zipfile.ZipFile(file) as archive:
+            return next((kind for member, kind in _KINDS.items() if member in archive.namelist()), "")
+    return ""
 
 
 def checkpoint_file(path: str | Path) -> Path:
