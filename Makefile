@@ -47,8 +47,9 @@ test-slow: $(COMPILED)
 
 # Build the documentation site into site/, with warnings as errors (not with --quiet, which drops them before they count);
 # nothing in it is loaded from elsewhere.
-docs: .venv-docs/.installed
+docs: .venv-docs/.installed $(INSTALLED)
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build
+	$(BIN)/nclone-env gallery $(sort $(notdir $(patsubst %/,%,$(wildcard levels/*/)))) --title "Levels of the package" --output site/gallery
 
 # Build the wheel with machine code for this platform and Python (docs/installation.md).
 wheels: $(INSTALLED)

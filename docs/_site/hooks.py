@@ -25,6 +25,11 @@ WEIGHTS = {
     "tutorial/reward.md": 2,
 }
 """Weights of pages in the search, by the beginning of their path: the page on a task is found before others."""
+GALLERY = (
+    '**<a href="gallery/play.html">Play, watch, edit and check runs in the browser</a>**, '
+    'with nothing to install: <a href="gallery/index.html">all levels of the package</a>'
+)
+"""What stands first on the site alone: `make docs` writes the gallery beside its pages."""
 LOADED = re.compile(
     r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=\"([^\"]+)|<link\b(?![^>]*canonical)[^>]*?href=\"([^\"]+)"
 )
@@ -69,6 +74,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         page.meta.setdefault("search", {"boost": weight})
     sources = {target: source for source, target in ADOPTED.items()}
     source = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    if page.file.src_uri == "README.md":
+        markdown = markdown.replace("**[Install]", f"{GALLERY}\n\n**[Install]", 1)
     return relinked(markdown, source, page.file.src_uri, config["extra"]["repository"])
 
 

@@ -1,4 +1,4 @@
-"""``nclone-env gallery``: write a web site of levels, with a player for the runs on them."""
+"""``nclone-env gallery``: write a web site of levels that are watched, played, edited and checked in the browser."""
 
 import sys
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def make_gallery(
     shard: str | None = None,
     force: bool = False,
 ) -> int:
-    """Write a web site of levels, with a player for the runs on them; it needs no server.
+    """Write a web site of levels: watch runs, play, make runs frame by frame, edit, check; it needs no server.
 
     Known solutions of built-in levels, and the recordings next to a generated pack, are included. Each run is replayed
     by the simulator first; a level or recording with an error is named and left out, and the exit status is 1.
@@ -61,7 +61,7 @@ def make_gallery(
         line.put(f"left out: {fault}")
 
     def count(level: Mapping[str, Any]) -> None:
-        made.append(len(level["runs"]))
+        made.append(level["runs"])
         line.show(f"{len(made)}/{len(numbers)} levels")
 
     try:

@@ -21,7 +21,7 @@ from nclone_env.errors import MissingExtraError
 from nclone_env.jit import cache_folder
 from nclone_env.machine import available_cores
 
-Part = Literal["sim", "env", "observations", "plan", "generate", "replay", "gallery", "benchmark", "profile", "train"]
+Part = Literal["sim", "env", "observations", "plan", "generate", "replay", "benchmark", "profile", "train"]
 """What can be compiled: the simulator, environments with the default and with all observations, and rooms by name."""
 
 
@@ -90,7 +90,6 @@ _TASKS = (
     Compilation("plan", "planner", 1, partial(_room, "plan")),
     Compilation("generate", "generator", 1, partial(_room, "generate")),
     Compilation("replay", "replay", 1, partial(_room, "replay")),
-    Compilation("gallery", "gallery", 1, partial(_room, "gallery")),
     Compilation("train", "trainer", 2, partial(_room, "train")),
 )
 """What to compile. Both lanes take about as long; what one has compiled as a part of others, the other one uses."""

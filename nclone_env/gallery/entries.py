@@ -24,6 +24,7 @@ from nclone_env.level import (
     known_solutions_of,
     read_bytes,
     resolve,
+    write_map,
 )
 from nclone_env.render import Area, used_area_of, zoom_of
 from nclone_env.replay import RECORDING_SUFFIX, STATE_NAMES, Recording, Verdict, is_recording, load_verified
@@ -226,7 +227,7 @@ def collect(names: Sequence[str], recordings: Iterable[str | Path], on_fault: On
     """
     packs: OpenedPacks = {}
     refs = [ref for name in names for ref in resolve(name, packs)]
-    levels = list(_read(LevelRef.load, refs, on_fault))
+    levels = list(_read(_written, _read(LevelRef.load, refs, on_fault), on_fault))
     known = known_solutions_of(levels)
     solved = [level for level in levels if level.name in known]
     runs = list(_read(lambda level: solution_of(level, known[level.name]), solved, on_fault))
@@ -240,6 +241,12 @@ def collect(names: Sequence[str], recordings: Iterable[str | Path], on_fault: On
         for table in _read(read_table, [files.table] if files.table.exists() else [], on_fault):
             rows |= table
     return _entries(levels, runs, rows)
+
+
+def _written(level: Level) -> Level:
+    """Return a level that a page can have, as map bytes."""
+    write_map(level.raw)
+    return level
 
 
 def _numbers_by_pack(refs: Iterable[LevelRef]) -> dict[Path, set[int]]:

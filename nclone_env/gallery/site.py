@@ -1,15 +1,16 @@
 """Writing a gallery: pages and pictures go to a hidden folder, which then takes the place of the old one.
 
-The pages, a list of levels and a page for each level with a player if there are runs on it, are made from the templates
-in ``assets``. What comes from level files is text: it is escaped and never obeyed.
+There is a list of levels and one page that shows them: a level is a script with its map bytes and the inputs of its
+runs, which the simulator in the page plays. What comes from level files is text: it is escaped and never obeyed.
 """
 
+import base64
 import html
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from string import Template
@@ -20,17 +21,16 @@ import numpy as np
 from nclone_env._files import LOCK, expanded, replace_folder, temporary_beside
 from nclone_env.errors import ConfigError
 from nclone_env.gallery.entries import Entry, GalleryRun
-from nclone_env.gallery.tracks import STEPS, Tracks, shown_frames
+from nclone_env.gallery.tables import game_data
 from nclone_env.game import FRAMES_PER_SECOND
-from nclone_env.level import LevelSet, pack
-from nclone_env.render import encoded, level_picture, sprite_sheet, walls_picture, with_path
-from nclone_env.replay import RECORDING_SUFFIX, STATE_NAMES, Recording, write_recording
+from nclone_env.level import LevelSet, pack, write_map
+from nclone_env.render import encoded, level_picture, sprite_sheet, with_path
 from nclone_env.sim import Session
 
 ASSETS = Path(__file__).with_name("assets")
+WEB = Path(__file__).with_name("web")
 MAGNIFICATION = 4
 """Pixels of a sprite per pixel of the world."""
-_SCRIPTS = ("tracks", "scene", "player")
 _ORDERS = {
     "order": "as given",
     "title": "title",
@@ -43,10 +43,10 @@ _ORDERS = {
 }
 MARK = '<meta name="generator" content="nclone-env gallery">'
 """An element that identifies the index of a gallery."""
-_THUMBNAIL = 0.5  # of the large picture
+_THUMBNAIL = 0.5  # of the picture at the zoom of the level
 _PATH = (31, 111, 168)
 _STATIC = (".css", ".js")
-_OWN = {"index.html", "assets", "levels"}
+_OWN = {"index.html", "play.html", "levels.js", "assets", "levels"}
 """Files and folders of a gallery."""
 
 
@@ -55,30 +55,51 @@ class LevelFiles(NamedTuple):
 
     files: Mapping[str, bytes]
     """Contents by name."""
-    runs: Sequence[int]
-    """Numbers of the runs of the entry that are shown."""
-    faults: Sequence[Sequence[str]]
-    """Of the others: label, what was expected and what came."""
+    runs: int
+    """How many runs it shows."""
 
 
-def write_site(output: str | Path, title: str, entries: Sequence[Entry], written: Iterable[LevelFiles]) -> None:
+class PlayedTrack(NamedTuple):
+    """A track of the benchmark whose submissions the page can replay."""
+
+    name: str
+    digest: str
+    hold: int
+    """Frames for which an action is held."""
+    frames: int
+    """Most frames of an episode."""
+    attempts: int
+    """Sampled episodes a level."""
+    levels: Sequence[str]
+    """Digests of its levels, or their beginnings, in order."""
+
+
+def write_site(
+    output: str | Path,
+    title: str,
+    entries: Sequence[Entry],
+    written: Iterable[LevelFiles],
+    tracks: Iterable[PlayedTrack] = (),
+) -> None:
     """Write a gallery, all of it or nothing.
 
     Args:
         output: folder of the site, or a symbolic link to it; an older gallery there is replaced.
         entries: its levels, at least one.
+        written: the files of each.
+        tracks: those whose levels are all among the entries are written, too.
     """
     output = Path(os.path.realpath(expanded(output)))  # a link stays, and its target is replaced
     output.parent.mkdir(parents=True, exist_ok=True)
     with temporary_beside(output, folder=True) as folder:
-        _write_assets(folder / "assets")
+        write_assets(folder / "assets")
         (folder / "levels").mkdir()
-        shown = []
-        for entry, level in zip(entries, written, strict=True):
-            shown.append(replace(entry, runs=tuple(entry.runs[number] for number in level.runs)))
+        for _, level in zip(entries, written, strict=True):
             for name, data in level.files.items():
                 (folder / "levels" / name).write_bytes(data)
-        (folder / "index.html").write_text(index_page(title, shown), encoding="utf-8")
+        (folder / "index.html").write_text(index_page(title, entries), encoding="utf-8")
+        (folder / "play.html").write_text(play_page(title), encoding="utf-8")
+        (folder / "levels.js").write_text(level_list(title, entries, tracks), encoding="utf-8")
         replace_folder(folder, output)
 
 
@@ -101,36 +122,37 @@ def check_output(output: str | Path, force: bool) -> None:
         raise ConfigError(f"output: {output} is a gallery already; --force replaces it")
 
 
-def level_files(title: str, entry: Entry, before: Entry | None, after: Entry | None) -> LevelFiles:
-    """Return the files of one level of a gallery."""
-    shown: list[int] = []
-    faults: list[tuple[str, str, str]] = []
-    levels = pack([entry.level])
-    for number, run in enumerate(entry.runs):
-        most = shown_frames(levels, len(run.inputs))
-        if most < len(run.inputs):
-            faults.append((run.label, f"at most {most:,} frames for a player of this level", f"{len(run.inputs):,}"))
-        else:
-            shown.append(number)
-    entry = replace(entry, runs=tuple(entry.runs[number] for number in shown))
-    tracks = [Tracks(levels, run.inputs) for run in entry.runs]
-    page = level_page(title, entry, before, after, tracks)
-    files = {f"{entry.page}.html": page.encode(), **_pictures(entry, levels if tracks else None)}
-    for number, run in enumerate(entry.runs, start=1):
-        recording = Recording.of(entry.level, run.inputs, {"level": entry.level.name})
-        files[f"{entry.page}-{number}{RECORDING_SUFFIX}"] = write_recording(recording)
-    return LevelFiles(files, shown, faults)
-
-
-def _pictures(entry: Entry, levels: LevelSet | None) -> dict[str, bytes]:
-    """Return the small picture for the index, and the large one: for a player the walls alone, else the level."""
+def level_files(entry: Entry) -> LevelFiles:
+    """Return the files of one level of a gallery: its data and a small picture for the list."""
     facts = entry.facts
-    large = poster = level_picture(entry.level, facts.zoom, crop=True)
-    if levels is not None:
-        poster = with_path(poster, path_of(levels, entry.runs[0].inputs), facts.zoom, facts.area, _PATH)
-        large = walls_picture(levels.arrays, Session(levels, max_frames=1).worlds, 0, facts.zoom, facts.area)
-    small = encoded(poster, ".webp", facts.size(_THUMBNAIL))
-    return {f"{entry.page}-small.webp": small, f"{entry.page}.webp": encoded(large, ".webp")}
+    poster = level_picture(entry.level, facts.zoom, crop=True)
+    if entry.runs:
+        path = path_of(pack([entry.level]), entry.runs[0].inputs)
+        poster = with_path(poster, path, facts.zoom, facts.area, _PATH)
+    picture = encoded(poster, ".webp", facts.size(_THUMBNAIL))
+    files = {f"{entry.page}.js": level_script(entry).encode(), f"{entry.page}.webp": picture}
+    return LevelFiles(files, len(entry.runs))
+
+
+def level_script(entry: Entry) -> str:
+    """Return the script with the data of a level; ``page.js`` reads it."""
+    data = {
+        "label": entry.level.name,
+        "map": _packed(write_map(entry.level.raw)),
+        "facts": list(_facts(entry)),
+        "runs": [_run_data(run) for run in entry.runs],
+    }
+    return f"gallery.data[{script_data(entry.page)}] = {script_data(data)};\n"
+
+
+def _run_data(run: GalleryRun) -> dict[str, Any]:
+    shown = {"label": run.label, "end": run.end, "frames": run.frames, "gold": run.gold}
+    return {**shown, "inputs": _packed(run.inputs.tobytes())}
+
+
+def _packed(data: bytes) -> str:
+    """Return data as the page unpacks them: zlib in base64."""
+    return base64.b64encode(zlib.compress(data, 9)).decode()
 
 
 def path_of(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
@@ -139,15 +161,20 @@ def path_of(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
     return np.stack([ninjas["x"], ninjas["y"]], axis=1)
 
 
-def _write_assets(folder: Path) -> None:
-    """Write style, scripts, sprites and the icon."""
+def write_assets(folder: Path) -> None:
+    """Write style, scripts, the simulator, sprites and the icon."""
     folder.mkdir()
-    for path in ASSETS.iterdir():
+    for path in (*ASSETS.iterdir(), WEB / "simulator.js"):
         if path.suffix in _STATIC:
             shutil.copyfile(path, folder / path.name)
-    sheet = sprite_sheet(MAGNIFICATION)
-    (folder / "sprites.webp").write_bytes(encoded(sheet.picture, ".webp"))
-    (folder / "icon.png").write_bytes(encoded(sheet.ninja, ".png"))
+    sheets = {"sprites": sprite_sheet(MAGNIFICATION), "sprites-dark": sprite_sheet(MAGNIFICATION, "dark")}
+    for name, sheet in sheets.items():
+        (folder / f"{name}.webp").write_bytes(encoded(sheet.picture, ".webp"))
+    (folder / "icon.png").write_bytes(encoded(sheets["sprites"].ninja, ".png"))
+    module = script_data(_packed((WEB / "play.wasm").read_bytes()))
+    tables = script_data(game_data(sheets["sprites"], MAGNIFICATION))
+    text = f"const gallery = {{ data: {{}}, module: {module} }};\nconst game = {tables};\n"
+    (folder / "game.js").write_text(text, encoding="utf-8")
 
 
 class Markup(str):
@@ -197,7 +224,7 @@ def index_page(title: str, entries: Sequence[Entry]) -> Markup:
     several = len({entry.level.raw.author for entry in entries}) > 1
     return fill(
         "index",
-        head=fill("head", title=title, root=""),
+        head=fill("head", title=title),
         title=title,
         count=_counted(len(entries), "level"),
         runs=f" · {_counted(runs, 'run')}" if runs else "",
@@ -206,33 +233,26 @@ def index_page(title: str, entries: Sequence[Entry]) -> Markup:
     )
 
 
-def level_page(
-    gallery: str, entry: Entry, before: Entry | None, after: Entry | None, tracks: Sequence[Tracks]
-) -> Markup:
-    """Return the page of a level with the tracks of its runs."""
-    title = entry.title
-    byline = " · ".join(part for part in (entry.level.name, entry.level.raw.author) if part and part != title)
-    return fill(
-        "level",
-        head=fill("head", title=f"{title} · {gallery}", root="../"),
-        gallery=gallery,
-        title=title,
-        byline=byline,
-        previous=_link(before, "← previous", "prev"),
-        next=_link(after, "next →", "next"),
-        stage=_stage(entry, "player" if tracks else "picture"),
-        runs=fill("runs", rows=joined(_run_rows(entry))) if tracks else _NOTHING,
-        facts=joined(_facts(entry)),
-        scripts=_scripts(entry, tracks) if tracks else _NOTHING,
-    )
+def play_page(title: str) -> Markup:
+    """Return the page that shows the levels."""
+    return fill("play", head=fill("head", title=title), title=title)
 
 
-def _stage(entry: Entry, name: str) -> Markup:
-    """Return the picture of a level, or the player of its runs."""
-    sizes = {
-        f"{side}{times}": value for times in (1, 2) for side, value in zip("wh", entry.facts.size(times), strict=True)
+def level_list(title: str, entries: Sequence[Entry], tracks: Iterable[PlayedTrack] = ()) -> str:
+    """Return the script with the title, the levels in order, and the tracks of which all levels are among them."""
+    pages = {entry.level.raw.digest: entry.page for entry in entries}
+    found = []
+    for track in tracks:
+        short = {digest[: len(track.levels[0])]: page for digest, page in pages.items()}
+        if all(digest in short for digest in track.levels):
+            found.append(track._replace(levels=[short[digest] for digest in track.levels])._asdict())
+    parts = {
+        "title": title,
+        "levels": [(entry.page, entry.title) for entry in entries],
+        "digests": [digest[:16] for digest in pages],
+        "tracks": found,
     }
-    return fill(name, page=entry.page, title=entry.title, **sizes)
+    return f"Object.assign(gallery, {script_data(parts)});\n"
 
 
 def _orders(entries: Sequence[Entry]) -> Iterator[Markup]:
@@ -284,69 +304,19 @@ def _card_line(entry: Entry, several_authors: bool) -> Iterator[str]:
         yield _counted(facts.entities, "entity", "entities")
 
 
-def _link(entry: Entry | None, text: str, relation: str) -> Markup:
-    if entry is None:
-        return _NOTHING
-    return Markup(f'<a rel="{relation}" href="{entry.page}.html" title="{escaped(entry.title)}">{text}</a>')
-
-
-def _run_rows(entry: Entry) -> Iterator[Markup]:
-    for number, run in enumerate(entry.runs):
-        yield fill(
-            "run",
-            number=number,
-            file=f"{entry.page}-{number + 1}.replay",
-            checked="" if number else " checked",
-            label=run.label,
-            end=run.end,
-            time=seconds(run.frames),
-            gold=f"{run.gold}/{entry.facts.gold}",
-        )
-
-
-def _facts(entry: Entry) -> Iterator[Markup]:
+def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
+    """Yield the facts of a level, name and value."""
     facts, best = entry.facts, entry.best
-    shown = {"Author": entry.level.raw.author} if entry.level.raw.author else {}
+    if entry.level.raw.author:
+        yield "Author", entry.level.raw.author
     if best:
-        shown["Solution"] = f"{seconds(best.frames)} ({best.frames} frames)"
+        yield "Solution", f"{seconds(best.frames)} ({best.frames} frames)"
     if facts.difficulty is not None:
-        shown["Difficulty"] = f"{facts.difficulty} of 100"
-    shown |= {"Size": f"{facts.columns} × {facts.rows} cells", **facts.known}
-    shown |= {kind.capitalize(): str(count) for kind, count in facts.kinds.items()}
-    for name, value in shown.items():
-        yield Markup(f"<dt>{escaped(name)}</dt><dd>{escaped(value)}</dd>")
-
-
-def _scripts(entry: Entry, tracks: Sequence[Tracks]) -> Markup:
-    """Return the data of the player and its scripts."""
-    data = Markup(f'<script type="application/json" id="data">{script_data(_data(entry, tracks))}</script>')
-    return joined([data, *(Markup(f'<script src="../assets/{name}.js"></script>') for name in _SCRIPTS)])
-
-
-def _data(entry: Entry, tracks: Sequence[Tracks]) -> dict[str, Any]:
-    """Return what the player reads; ``tracks.js`` and ``scene.js`` name the parts."""
-    sheet = sprite_sheet(MAGNIFICATION)
-    beams = [{"colour": f"rgb({red},{green},{blue})", "width": width} for width, (red, green, blue) in sheet.beams]
-    return {
-        "walls": f"{entry.page}.webp",
-        "sheet": "../assets/sprites.webp",
-        "side": MAGNIFICATION * sheet.side,
-        "sprite": sheet.side,
-        "columns": sheet.columns,
-        "area": entry.facts.area._asdict(),
-        "steps": STEPS,
-        "beams": beams,
-        "states": STATE_NAMES,
-        "gold": entry.facts.gold,
-        "sprites": tracks[0].sprites,
-        "shooters": tracks[0].shooters,
-        "start": tracks[0].start.tolist(),
-        "runs": [_run_data(run, each) for run, each in zip(entry.runs, tracks, strict=True)],
-    }
-
-
-def _run_data(run: GalleryRun, tracks: Tracks) -> dict[str, Any]:
-    return {"label": run.label, "frames": tracks.frames, "tracks": tracks.texts()}
+        yield "Difficulty", f"{facts.difficulty} of 100"
+    yield "Size", f"{facts.columns} × {facts.rows} cells"
+    yield from facts.known.items()
+    for kind, count in facts.kinds.items():
+        yield kind.capitalize(), str(count)
 
 
 def _counted(count: int, one: str, many: str | None = None) -> str:

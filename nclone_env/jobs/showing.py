@@ -7,8 +7,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from nclone_env.errors import ConfigError, NcloneError, RecordingError
-from nclone_env.gallery import Entry, LevelFiles, check_output, collect, level_files, write_site
+from nclone_env.benchmark import TRACK_NAMES, load_track
+from nclone_env.errors import ConfigError, NcloneError
+from nclone_env.gallery import Entry, LevelFiles, PlayedTrack, check_output, collect, level_files, write_site
 from nclone_env.jobs.job import LevelJob, ignore
 from nclone_env.jobs.shard import checked
 from nclone_env.render import all_glyphs
@@ -69,9 +70,7 @@ class Showing(LevelJob):
 
     def task(self, number: int) -> Callable[[], dict[str, Any]]:
         """Return what makes the files of a level."""
-        before = self.entries[number - 1] if number else None
-        after = self.entries[number + 1] if number + 1 < self.total else None
-        return partial(_files, self.title, self.entries[number], before, after)
+        return partial(_files, self.entries[number])
 
     def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
         """Write the site, all of it or nothing."""
@@ -80,12 +79,16 @@ class Showing(LevelJob):
             for made in (LevelFiles(**result) for result in results):
                 for name in made.files:
                     checked(name)
-                for label, expected, got in made.faults:
-                    self.on_fault(RecordingError(label, "inputs", expected, got))
                 yield made
 
-        write_site(output, self.title, self.entries, written())
+        write_site(output, self.title, self.entries, written(), map(_played, TRACK_NAMES))
 
 
-def _files(title: str, entry: Entry, before: Entry | None, after: Entry | None) -> dict[str, Any]:
-    return level_files(title, entry, before, after)._asdict()
+def _files(entry: Entry) -> dict[str, Any]:
+    return level_files(entry)._asdict()
+
+
+def _played(name: str) -> PlayedTrack:
+    track = load_track(name)
+    levels = [level.digest for level in track.levels]
+    return PlayedTrack(name, track.digest, track.frame_skip, track.max_frames, track.attempts, levels)

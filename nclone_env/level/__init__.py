@@ -33,9 +33,10 @@ if TYPE_CHECKING:  # for other rooms
         write_level,
     )
     from nclone_env.level.formats.attract import AttractFile, PeerFile, is_attract, is_peer, read_attract, read_peer
-    from nclone_env.level.formats.map_bytes import GAME_MODE_NAMES, LARGEST_MAP, read_map, write_map
+    from nclone_env.level.formats.map_bytes import GAME_MODE_NAMES, GAME_MODES, LARGEST_MAP, read_map, write_map
     from nclone_env.level.formats.pack_text import write_pack
     from nclone_env.level.formats.reader import WRITERS, appearance, read_bytes, write_index
+    from nclone_env.level.formats.text import TILES
     from nclone_env.level.level import (
         UNPUBLISHED,
         Finding,

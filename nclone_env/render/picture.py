@@ -251,7 +251,6 @@ Item = tuple[float, float, Appearance | None]
 """Drawn at x, y (world pixels): an appearance, or nothing."""
 
 _SHEET_COLUMNS, _SPRITE = 12, CELL + 2
-_OUT_OF_SIGHT = -1000.0
 
 
 class Area(NamedTuple):
@@ -439,16 +438,6 @@ def encoded(picture: np.ndarray, suffix: str, size: tuple[int, int] | None = Non
     return cv2.imencode(suffix, np.ascontiguousarray(picture[..., order]), options)[1].tobytes()
 
 
-def walls_picture(levels: Any, worlds: Any, index: int, scale: float = 1.0, area: Area = WORLD) -> np.ndarray:
-    """Return the picture of a world without ninja, doors and entities; see :func:`world_picture`."""
-    header, ninjas = levels.header.copy(), worlds.ninjas.copy()
-    for name in ("door_count", "entity_count", "run_count"):
-        header[name] = 0
-    header.flags.writeable = False  # as that of the levels: kernels are compiled for read-only levels
-    ninjas["x"] = _OUT_OF_SIGHT
-    return world_picture(levels._replace(header=header), worlds._replace(ninjas=ninjas), index, scale, area)
-
-
 class SpriteSheet(NamedTuple):
     """All appearances, and what a program needs to draw with them.
 
@@ -469,13 +458,13 @@ class SpriteSheet(NamedTuple):
     beams: tuple[tuple[float, tuple[int, int, int]], ...]
 
 
-@lru_cache(maxsize=1)
-def sprite_sheet(magnification: int = 1) -> SpriteSheet:
+@lru_cache(maxsize=2)
+def sprite_sheet(magnification: int = 1, theme: Theme = "light") -> SpriteSheet:
     """Return all appearances, row by row; the rims are smooth from 4 pixels of the sheet per pixel of the world."""
     sprites = []
     for shown in numbered()[0]:
-        alpha, ink = raster.stamp(figure_of(shown), PALETTES["light"].paints, magnification)
-        add_rim(widened(shown, alpha, magnification), shown, alpha, ink)
+        alpha, ink = raster.stamp(figure_of(shown), PALETTES[theme].paints, magnification)
+        add_rim(widened(shown, alpha, magnification), shown, alpha, ink, theme)
         sprites.append(_sprite(alpha, ink))
     side, rows, inner = (
         _SPRITE * magnification,

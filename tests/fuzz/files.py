@@ -36,8 +36,7 @@ from nclone_env.errors import (
     SnapshotError,
     UnsupportedLevelError,
 )
-from nclone_env.gallery.site import index_page, level_page
-from nclone_env.gallery.tracks import Tracks, shown_frames
+from nclone_env.gallery.site import index_page, level_list, level_script, play_page
 from nclone_env.generate.levels import CollectionFiles
 from nclone_env.level.build import everything, moving
 from nclone_env.level.catalog import basic_sets
@@ -48,7 +47,6 @@ from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text, parse_text
 from nclone_env.level.formats.userlevels import UserlevelPage
 from nclone_env.level.level import RawLevel, validate
-from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording, read_recording, write_recording
@@ -658,10 +656,10 @@ def make_pages(names: Sequence[str], recordings: Sequence[Path]) -> None:
         assert len(str(fault)) < 1000, fault
     if not found:
         raise faults[0] if faults else _MissingError(SOURCE, "levels", "at least one", "none")
-    for entry in found:
-        levels = pack([entry.level])
-        tracks = [Tracks(levels, run.inputs[: shown_frames(levels, len(run.inputs))]) for run in entry.runs]
-        _check_page(level_page("title", entry, None, None, tracks))
+    for script in (*map(level_script, found), level_list("title", found)):
+        script.encode()
+        assert "<" not in script
+    _check_page(play_page("title"))
     _check_page(index_page("title", found))
 
 

@@ -17,7 +17,7 @@ PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 _LIMIT = 300.0  # seconds for an answer: a busy machine is slow
 _KEYS = {" ": (32, "Space"), "ArrowLeft": (37, "ArrowLeft"), "ArrowRight": (39, "ArrowRight")}
 _KEYS |= {"ArrowDown": (40, "ArrowDown"), "ArrowUp": (38, "ArrowUp"), "End": (35, "End"), "Home": (36, "Home")}
-_KEYS |= {"Enter": (13, "Enter"), "Escape": (27, "Escape")}
+_KEYS |= {"Enter": (13, "Enter"), "Escape": (27, "Escape"), "Backspace": (8, "Backspace"), "Delete": (46, "Delete")}
 
 
 class Browser:
@@ -67,11 +67,12 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=wanted)
 
     def open(self, path: Path, anchor: str = "") -> None:
-        """Open a file; wait until it is loaded, and its player, if it has one, is ready."""
-        url = path.resolve().as_uri() + anchor
-        self.call("Page.navigate", url=url)
-        loaded = f"location.href === {json.dumps(url)} && document.readyState === 'complete'"
-        self.wait(f"{loaded} && (!document.getElementById('data') || document.body.dataset.ready === '')")
+        """Open a file anew; wait until it is loaded, and the simulator, if it has one, is ready."""
+        self.call("Page.navigate", url="about:blank")
+        self.call("Page.navigate", url=path.resolve().as_uri() + anchor)
+        loaded = f"location.href.startsWith({json.dumps(path.resolve().as_uri())})"
+        loaded += " && document.readyState === 'complete'"
+        self.wait(f"{loaded} && (!document.body.matches('.level') || document.body.dataset.ready === '')")
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of JavaScript."""
@@ -87,12 +88,33 @@ class Browser:
             assert time.monotonic() < end, f"waited in vain for {expression}"
             time.sleep(0.02)
 
-    def press(self, key: str, shift: bool = False) -> None:
-        number, code = _KEYS.get(key, (ord(key[0].upper()), ""))
-        names = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": 8 * shift}
-        text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
-        self.call("Input.dispatchKeyEvent", type="keyDown", **names, **text)
-        self.call("Input.dispatchKeyEvent", type="keyUp", **names)
+    def press(self, key: str, shift: bool = False, control: bool = False) -> None:
+        self.key(key, True, shift, control)
+        self.key(key, False, shift, control)
+
+    def key(self, key: str, down: bool, shift: bool = False, control: bool = False) -> None:
+        """Press a key and keep it down, or let it go."""
+        number, code = _KEYS.get(key, (ord(key[0].upper()), f"Key{key.upper()}" if key.isalpha() else ""))
+        modifiers = 8 * shift + 2 * control
+        names = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": modifiers}
+        text = {"text": key} if len(key) == 1 and not control else {"text": "\r"} if key == "Enter" else {}
+        self.call("Input.dispatchKeyEvent", type="keyDown" if down else "keyUp", **names, **(text if down else {}))
+
+    def drag(self, *points: tuple[float, float], button: str = "left", shift: bool = False) -> None:
+        """Press a button of the mouse at the first point of the window, move to the others, and let it go."""
+        kinds = ["mousePressed", *["mouseMoved"] * (len(points) - 1), "mouseReleased"]
+        for kind, (x, y) in zip(kinds, (*points, points[-1])):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1, modifiers=8 * shift)
+
+    def drop(self, *paths: Path) -> None:
+        """Drop files onto the page."""
+        data = {"items": [], "files": [str(path.resolve()) for path in paths], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.call("Input.dispatchDragEvent", type=kind, x=200, y=200, data=data)
+
+    def download(self, folder: Path) -> None:
+        """Save files into a folder from now on."""
+        self.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
 
     def click(self, selector: str) -> None:
         box = "(e => { e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect(); "

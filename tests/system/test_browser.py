@@ -1,20 +1,32 @@
-"""The pages of a gallery in a headless Chromium: the list, the player, keyboard, phone width, reduced motion."""
+"""The pages of a gallery in a headless Chromium, by real events: the list, and the five things to do with a level."""
+
+import base64
+import json
+import time
+from dataclasses import replace
 
 import cv2
 import numpy as np
 import pytest
 
-from nclone_env.gallery.tracks import Tracks
-from nclone_env.level.build import everything
+from nclone_env.benchmark.attempts import Run, replay
+from nclone_env.benchmark.submission import Submission
+from nclone_env.benchmark.track import load_track
+from nclone_env.cli.app import main
+from nclone_env.gallery.rows import OF_RUN, PER_SHOOTER, PER_SPRITE
+from nclone_env.level.build import build_room, everything
+from nclone_env.level.formats.map_bytes import read_map
 from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
+from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.render.picture import used_area_of, world_picture, zoom_of
-from nclone_env.replay.recording import load_recording
+from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.session import Session
 
 from ..gallery.browser import PROGRAM, Browser
 from ..gallery.sites import DEADLY, RIGHT, WINNABLE, gallery, level_file, recording_file
+from ..gallery.test_rows import Shown
+from ..level.level_bases import make_attract
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no chromium, chromium-browser or google-chrome")
 EVERYTHING = everything()
@@ -64,6 +76,11 @@ def shown(browser):
     return browser.evaluate("[...document.querySelectorAll('#levels li:not([hidden])')].map(e => e.dataset.order)")
 
 
+def play(browser, site, level="a", mode="watch", more=""):
+    """Open a level in a mode."""
+    browser.open(site / "play.html", f"#level={level}&mode={mode}{more}")
+
+
 def frame(browser):
     return int(browser.evaluate("document.getElementById('time').value"))
 
@@ -105,29 +122,42 @@ def test_arrow_keys_and_enter_open_a_level(browser, site):
     browser.press("ArrowLeft")
     assert browser.evaluate(focused) == "1"
     browser.press("Enter")
-    browser.wait("location.pathname.endsWith('/levels/b.html') && document.readyState === 'complete'")
+    browser.wait("location.pathname.endsWith('/play.html') && document.body.dataset.ready === ''")
+    assert text(browser, "byline") == "b.map · someone"
 
 
 def test_texts_of_strangers_do_nothing(browser, site):
-    for page in ("index.html", "levels/b.html"):
-        browser.open(site / page)
+    for page, anchor in (("index.html", ""), ("play.html", "#level=b")):
+        browser.open(site / page, anchor)
         assert browser.evaluate("document.title").endswith("Some levels")
         assert browser.evaluate("document.querySelectorAll('img[src=x]').length") == 0
 
 
-def test_the_player_shows_the_frames_of_the_simulator(browser, site):
-    """The values that the page decodes are those of the package."""
-    browser.open(site / "levels" / "c.html")
-    levels = pack([EVERYTHING])
-    tracks = Tracks(levels, np.frombuffer(INPUTS, np.uint8))
-    run = "(level => new Run(level, level.runs[0]))(JSON.parse(document.getElementById('data').textContent))"
-    decoded = browser.evaluate(f"(r => r.start.map((_, v) => Array.from({{length: 91}}, (_, f) => r.at(v, f))))({run})")
-    assert decoded == [tracks.column(value).tolist() for value in range(len(tracks.start))]
+@pytest.mark.slow
+def test_the_page_has_the_bits_of_the_package(browser, site):
+    """Each frame's row, and the hash of the world in the end; another input gives another hash."""
+    play(browser, site, "c")
+    code = "for (let k = 1; k <= i.length; k++) { r.at(k); f.push([...r.rows()]); } return [f, r.hash().toString()];"
+    code = f"JSON.stringify((i => {{ const r = page.doc.sim.run(i), f = []; {code} }})({list(INPUTS)}))"
+    found = json.loads(browser.evaluate(code))
+    shown = Shown(pack([EVERYTHING]), np.frombuffer(INPUTS, np.uint8))
+    beams, ends = PER_SPRITE * shown.sprites, -OF_RUN
+    rows = np.array(found[0])
+    assert (rows[:, :beams] == shown.rows[:, :beams]).all()
+    assert (rows[:, beams:ends:PER_SHOOTER] == shown.rows[:, beams:ends:PER_SHOOTER]).all()
+    assert (rows[:, ends:-1] == shown.rows[:, ends:-1]).all()
+    assert rows[:, -1].tolist() == list(INPUTS)
+    session = Session(EVERYTHING)
+    session.play(INPUTS)
+    assert int(found[1]) == session.hash()
+    other = Session(EVERYTHING)
+    other.play(bytes([0, *INPUTS[1:]]))
+    assert int(found[1]) != other.hash()
 
 
 @pytest.mark.parametrize(("page", "level", "inputs"), [("c", EVERYTHING, INPUTS), ("walk", WALK, WALK_INPUTS)])
 def test_the_canvas_is_the_picture_of_the_package(browser, site, page, level, inputs):
-    browser.open(site / "levels" / f"{page}.html")
+    play(browser, site, page)
     session, area = Session(level), used_area_of(level.raw)
     session.play(inputs[:42])
     expected = world_picture(session.levels, session.worlds, 0, 2 * zoom_of(area), area)
@@ -136,19 +166,16 @@ def test_the_canvas_is_the_picture_of_the_package(browser, site, page, level, in
 
 
 def _difference(browser, wanted, expected):
-    """Return the mean difference of the canvas in a frame from a picture, where the picture is not plain."""
+    """Return the mean difference of the canvas in a frame from a picture."""
     browser.evaluate(f"time.value = {wanted}; time.dispatchEvent(new Event('input'))")
     assert frame(browser) == wanted
-    data = browser.evaluate(
-        "fetch(document.getElementById('canvas').toDataURL()).then(r => r.arrayBuffer())"
-        ".then(b => Array.from(new Uint8Array(b)))"
-    )
-    canvas = cv2.imdecode(np.frombuffer(bytes(data), np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
+    data = browser.evaluate("document.getElementById('canvas').toDataURL()").partition(",")[2]
+    canvas = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
     return np.abs(canvas.astype(int) - expected).mean()
 
 
-def test_keys_of_the_player(browser, site):
-    browser.open(site / "levels" / "a.html")
+def test_keys_of_watching(browser, site):
+    play(browser, site)
     assert frame(browser) == 0
     for key, shift, expected in [
         ("ArrowRight", False, 1),
@@ -163,7 +190,7 @@ def test_keys_of_the_player(browser, site):
     assert text(browser, "clock") == "0.000 / 1.500 s"
     browser.press("ArrowRight")
     assert browser.evaluate("[...document.querySelectorAll('kbd.down')].map(e => e.textContent)") == ["→"]
-    for key, expected in [("-", "0.5"), ("-", "0.25"), ("-", "0.25"), ("+", "0.5"), *[("+", "4")] * 0]:
+    for key, expected in [("-", "0.5"), ("-", "0.25"), ("-", "0.125"), ("-", "0.125"), ("+", "0.25")]:
         browser.press(key)
         assert browser.evaluate("speed.value") == expected
     for key, box in (("l", "loop"), ("p", "path")):
@@ -178,30 +205,18 @@ def test_keys_of_the_player(browser, site):
 
 
 def test_an_address_names_a_run_and_a_frame(browser, site):
-    browser.open(site / "levels" / "a.html", "#run=2&frame=42")
-    assert frame(browser) == 42
-    assert text(browser, "clock") == "0.700 / 1.833 s"
+    play(browser, site, more="&run=2&frame=42")
+    assert (frame(browser), text(browser, "clock")) == (42, "0.700 / 1.833 s")
     assert browser.evaluate("document.getElementById('play').getAttribute('aria-label')") == "Play"
-    browser.press("ArrowRight")
-    browser.press("c")
-    assert browser.evaluate("location.hash") == "#run=2&frame=43"
-
-
-def test_the_recording_of_each_run_is_downloaded(browser, site):
-    browser.open(site / "levels" / "a.html")
-    files = browser.evaluate("[...document.querySelectorAll('a.download')].map(e => e.getAttribute('href'))")
-    recordings = [load_recording(site / "levels" / file) for file in files]
-    assert len(recordings) == 2
-    assert all(recording.verify().agrees for recording in recordings)
 
 
 def test_it_plays_to_the_end(browser, site):
-    browser.open(site / "levels" / "a.html")
+    play(browser, site)
     browser.press("l")
     for _ in range(3):
         browser.press("+")
     browser.press(" ")
-    assert browser.evaluate("play.getAttribute('aria-label')") == "Pause"
+    assert browser.evaluate("document.getElementById('play').getAttribute('aria-label')") == "Pause"
     browser.wait("document.getElementById('play').getAttribute('aria-label') === 'Play'")
     assert frame(browser) == 90
     assert (text(browser, "gold"), text(browser, "state")) == ("1/1", "won")
@@ -211,38 +226,262 @@ def test_it_plays_to_the_end(browser, site):
 
 def test_it_plays_by_itself_unless_motion_is_reduced(browser, site):
     browser.prefer(prefers_reduced_motion="no-preference")
-    browser.open(site / "levels" / "a.html")
+    browser.open(site / "play.html", "#level=a")
     browser.wait("Number(document.getElementById('time').value) > 0")
     browser.click("#play")
     assert browser.evaluate("document.getElementById('play').getAttribute('aria-label')") == "Play"
 
 
-def test_pages_fit_a_phone(browser, site):
+def run_of_page(browser):
+    """Return the inputs of the live run, and the hash of its world."""
+    inputs, found = json.loads(browser.evaluate("JSON.stringify([[...page.take.inputs], page.take.hash().toString()])"))
+    return bytes(inputs), int(found)
+
+
+def same_run(level, inputs, found):
+    session = Session(level)
+    session.play(inputs)
+    return session.hash() == found
+
+
+@pytest.mark.slow
+def test_a_level_is_played_by_keys_and_the_saved_run_is_accepted(browser, site, tmp_path, capsys):
+    play(browser, site, mode="play")
+    assert text(browser, "message") == "Move to start"
+    browser.key("z", True)
+    browser.wait("page.take.frame > 5")
+    browser.key("z", False)
+    browser.wait("page.take.ninja.airborne === 0 && page.take.frame > 20")
+    browser.key("ArrowRight", True)
+    browser.wait("page.take.state === 'won'")
+    browser.key("ArrowRight", False)
+    assert text(browser, "message").startswith("Won in ")
+    inputs, found = run_of_page(browser)
+    assert set(inputs) >= {0, 1, 2}
+    assert same_run(WINNABLE, inputs, found)
+    assert not same_run(WINNABLE, bytes([*inputs[:5], 0, *inputs[6:]]), found)
+    browser.download(tmp_path)
+    browser.press("s")
+    file = arrived(tmp_path)
+    assert main(["replay", "verify", str(file)]) == 0
+    assert load_recording(file).inputs.tobytes() == inputs
+    browser.press("r")
+    assert (browser.evaluate("page.take.frame"), text(browser, "message")) == (0, "")
+
+
+def arrived(folder):
+    """Return the one file that the browser has saved."""
+    for _ in range(500):
+        files = [path for path in folder.iterdir() if path.suffix != ".crdownload" and path.stat().st_size]
+        if files:
+            return files[0]
+        time.sleep(0.02)
+    raise AssertionError("nothing was saved")
+
+
+def test_death_has_a_cause(browser, site):
+    play(browser, site, "b", "play")
+    browser.evaluate("page.speed('4')")
+    browser.key("ArrowRight", True)
+    browser.wait("page.take.state === 'died'")
+    browser.key("ArrowRight", False)
+    assert text(browser, "message").startswith("Dead: mine after ")
+    assert text(browser, "state") == "died: mine"
+    last = browser.evaluate("page.take.frame")
+    browser.press("Backspace")
+    browser.wait(f"page.take.frame === {last - 1} && page.take.state === 'playing'")
+
+
+def test_a_run_is_made_frame_by_frame(browser, site):
+    play(browser, site, mode="tas")
+    browser.evaluate("page.take.reset(new Uint8Array(0)); page.show()")
+    browser.key("ArrowRight", True)
+    for _ in range(3):
+        browser.press(".")
+    browser.key("z", True)
+    browser.press(".")
+    browser.key("z", False)
+    browser.key("ArrowRight", False)
+    browser.press(":")
+    assert browser.evaluate("document.getElementById('text').value") == "3R 1RJ 10."
+    browser.press("k")
+    browser.press("[")
+    browser.press("Backspace")
+    assert browser.evaluate("[page.take.frame, page.take.length]") == [12, 14]
+    browser.evaluate("document.getElementById('text').value = '20R 5L'")
+    browser.click("#apply")
+    assert browser.evaluate("page.take.length") == 25
+    browser.click("#undo")
+    assert browser.evaluate("[page.take.frame, page.take.length]") == [12, 14]
+    browser.click("#branches button")
+    inputs, _ = run_of_page(browser)
+    assert inputs == bytes([2, 2, 2, 3] + [0] * 10)
+    browser.press("End")
+    assert same_run(WINNABLE, *run_of_page(browser))
+    box = browser.evaluate("(b => [b.x, b.y])(document.getElementById('roll').getBoundingClientRect())")
+    browser.evaluate("page.take.at(0); page.show()")
+    browser.drag((box[0] + 14 * 4 + 7, box[1] + 28 * 1.5), (box[0] + 14 * 7 + 7, box[1] + 28 * 1.5))  # bars of left
+    assert list(run_of_page(browser)[0])[3:9] == [3, 4, 4, 4, 4, 0]
+
+
+def test_a_link_holds_a_whole_run(browser, site):
+    play(browser, site, mode="tas")
+    inputs = bytes(np.random.default_rng(1).choice([0, 1, 2, 3, 4, 5], 5000).astype(np.uint8))
+    browser.evaluate(f"page.take.reset({list(inputs)}); page.take.at(300); page.show()")
+    browser.click("#link")
+    browser.wait("location.hash.includes('inputs')")
+    anchor = browser.evaluate("location.hash")
+    play(browser, site, "b")
+    browser.open(site / "play.html", anchor)
+    assert browser.evaluate("[page.take.frame, page.take.length]") == [300, 5000]
+    assert run_of_page(browser)[0] == inputs
+
+
+@pytest.mark.slow
+def test_a_level_is_edited_played_and_saved(browser, site, tmp_path):
+    play(browser, site, mode="edit")
+
+    def point(x, y):
+        (left, top), (one, _) = browser.evaluate("[page.scene.world(0, 0), page.scene.world(1, 0)]")
+        return (x - left) / (one - left), (y - top) / (one - left)
+
+    def edited():
+        return read_map(bytes(browser.evaluate("[...files.writeMap(page.modes.edit.level)]")))
+
+    browser.drag(point(36, 36), point(180, 36))
+    assert edited().tiles[0, :7].tolist() == [1] * 7
+    browser.click("#tiles [title='empty']")
+    browser.drag(point(36, 36), point(84, 60), shift=True)
+    assert edited().tiles[:2, :3].tolist() == [[0] * 3] * 2
+    before = edited().records.tolist()
+    browser.click("#entities [title='zap drone']")
+    browser.press("r")
+    browser.drag(point(300, 348))
+    assert [14, 50, 58, 1, 0] in edited().records.tolist()
+    browser.press("m")
+    assert [14, 50, 58, 1, 1] in edited().records.tolist()
+    browser.press("ArrowLeft")
+    assert [14, 49, 58, 1, 1] in edited().records.tolist()
+    browser.drag(point(294, 348), button="right")
+    assert edited().records.tolist() == before
+    browser.click("#entities [title='exit']")
+    browser.drag(point(400, 348))
+    browser.click("#entities [title='locked door']")
+    browser.drag(point(420, 348))
+    assert len(edited().records) == len(before) + 4
+    browser.press("z", control=True)
+    assert len(edited().records) == len(before) + 2
+    level = edited()
+    for kind, suffix in (("map", ".map"), ("pack", ".txt"), ("toml", ".toml"), ("attract", "")):
+        folder = tmp_path / kind
+        folder.mkdir()
+        browser.download(folder)
+        chosen = "document.getElementById('export')"
+        browser.evaluate(f"{chosen}.value = '{kind}'; {chosen}.dispatchEvent(new Event('change'))")
+        file = arrived(folder)
+        assert file.suffix == suffix
+        assert load_level(str(file)).raw.digest == level.digest
+    browser.click("#test")
+    assert browser.evaluate("document.body.dataset.mode") == "play"
+    browser.key("ArrowRight", True)
+    browser.wait("page.take.frame > 10")
+    browser.key("ArrowRight", False)
+    browser.press("Enter")
+    assert same_run(level, *run_of_page(browser))
+
+
+@pytest.mark.slow
+def test_files_that_are_dropped_are_opened_and_checked(browser, site, tmp_path):
+    inputs = RIGHT[: int((Session(DEADLY).record(RIGHT).ninjas["state"] == 6).argmax()) + 1]
+    (tmp_path / "attract").write_bytes(make_attract(DEADLY.raw, inputs))
+    (tmp_path / "early").write_bytes(make_attract(DEADLY.raw, inputs[:-1]))
+    recording_file(tmp_path / "good.replay", EVERYTHING, INPUTS)
+    forged = replace(Recording.of(WINNABLE, RIGHT), trajectory_hash="0" * 16)
+    forged.save(tmp_path / "forged.replay")
+    (tmp_path / "damaged.replay").write_bytes((tmp_path / "good.replay").read_bytes()[:-1])
+    play(browser, site)
+    names = ("attract", "early", "good.replay", "forged.replay")
+    for name in names:
+        browser.drop(tmp_path / name)
+        browser.wait(f"[...verdicts.children].some((line) => line.textContent.startsWith('{name}: '))")
+    lines = browser.evaluate("[...verdicts.children].map((line) => line.textContent)")
+    assert [line.split(":")[1].strip() for line in lines] == ["verified", "refused", "verified", "refused"]
+    assert "expected trajectory hash 0000000000000000, got " in lines[3]
+    assert browser.evaluate("page.doc.name") == "a"  # a level of this gallery
+    browser.drop(tmp_path / "damaged.replay")
+    browser.wait("document.getElementById('message').textContent.includes('expected a file of')")
+    level_file(tmp_path / "new.map", build_room("gold 50 58", title="Fresh"))
+    browser.drop(tmp_path / "new.map")
+    browser.wait("document.getElementById('title').textContent === 'Fresh'")
+    browser.click("#link")
+    browser.wait("location.hash.includes('map=')")
+
+
+@pytest.mark.slow
+def test_a_forged_episode_of_a_submission_is_named(browser, tmp_path):
+    """All levels of the track are in the gallery; random actions are as good as any policy."""
+    track = load_track("Builtin-v1")
+    levels = [level.reference for level in track.levels]
+    assert gallery(*levels, "--output", tmp_path / "site") == 0
+    rng = np.random.default_rng(5)
+    count, level_set = len(levels) * track.attempts, pack(load_levels(levels))
+    actions = rng.integers(0, 6, (count, track.max_steps)).astype(np.uint8)
+    which = np.repeat(np.arange(len(levels)), track.attempts)
+    rules = (track.frame_skip, track.max_frames, 0)
+    whole = replay(level_set, which, np.full(count, track.max_steps), actions.ravel(), *rules)
+    steps = -(-whole.ends["frames"].astype(np.int64) // track.frame_skip)
+    own = np.concatenate([row[:length] for row, length in zip(actions, steps)])
+    run = Run(0, replay(level_set, which, steps, own, *rules), None, {"steps": 1, "seconds": 1})
+    submission = Submission(track.name, track.modes[0], next(iter(track.budgets)), "Random", (run,))
+    submission.save(tmp_path / "good.zip")
+    run.sampled.ends["won"][37] ^= True
+    run.sampled.ends["frames"][40] += 1
+    submission.save(tmp_path / "forged.zip")
+    browser.open(tmp_path / "site" / "play.html", "#mode=check")
+    for name, faults in (("good", []), ("forged", [37, 40])):
+        browser.drop(tmp_path / f"{name}.zip")
+        browser.wait(f"/^{name}.zip: (verified|refused)/.test(verdicts.firstChild?.textContent)")
+        lines = browser.evaluate("[...verdicts.children].map((line) => line.textContent)")
+        assert lines[0].startswith(f"{name}.zip: " + ("refused: 2 of" if faults else "verified:"))
+        assert [int(line.split("episode ")[1].split()[0]) for line in lines[1:]] == faults
+    browser.click("#verdicts button")
+    browser.wait("document.body.dataset.mode === 'watch' && page.doc.runs.at(-1).label === 'sampled episode 37'")
+
+
+def visible(browser, selector, wanted):
+    """Return the visible elements for which JavaScript returns true."""
+    found = f"[...document.querySelectorAll('{selector}')].filter(e => e.checkVisibility()).filter({wanted})"
+    return browser.evaluate(f"{found}.map(e => e.outerHTML)")
+
+
+def test_pages_fit_a_phone_and_fingers(browser, site):
     browser.resize(390, 844, 2, mobile=True)
-    for page in ("index.html", "levels/a.html", "levels/b.html", "levels/c.html"):
-        browser.open(site / page)
-        assert browser.evaluate("document.documentElement.scrollWidth") == 390, page
+    modes = ("watch", "play", "tas", "edit", "check")
+    for page, anchor in (("index.html", ""), *(("play.html", f"#level=c&mode={mode}") for mode in modes)):
+        browser.open(site / page, anchor)
+        assert browser.evaluate("document.documentElement.scrollWidth") == 390, anchor
+        small = "e => { const r = (e.closest('label') ?? e).getBoundingClientRect();"
+        small += " return Math.min(r.width, r.height) < 24; }"
+        assert visible(browser, "button, select, input, summary", small) == [], anchor
     browser.evaluate("document.querySelector('h1').style.width = '500px'")
     assert browser.evaluate("document.documentElement.scrollWidth") > 390
 
 
 def test_a_high_level_and_its_controls_fit_a_screen(browser, tmp_path):
     assert gallery("jumps/05-tower", "--output", tmp_path / "site") == 0
-    browser.open(tmp_path / "site" / "levels" / "jumps-05-tower.html")
+    browser.open(tmp_path / "site" / "play.html", "#level=jumps-05-tower")
     ends = "['canvas', 'play', 'link'].map(name => document.getElementById(name).getBoundingClientRect().bottom)"
     assert max(browser.evaluate(ends)) <= 800
     browser.evaluate("document.getElementById('canvas').style.maxHeight = 'none'")
     assert max(browser.evaluate(ends)) > 800
-    poster = browser.evaluate("getComputedStyle(document.getElementById('canvas')).backgroundImage")
-    assert poster.endswith('/jumps-05-tower-small.webp")')
 
 
 def test_controls_have_names(browser, site):
-    for page in ("index.html", "levels/a.html"):
-        browser.open(site / page)
-        nameless = "[...document.querySelectorAll('button, input, select, canvas, a')].filter(e => !(e.ariaLabel ||"
-        nameless += " e.textContent.trim() || e.labels?.[0]?.textContent.trim())).map(e => e.outerHTML)"
-        assert browser.evaluate(nameless) == []
+    nameless = "e => !(e.ariaLabel || e.textContent.trim() || e.labels?.[0]?.textContent.trim() || e.closest('button'))"
+    pages = [("play.html", f"#level=a&mode={mode}") for mode in ("watch", "play", "tas", "edit", "check")]
+    for page, anchor in (("index.html", ""), *pages):
+        browser.open(site / page, anchor)
+        assert visible(browser, "button, input, select, canvas, a, textarea", nameless) == []
 
 
 def test_errors_of_pages_are_noticed(running, tmp_path):

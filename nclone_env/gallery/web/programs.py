@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.gallery.tracks import PER_SPRITE, write_rows
+from nclone_env.gallery.rows import PER_SPRITE, write_rows
 from nclone_env.game import KINDS, ROCKET_TURRET
 from nclone_env.jit import kernel, source_digest
 from nclone_env.level import LevelArrays, level_room, write_level
