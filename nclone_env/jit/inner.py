@@ -117,7 +117,10 @@ class _InnerLibrary(_KernelLibrary):
 
 
 class _LoweredLibrary(_InnerLibrary):
-    """The code of a kernel as it was lowered: places in arrays that optimisation computes depend on the machine."""
+    """The code of a kernel as it was lowered: places in arrays that optimisation computes depend on the machine.
+
+    It is not kept as a part: before optimisation it has addresses of this process, in what is never run.
+    """
 
     def _optimize_functions(self, ll_module: Any) -> None:
         """Leave it to :mod:`jit.retarget`, which knows the machine."""
@@ -228,7 +231,8 @@ class _InnerCompiler(compiler.Compiler):
 
     def define_pipelines(self) -> list[Any]:
         _use_library(self.state, self.library)
-        self.state.library.part = _identify(self.state, "", self.library is _LoweredLibrary)
+        if self.library is _InnerLibrary:
+            self.state.library.part = _identify(self.state, "")
         self.state.flags.no_cpython_wrapper = True
         self.state.flags.no_compile = True
         return super().define_pipelines()
@@ -254,13 +258,13 @@ def _use_library(state: Any, library: type[JITCodeLibrary]) -> None:
     state.targetctx.__class__ = _KernelContext
 
 
-def _identify(state: Any, role: str, is_lowered: bool = False) -> str | None:
+def _identify(state: Any, role: str) -> str | None:
     """Give a compilation the identity that is part of its symbol; return its name as a part, None if it has none.
 
     Numba counts the functions of a process: code that two processes have compiled for other types of arguments would
     have equal symbols, and once both are loaded, an address is that of the last.
     """
-    part = part_name(state.func_id.func, state.args, state.flags, is_lowered)
+    part = part_name(state.func_id.func, state.args, state.flags)
     if part:
         state.func_id.unique_id = part.partition("-")[2] + role
     return part
@@ -285,7 +289,7 @@ class _PartCache(caching.NullCache):
         """Return what was kept for the types of the arguments; None if the kernel is to be typed and lowered."""
         flags = compiler.Flags()
         self._dispatcher.targetdescr.options.parse_as_flags(flags, self._dispatcher.targetoptions)
-        name = part_name(self._dispatcher.py_func, sig, flags, self._dispatcher.is_lowered)
+        name = part_name(self._dispatcher.py_func, sig, flags)
         kept = None if name is None else _kept_part(name)
         if kept is None:
             return None
@@ -336,12 +340,6 @@ def _kept_part(name: str) -> tuple[_InnerLibrary, Part] | None:
 class _InnerDispatcher(CPUDispatcher):
     """Compiles a kernel as a part of others, once for constants and variables: the optimiser knows the constants."""
 
-    def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any], is_lowered: bool):
-        compiler_class = _LoweringCompiler if is_lowered else _InnerCompiler
-        super().__init__(py_func, targetoptions=targetoptions, pipeline_class=compiler_class)
-        self.is_lowered = is_lowered
-        self._cache = _PartCache(self)
-
     def get_call_template(self, args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> tuple[Any, ...]:
         return super().get_call_template(
             tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
@@ -367,7 +365,8 @@ class KernelDispatcher(CPUDispatcher):
 
     def __init__(self, py_func: Callable[..., Any], targetoptions: dict[str, Any]):
         super().__init__(py_func, targetoptions=targetoptions, pipeline_class=_OuterCompiler)
-        self.inner = _InnerDispatcher(py_func, targetoptions, is_lowered=False)
+        self.inner = _InnerDispatcher(py_func, targetoptions=targetoptions, pipeline_class=_InnerCompiler)
+        self.inner._cache = _PartCache(self.inner)
         self._lowered: _InnerDispatcher | None = None
 
     def compile(self, sig: Any) -> Any:
@@ -397,7 +396,8 @@ class KernelDispatcher(CPUDispatcher):
         if not _is_lowering.get():
             return self.inner
         if self._lowered is None:
-            self._lowered = _InnerDispatcher(self.py_func, self.targetoptions, is_lowered=True)
+            options = self.targetoptions
+            self._lowered = _InnerDispatcher(self.py_func, targetoptions=options, pipeline_class=_LoweringCompiler)
         return self._lowered
 
     @property

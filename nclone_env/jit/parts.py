@@ -68,21 +68,18 @@ class _Unpickler(pickle.Unpickler):
         return self._arguments[place]
 
 
-def part_name(
-    function: Callable[..., Any], arguments: Sequence[Any], flags: Any, is_lowered: bool = False
-) -> str | None:
+def part_name(function: Callable[..., Any], arguments: Sequence[Any], flags: Any) -> str | None:
     """Return the name of a kernel for types of arguments; None if its code cannot be identified across processes.
 
-    Only finished kernels depend on the processor, so those for different ones are made of the same parts; but those for
-    other machines consist of parts that are merely lowered. A kernel inherits some of Numba's flags from the first that
-    calls it.
+    Only finished kernels depend on the processor, so those for different ones are made of the same parts. A kernel
+    inherits some of Numba's flags from the first that calls it.
     """
     code = _code_name(function)
     kinds = ", ".join([*map(str, arguments), *fields_of(arguments)])
     if code is None or " at 0x" in kinds:
         return None
     text = f"({kinds}) {sorted(flags.fastmath.flags)} {flags.forceinline} {target().triple} {target().vectors}"
-    return f"{code}-{short_digest(f'{text} lowered' if is_lowered else text)}"
+    return f"{code}-{short_digest(text)}"
 
 
 def has_parts(function: Callable[..., Any]) -> bool:

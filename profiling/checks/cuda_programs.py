@@ -42,29 +42,52 @@ def play_world(levels, worlds, index, inputs):
     return mix(value, hash_world(worlds, index))
 
 
+@kernel
+def play_one(index, levels, worlds, inputs, hashes):
+    """Play a world; ``inputs`` is (n, frames) uint8, ``hashes`` (n,) uint64."""
+    hashes[index] = play_world(levels, worlds, index, inputs)
+
+
+@kernel
+def branch_one(index, source, indices, target, hashes):
+    """Copy world ``indices[index]`` and hash the copy; ``indices`` is (n,) int64, ``hashes`` (n,) uint64."""
+    copy_world(source, indices[index], target, index)
+    hashes[index] = hash_world(target, index)
+
+
+@kernel
+def step_one(index, arrays, out, final):
+    """Step an environment; arguments as of ``step_range``."""
+    step_range(arrays, out, final, 0, index, index, index + 1)
+
+
+ONE_WORLD: dict[str, Any] = {"play": play_one, "branch": branch_one, "step": step_one}
+"""What a thread does, by program: kernels that any target can be given, with the index of the world first."""
+
+
 def play(levels, worlds, inputs, hashes):
-    """Play each world; ``inputs`` is (n, frames) uint8, ``hashes`` (n,) uint64."""
+    """Play each world."""
     index = cuda.grid(1)
     if index < inputs.shape[0]:
-        hashes[index] = play_world(levels, worlds, index, inputs)
+        play_one(index, levels, worlds, inputs, hashes)
 
 
 def branch(source, indices, target, hashes):
-    """Copy world ``indices[index]`` and hash the copy; ``indices`` is (n,) int64, ``hashes`` (n,) uint64."""
+    """Copy and hash each world."""
     index = cuda.grid(1)
     if index < indices.shape[0]:
-        copy_world(source, indices[index], target, index)
-        hashes[index] = hash_world(target, index)
+        branch_one(index, source, indices, target, hashes)
 
 
 def step(arrays, out, final):
-    """Step an environment; arguments as of ``step_range``."""
+    """Step each environment."""
     index = cuda.grid(1)
     if index < arrays.actions.shape[0]:
-        step_range(arrays, out, final, 0, index, index, index + 1)
+        step_one(index, arrays, out, final)
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {"play": play, "branch": branch, "step": step}
+"""The programs of a GPU, a thread for each world."""
 
 
 def arguments(

@@ -1,22 +1,25 @@
 """What is computed from a level: segments, edge lattices, the table of entities and their cells."""
 
+import hashlib
+
 import numpy as np
 import pytest
 
 from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, KINDS, LAUNCH_PAD, MINE, ONE_WAY
-from nclone_env.level.build import build_level
+from nclone_env.level.build import build_level, everything, mirrored, moving
 from nclone_env.level.compile import (
     DOOR_CLOSED_AT_0,
     DOOR_CLOSED_AT_1,
     NO_OWNER,
     compile_level,
     grid_edge,
+    level_room,
     signed_edge,
 )
 from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.level import Level, RawLevel
 from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
+from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.tiles import SOLID_SAMPLES, STRAIGHT
 
 from ..golden.tiles import SOLID
@@ -266,3 +269,23 @@ def test_packed_levels_keep_their_parts():
         assert header["gold_count"] == header["entity_count"] == len(level.entities)
     assert packed.max_entities == 3
     assert packed.max_movers == 0
+
+
+def test_arrays_are_those_on_record():
+    """The digest is that of array expressions, which the kernels have replaced."""
+    levels = [*load_levels(["first-steps", "jumps", "hazards"]), everything(), mirrored(everything())]
+    digest = hashlib.sha256()
+    for name, array in pack([*levels, moving((70, 44), "other")]).arrays._asdict().items():
+        digest.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
+    assert digest.hexdigest() == "64f63b6812ce77a36bad4b017659fff955b008b70de23682919cc7a1363b61aa"
+
+
+def test_a_level_has_room_for_all_that_its_records_can_bring():
+    crowd = build_level(
+        *(f"gold {x} {y}" for x in range(8, 90, 2) for y in range(8, 80, 2)), tiles=np.full((23, 42), 6)
+    )
+    for raw in (crowd.raw, everything().raw, RawLevel(crowd.raw.tiles, crowd.raw.records[:1])):
+        room = level_room(len(raw.records))
+        compiled = compile_level(Level.of(raw))
+        for name in ("segments", "near", "members", "entities", "doors", "runs", "mover_slots"):
+            assert len(getattr(compiled, name)) < len(getattr(room, name)) or not len(getattr(room, name)), name
