@@ -188,7 +188,7 @@ RESULTS = {
     Counting: {"number": 1, "data": b"x"},
     Solving: {"row": vars(Row("a")), "files": {"a.replay": b"x"}},
     Generating: {"line": b"x", "row": {}, "file": "a.replay", "recording": b"x"},
-    Showing: {"files": {"a.html": b"x"}, "runs": [0], "faults": [["a", "b", "c"]]},
+    Showing: {"files": {"a.js": b"x"}, "runs": 1},
     Validating: {"level": "a", "findings": [{"severity": "error", "text": "x"}]},
     Evaluating: {"steps": b"x", "actions": b"x"},
 }
