@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from nclone_env.memory.judge import Growth, _end, combined_verdict, growth, growths_of, least_squares
+from nclone_env.memory.judge import MIN_SNAPSHOTS, Growth, _end, combined_verdict, growth, growths_of, least_squares
 from nclone_env.memory.measurements import FLOORS, TIME_UNIT
 
 from .by_hand import measurements
@@ -220,3 +221,17 @@ def test_the_examples_of_the_documentation_hold(name):
     found = growth("native", list(zip(1000 * SECONDS, sizes)), 6_000, 128 * 1024)
     assert found.verdict == verdict
     assert found.first / 1000 == pytest.approx(first, abs=1)
+
+
+@pytest.mark.parametrize("count", range(1, 7))
+def test_a_short_program_is_judged_whatever_it_frees(count):
+    found = measurements()
+    for freed in itertools.product((0, 1), repeat=count):
+        snapshots = tuple(
+            replace(found.snapshots[0], step=500.0 * n, native_bytes=10**8 - gone * 2**20)
+            for n, gone in enumerate(freed)
+        )
+        settings = replace(found.settings, steps=500 * count)
+        timed = replace(found, unit=TIME_UNIT, judged=(0.0, 500.0 * (count - 1)), settings=settings, traced=())
+        (native,) = (item for item in growths_of(replace(timed, snapshots=snapshots)) if item.quantity == "native")
+        assert native.verdict == ("undecided" if count < MIN_SNAPSHOTS else native.verdict) != "growing"
