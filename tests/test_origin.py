@@ -1,4 +1,4 @@
-"""Names of the original documents: each is answered with its name here, and in the reference."""
+"""Names of the original documents: each is answered with its name here, in the reference and in the guide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from nclone_env import EnvironmentConfig, RenderConfig, create_environment
 from nclone_env._origin import RENAMED
 from nclone_env.errors import ConfigError
 
-REFERENCE = Path(__file__).parents[1] / "docs" / "reference" / "README.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = DOCS / "reference" / "README.md", DOCS / "operation" / "memory-guide.md"
 
 
 def test_the_preset_of_the_memory_guide():
@@ -30,7 +31,7 @@ def test_every_name_is_answered_with_the_new_one(name):
     assert RENAMED[name] in str(caught.value)
     with pytest.raises(ConfigError, match=f"unknown field '{name}'; here: "):
         RenderConfig(**{name: 1})
-    assert f"`{name}`" in REFERENCE.read_text()
+    assert all(name in page.read_text() for page in PAGES)
 
 
 @pytest.mark.parametrize(
