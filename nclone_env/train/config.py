@@ -6,11 +6,11 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, Within, check_value, plain, shortened
-from nclone_env.options import as_text, check, from_flat, group, option, rejects_unknown
+from nclone_env.options import as_text, check, from_flat, group, leaves, option, rejects_unknown
 
 CurriculumName = Literal["even", "progress"]
 DeviceName = Literal["auto", "cpu", "cuda"]
@@ -97,6 +97,9 @@ class CloneConfig:
 class TrainConfig:
     """All settings of a training run."""
 
+    _given: ClassVar[frozenset[str] | None] = None
+    """Names of the options that ``of``, and then ``replace``, were given; None: all."""
+
     environment: EnvironmentConfig = group(EnvironmentConfig.for_parallel_training)
     """The environments trained in. Of the observations, ``action_mask`` is no input but keeps redundant actions from
     being sampled. A stack is gathered from observations that are stored once."""
@@ -176,7 +179,9 @@ class TrainConfig:
         Raises:
             ConfigError: if there is no such option, or a value is invalid.
         """
-        return cls().replace(**options)
+        config = from_flat(cls(), options, "train_config")
+        object.__setattr__(config, "_given", frozenset(options))
+        return config
 
     def replace(self, **options: Any) -> TrainConfig:
         """Return a copy with other values of some options, named as on the command line.
@@ -184,7 +189,18 @@ class TrainConfig:
         Raises:
             ConfigError: if there is no such option, or a value is invalid.
         """
-        return from_flat(self, options, "train_config")
+        config = from_flat(self, options, "train_config")
+        if self._given is not None:
+            object.__setattr__(config, "_given", self._given.union(options))
+        return config
+
+    def continuing(self, run: TrainConfig) -> TrainConfig:
+        """Return the configuration with which a run goes on: its own, but for the options that this one was given."""
+        if self._given is None:
+            return self
+        names = {"output", "name", *self._given}
+        given = (each for each in leaves(TrainConfig) if names & {each.key, each.field.metadata.get("alias")})
+        return run.replace(**{each.key: each.value(self) for each in given})
 
     @property
     def evaluated_environment(self) -> EnvironmentConfig:

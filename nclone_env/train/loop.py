@@ -64,7 +64,8 @@ def train(
         config: configuration of the run.
         hooks: told how far the run is, and asked whether to stop.
         resume: checkpoint, or folder of a run, to continue from; the run then ends as it would have without the
-            interruption. Without a ``name`` it continues in the folder of the checkpoint.
+            interruption. Options that ``TrainConfig.of`` was not given are those of that run. Without a ``name`` it
+            continues in the folder of the checkpoint.
         make_envs: creates a vector environment for each group of environments.
         init: checkpoint, or folder of a run, whose policy the run begins with, except for the value function.
         overwrite: replace the run that the folder of ``name`` holds.

@@ -1,6 +1,8 @@
 """Training configuration: defaults are valid, invalid values are rejected by name."""
 
+import dataclasses
 import json
+import pickle
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,28 @@ def test_a_tree_is_the_same_as_its_options():
     made = TrainConfig(environment={"levels": "jumps"}, ppo=PPOConfig(update_epochs=2), evaluation={"attempts": 3})
     assert made == TrainConfig.of(levels="jumps", update_epochs=2, evaluation_attempts=3)
     assert made.environment == EnvironmentConfig.for_parallel_training(levels="jumps")
+
+
+RUN = TrainConfig.of(num_envs=16, learning_rate=0.1, reward={"death": -3.0}, held_out=0.5, output="a", name="run")
+
+
+@pytest.mark.parametrize(
+    ("config", "differs"),
+    [
+        (TrainConfig.of(), {}),
+        (TrainConfig.of(total_timesteps=8192), {"total_timesteps": 8192}),
+        (TrainConfig.of(learning_rate=1.5e-3), {"learning_rate": 1.5e-3}),  # its default
+        (TrainConfig.of(seed=3, output="b").replace(num_envs=256), {"seed": 3, "num_envs": 256, "output": "b"}),
+        (pickle.loads(pickle.dumps(TrainConfig.of(reward={"gold": 1.0}))), {"reward": {"gold": 1.0}}),
+    ],
+)
+def test_a_run_goes_on_with_its_own_options_but_for_those_given(config, differs):
+    assert config.continuing(RUN) == RUN.replace(**{"output": "runs", "name": "", **differs})
+
+
+def test_a_run_goes_on_with_all_options_of_a_configuration_that_says_all():
+    for config in (TrainConfig(), TrainConfig(seed=3), dataclasses.replace(TrainConfig.of(seed=3), num_steps=8)):
+        assert config.continuing(RUN) == config
 
 
 def test_a_policy_is_evaluated_on_levels_as_they_are():

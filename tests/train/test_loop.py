@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from nclone_env.errors import CheckpointError
 from nclone_env.train import loop
 from nclone_env.train.collect.evaluate import evaluate
+from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
 from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config
@@ -108,9 +110,11 @@ def test_scalars_of_numpy_are_saved_loaded_and_resumed(tmp_path):
     assert saved == config(
         tmp_path, **{name: np.asarray(value).tolist() for name, value in options.items()}, name="run"
     )
-    more = config(tmp_path, **options, name="run").replace(total_timesteps=np.int64(4 * 32 * 16))
-    again = train(more, resume=first.checkpoint, make_envs=LineWorld)
+    again = train(TrainConfig.of(total_timesteps=np.int64(4 * 32 * 16)), resume=first.checkpoint, make_envs=LineWorld)
     assert again.counters.timesteps == 2 * first.counters.timesteps
+    assert restore_config(load_checkpoint(again.checkpoint)) == saved.replace(total_timesteps=4 * 32 * 16)
+    with pytest.raises(CheckpointError, match="num_envs: expected 32, as in the run to resume, got 256"):
+        train(TrainConfig.of(num_envs=256), resume=first.checkpoint, make_envs=LineWorld)
 
 
 def test_groups_have_the_seeds_of_one_environment_of_all(tmp_path):

@@ -23,6 +23,7 @@ from nclone_env.train.policies.checkpoint import (
     initial_policy,
     initialise_policy,
     load_checkpoint,
+    restore_config,
     translated,
 )
 from nclone_env.train.policies.files import policy_file
@@ -58,6 +59,7 @@ def begun_run(
     with one_thread_per_call(), closing(locked) as folder:
         checkpoint = None if path is None else ranks.from_first(partial(load_checkpoint, path))
         if checkpoint is not None:
+            config = config.continuing(restore_config(checkpoint))
             check_resumable(config, checkpoint)
         other = None if initial is None else initial_policy(config, initial)
         hooks.on_start(folder.path)
