@@ -12,12 +12,14 @@ from inspect import isabstract
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from nclone_env._files import UNREADABLE, claimed, expanded
+from nclone_env._files import UNREADABLE, claimed, expanded, open_regular
 from nclone_env._processes import in_order, never
 from nclone_env._version import __version__
-from nclone_env.errors import ConfigError, NcloneError, shortened
+from nclone_env.errors import ConfigError, LevelFormatError, NcloneError, plain, shortened
 from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
 from nclone_env.level import LevelRef, OpenedPacks, resolve
+
+_MOST_BYTES = 1 << 40
 
 
 def ignore(result: Any) -> None:
@@ -104,8 +106,11 @@ class LevelJob(Job):
         """Of the names of the levels and the contents of their files."""
         digest = hashlib.sha256("\n".join(ref.name for ref in self.refs).encode())
         for path in dict.fromkeys(ref.path for ref in self.refs if ref.make is None):
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+            try:
+                with open_regular(path, _MOST_BYTES) as file:
+                    digest.update(hashlib.file_digest(file, "sha256").digest())
+            except OSError as error:
+                raise LevelFormatError(plain(path), "file", "a readable level file", plain(error)) from error
         return digest.hexdigest()[:16]
 
 

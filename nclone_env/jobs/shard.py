@@ -20,9 +20,10 @@ from types import NoneType, UnionType
 from typing import Any, BinaryIO, Literal, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from nclone_env._files import lock_descriptor, open_regular
-from nclone_env.errors import ConfigError, FormatError, shortened
+from nclone_env.errors import ConfigError, FormatError, plain, shortened
 
 _NAME = re.compile(r"shard-([0-9]{1,9})-of-([0-9]{1,9})\.journal")
+_LONGEST_NAME = 200  # bytes; systems allow 255
 _MOST_BYTES, _MOST_OF_A_LINE, _MOST_RESULTS = 1 << 40, 1 << 26, 1 << 40
 
 
@@ -187,8 +188,8 @@ class Merged:
 
 def checked(name: str) -> str:
     """Return the name of a file in a result."""
-    if Path(name).name != name or name == "..":
-        raise FormatError("journal", "result", "the name of a file without a folder", shortened(name))
+    if Path(name).name != name or name == ".." or plain(name) != name or len(name.encode()) > _LONGEST_NAME:
+        raise FormatError("journal", "result", "the plain name of a file without a folder", shortened(name))
     return name
 
 

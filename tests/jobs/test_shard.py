@@ -12,7 +12,7 @@ import pytest
 
 from nclone_env._files import claimed
 from nclone_env._version import __version__
-from nclone_env.errors import ConfigError, FormatError
+from nclone_env.errors import ConfigError, FormatError, LevelFormatError
 from nclone_env.jobs import Evaluating, Generating, Job, Shard, Showing, Solving, Validating, merge, run
 from nclone_env.jobs import job as job_module
 from nclone_env.jobs import shard as shard_module
@@ -252,6 +252,14 @@ def test_a_journal_that_is_a_pipe_or_of_a_billion_shards_is_refused(tmp_path):
     (tmp_path / "shard-1-of-1.journal").rename(tmp_path / "shard-999999999-of-999999999.journal")
     with pytest.raises(ConfigError, match="expected all 999999999 shards of one job, got no shard-1-of-999999999"):
         merge([tmp_path], tmp_path / "joined")
+
+
+def test_levels_that_have_no_end_are_refused_unread(tmp_path):
+    """Journals name the contents of their levels, which are read whole."""
+    os.mkfifo(tmp_path / "pipe.map")
+    for path in (tmp_path / "pipe.map", "/dev/zero"):
+        with pytest.raises(LevelFormatError, match=r"expected a readable level file, got .*a device or pipe"):
+            run(Validating(levels=(str(path),)), tmp_path / "parts", shard=Shard(1, 1))
 
 
 def test_an_error_of_who_is_told_loses_no_result(tmp_path):

@@ -69,9 +69,11 @@ def test_force_is_refused_with_a_shard(capsys):
     assert "force: expected it without --shard" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["../out.replay", "/tmp/out.replay", "a/b.replay", ".."])
+@pytest.mark.parametrize(
+    "name", ["../out.replay", "/tmp/out.replay", "a/b.replay", "..", "\ud800", "a\0", "\x1b", "a" * 201]
+)
 def test_files_never_leave_the_folder(tmp_path, name):
     row = {"level": "jumps/01-stairs"}
-    with pytest.raises(FormatError, match="journal: result: expected the name of a file without a folder, got"):
+    with pytest.raises(FormatError, match="journal: result: expected the plain name of a file without a folder, got"):
         JOB.write(tmp_path / "in", [{"row": row, "files": {name: b"x"}}])
     assert list(tmp_path.rglob("*.replay")) == []

@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -58,7 +58,31 @@ COMMANDS = {
 """Arguments, what is called for each part of the work, and what returns how many parts were saved."""
 
 
-UNREAD = {"": (), "| tee": (1,), "2>&1 | tee": (1, 2), "2> >(head)": (2,)}
+STREAMS = {
+    "": ((), ()),
+    "| tee": ((1,), ()),
+    "2>&1 | tee": ((1, 2), ()),
+    "2> >(head)": ((2,), ()),
+    "2>&-": ((), (2,)),
+    "<&-": ((), (0,)),
+    "<&- 2>&1 | tee": ((1, 2), (0,)),
+}
+"""As a shell writes them: which streams lose their reader after two parts of the work, and which are closed before."""
+
+
+@contextmanager
+def closed(*numbers):
+    """Close streams of the process; the system gives their numbers to the files that are opened next."""
+    kept = {number: os.dup(number) for number in numbers}
+    for number in numbers:
+        os.close(number)
+        setattr(sys, ("stdin", "stdout", "stderr")[number], None)
+    try:
+        yield
+    finally:
+        for number, copy in kept.items():
+            os.dup2(copy, number)
+            os.close(copy)
 
 
 @pytest.fixture
@@ -75,10 +99,11 @@ def pipes(tmp_path, monkeypatch):
         signal.signal(number, handler)
 
 
-@pytest.mark.parametrize("unread", UNREAD)
+@pytest.mark.parametrize("streams", STREAMS)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, None], ids=str)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_was_done_is_saved(command, number, unread, pipes, monkeypatch):
+def test_what_was_done_is_saved(command, number, streams, pipes, monkeypatch):
+    unread, without = STREAMS[streams]
     words, (module, name), saved = COMMANDS[command]
     if number is None and not unread:
         pytest.skip("nothing happens")
@@ -89,7 +114,7 @@ def test_what_was_done_is_saved(command, number, unread, pipes, monkeypatch):
         if result is not None:
             done.append(result)
         if len(done) == 2 and result is not None:
-            for stream in UNREAD[unread]:
+            for stream in unread:
                 pipes[stream][0].close()
             if number is not None:
                 signal.raise_signal(number)
@@ -99,7 +124,9 @@ def test_what_was_done_is_saved(command, number, unread, pipes, monkeypatch):
     with monkeypatch.context() as context:
         for stream, attribute in ((1, "stdout"), (2, "stderr")):
             context.setattr(sys, attribute, pipes[stream][1])
-        status = main(words)
+        context.setattr(sys, "stdin", sys.stdin)
+        with closed(*without):
+            status = main(words)
     for ends in pipes.values():
         for end in ends:
             with suppress(OSError):
@@ -109,7 +136,7 @@ def test_what_was_done_is_saved(command, number, unread, pipes, monkeypatch):
     assert 0 <= lost <= (2 if "shard" in command else 0), "a shard keeps no result of a task that may have been stopped"
     assert kept >= 1
     if number is not None:
-        assert status in ((141, 128 + number) if 1 in UNREAD[unread] else (128 + number,))
+        assert status in ((141, 128 + number) if 1 in unread else (128 + number,))
         assert len(done) in (2, 3), "threads may have begun another one"
     else:
-        assert status == (141 if 1 in UNREAD[unread] else 0)
+        assert status == (141 if 1 in unread else 0)
