@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.config import RewardConfig as RewardConfig
     from nclone_env.env import NPlusPlusEnv as NPlusPlusEnv
     from nclone_env.env import NPlusPlusVectorEnv as NPlusPlusVectorEnv
+    from nclone_env.env import ObservationFunction as ObservationFunction
     from nclone_env.env import create_environment as create_environment
     from nclone_env.env import create_vector_environment as create_vector_environment
     from nclone_env.errors import NcloneError as NcloneError

@@ -8,6 +8,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.arguments import check_seed
     from nclone_env.env.arrays.buffers import Buffers
     from nclone_env.env.arrays.final import reserve
+    from nclone_env.env.compiled.passes import ObservationFunction, OwnWorld
     from nclone_env.env.compiled.records import DIED, OUTCOMES, PLAYING, TIMED_OUT, WON
     from nclone_env.env.compiled.starts import PackedStarts, pack_starts
     from nclone_env.env.compiled.step import KernelSteps, step_all

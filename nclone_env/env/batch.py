@@ -14,7 +14,17 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.env.arrays.buffers import Buffers, check_apart, check_buffers
 from nclone_env.env.arrays.final import FinalRows, FrameStack
 from nclone_env.env.compiled.masks import MASK_AT_END, ActionMasks
-from nclone_env.env.compiled.passes import NO_RESET, Call, Pass, ResetPass, RewardFunction, RewardPass, StepPass
+from nclone_env.env.compiled.passes import (
+    NO_RESET,
+    Call,
+    ObservationFunction,
+    OwnPass,
+    Pass,
+    ResetPass,
+    RewardFunction,
+    RewardPass,
+    StepPass,
+)
 from nclone_env.env.compiled.records import RESULT, SAME_STEP
 from nclone_env.env.compiled.rooms import fit_alike, fit_copies, make_room, unsettle_all, with_room
 from nclone_env.env.compiled.starts import PackedStarts, pack_starts, set_shares
@@ -38,6 +48,7 @@ from nclone_env.obs import (
     NO_LATTICE,
     NO_QUERIES,
     ActionOutcomes,
+    ObservationSpec,
     Reachability,
     frame_specs,
     kernel_view,
@@ -79,13 +90,16 @@ class Batch:
         num_threads: int | None = None,
         reward_function: RewardFunction | None = None,
         like: Batch | None = None,
+        observation_function: ObservationFunction | None = None,
     ):
         self.config = config
         self.num_envs = num_envs
         self.autoreset = autoreset
         self.level_set: LevelSet = like.level_set if like else playable_levels(config)
         self._num_drawn = len(self.level_set.levels)
-        self.specs = observation_specs(config, self.level_set)
+        self._function = observation_function
+        depth, same_step = config.observation.frame_stack, autoreset == SAME_STEP
+        self.specs = (*observation_specs(config, self.level_set), *self._own_specs(depth))
         if num_envs > 1:
             check_fits("num_envs", num_envs, self._least_bytes())
         self.workers = Workers(num_envs, num_threads)
@@ -102,12 +116,19 @@ class Batch:
         self._spare: WorldArrays | None = None  # for gather
         self._asked: KernelSteps | None = None  # by kernel_steps
         self.episodes, self.actions, self.results = arrays.episodes, arrays.actions, arrays.results
-        depth, same_step = config.observation.frame_stack, autoreset == SAME_STEP
-        stacked = frame_specs(config, self.level_set)
+        stacked = (*frame_specs(config, self.level_set), *self._own_specs(1))
         self._stack = FrameStack(stacked, num_envs, depth, same_step) if depth > 1 else None
         self._rewards = RewardPass(reward_function, arrays) if reward_function is not None else None
         self._make_observers()
         self._make_passes()
+
+    def _own_specs(self, depth: int) -> tuple[ObservationSpec, ...]:
+        """Return the row of the observation of the user's function, if there is one."""
+        if self._function is None:
+            return ()
+        if not self.config.dict_observations:
+            raise ConfigError("observation_function: expected dict_observations=True beside it, as it adds an array")
+        return (self._function.spec(depth),)
 
     def _least_bytes(self) -> int:
         """Return the bytes of the world, on average, and of one observation of an environment."""
@@ -126,6 +147,11 @@ class Batch:
         self._reach: Reachability | None = None
         if "reachability" in config.observations:
             self._reach = Reachability(config, self.level_set, self.num_envs, same_step)
+        self._own: OwnPass | None = None
+        if self._function is not None:
+            count = self.num_envs if same_step and self._outcomes is None else 0
+            ended = make_growing_worlds(count, self.level_set, config.max_frames, config.frame_skip)
+            self._own = OwnPass(self._function, self._arrays, ended)
         self._no_final = no_final(self._unobserved)
         self._final_views: dict[FinalRows, FinalArrays] | None = None
 
@@ -133,7 +159,7 @@ class Batch:
         """List the passes of a step and of a reset, in order, compiled for this configuration."""
         arrays, view = self._arrays, self._unobserved
         self._settle = specialised(make_room, arrays)
-        observers = self._masks, self._outcomes, self._reach
+        observers = self._masks, self._outcomes, self._reach, self._own
         reset, step = ResetPass(arrays, NO_RESET, view), StepPass(arrays, view, self._no_final)
         self._reset_passes: tuple[Pass, ...] = tuple(filter(None, (reset, *observers)))
         self._step_passes: tuple[Pass, ...] = tuple(filter(None, (step, self._rewards, *observers)))
@@ -147,7 +173,8 @@ class Batch:
     @property
     def _ended_worlds(self) -> WorldArrays:
         """Those that steps copy worlds to when their episodes end."""
-        return self._outcomes.ended if self._outcomes else self._no_final.worlds
+        keeper = self._outcomes or self._own
+        return keeper.ended if keeper else self._no_final.worlds
 
     @property
     def pictures(self) -> PictureArrays:
@@ -222,8 +249,9 @@ class Batch:
             return
         while not self._settle(self._arrays):
             self._arrays = self._arrays._replace(worlds=with_space(self.worlds))
-        if self._outcomes is not None and len(self._outcomes.ended.ninjas):
-            self._outcomes.ended = with_room(self._outcomes.ended, lambda worlds: fit_alike(worlds, self.worlds))
+        keeper = self._outcomes or self._own
+        if keeper is not None and len(keeper.ended.ninjas):
+            keeper.ended = with_room(keeper.ended, lambda worlds: fit_alike(worlds, self.worlds))
             self._final_views = None
 
     def _check_starts(self, states: PackedStarts) -> None:
@@ -434,7 +462,7 @@ class Batch:
             own.update({f"spare {name}": array for name, array in self._spare._asdict().items()})
         leaves = tuple(array_node(name, array, shared=False) for name, array in own.items())
         graphs = self.graphs if "graphs" in self.__dict__ else None
-        owners = (self._arrays.canvas, self._masks, self._outcomes, self._reach, graphs, self._stack)
+        owners = (self._arrays.canvas, self._masks, self._outcomes, self._reach, self._own, graphs, self._stack)
         optional = tuple(owner.memory() for owner in owners if owner is not None)
         of_levels = (self.level_set, self._arrays.paths, self.pictures, self._arrays.starts)
         shared = tuple(part.memory() for part in of_levels)

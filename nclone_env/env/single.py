@@ -26,7 +26,7 @@ from nclone_env.env.base import (
     Phase,
 )
 from nclone_env.env.batch import Batch
-from nclone_env.env.compiled.passes import RewardFunction
+from nclone_env.env.compiled.passes import ObservationFunction, RewardFunction
 from nclone_env.env.compiled.records import DISABLED
 from nclone_env.env.spaces import action_space, check_actions, flat_masks, keys_to_action, observation_space
 from nclone_env.env.threads import CALLING_THREAD
@@ -48,6 +48,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         config: configuration; the defaults of :class:`EnvironmentConfig` if None.
         reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step, which
             replaces the configured one. Numba compiles it unless it is compiled already.
+        observation_function: a further observation by a function of the world.
         **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
 
     Raises:
@@ -60,16 +61,28 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 60}  # noqa: RUF012
 
     def __init__(
-        self, config: EnvironmentConfig | None = None, *, reward_function: RewardFunction | None = None, **fields: Any
+        self,
+        config: EnvironmentConfig | None = None,
+        *,
+        reward_function: RewardFunction | None = None,
+        observation_function: ObservationFunction | None = None,
+        **fields: Any,
     ):
-        self._set_up(config_from(config, fields), reward_function)
+        self._set_up(config_from(config, fields), reward_function, observation_function)
 
     def _set_up(
-        self, config: EnvironmentConfig, reward_function: RewardFunction | None, like: Batch | None = None
+        self,
+        config: EnvironmentConfig,
+        reward_function: RewardFunction | None,
+        observation_function: ObservationFunction | None,
+        like: Batch | None = None,
     ) -> None:
         self.config = config = _shared(config)
-        self._reward_function = reward_function
-        self._batch = Batch(config, 1, DISABLED, 1, reward_function, like)
+        self._functions: dict[str, Any] = {
+            "reward_function": reward_function,
+            "observation_function": observation_function,
+        }
+        self._batch = Batch(config, 1, DISABLED, 1, like=like, **self._functions)
         self._pool = RecyclingPool(self._batch.specs, 1)
         self._lifecycle = Lifecycle()
         self.render_mode = self.config.render_mode
@@ -193,7 +206,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         """
         self._lifecycle.check("clone", NOT_CLOSED)
         other = type(self).__new__(type(self))
-        other._set_up(self.config, self._reward_function, like=self._batch)
+        other._set_up(self.config, **self._functions, like=self._batch)
         other.spec, other._np_random_seed, other._generator = self.spec, self._np_random_seed, deepcopy(self._generator)
         if self._lifecycle.phase is not Phase.NEW:
             other._batch.set_state(0, self._batch.get_state(0))
@@ -209,7 +222,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         """Pickle configuration, snapshot and ``np_random``; stacked observations restart as after ``set_state``."""
         self._lifecycle.check("pickle", (Phase.NEW, *AFTER_RESET))
         state = None if self._lifecycle.phase is Phase.NEW else self.get_state()
-        make = partial(type(self), self.config, reward_function=self._reward_function)
+        make = partial(type(self), self.config, **self._functions)
         return make, (), (state, self.spec, self._np_random_seed, self._generator)
 
     def __setstate__(self, pickled: tuple[Any, ...]) -> None:

@@ -25,7 +25,7 @@ from nclone_env.env.arrays.outputs import COLUMNS, OutputMemory, Outputs, gather
 from nclone_env.env.base import AFTER_RESET, BROKEN, NOT_CLOSED, RUNNING, BaseEnvironment, Lifecycle, Phase
 from nclone_env.env.batch import Batch
 from nclone_env.env.compiled import records
-from nclone_env.env.compiled.passes import RewardFunction
+from nclone_env.env.compiled.passes import ObservationFunction, RewardFunction
 from nclone_env.env.compiled.starts import PackedStarts
 from nclone_env.env.compiled.step import KernelSteps
 from nclone_env.env.spaces import action_space, check_actions, observation_space
@@ -71,6 +71,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
             ``final_obs`` as an array of objects, all arrays new (``env.arrays.outputs``). Costs time in every step.
         reward_function: takes an ``EVENT`` record (``env.compiled.records``) and returns the reward of the step, which
             replaces the configured one. Numba compiles it unless it is compiled already.
+        observation_function: a further observation by a function of the world.
         max_episode_steps: steps after which an episode is truncated, as ``gymnasium.make_vec`` passes them: lowers
             ``max_frames`` to so many steps of ``frame_skip`` frames.
         **fields: fields of :class:`EnvironmentConfig`, which replace those of ``config``.
@@ -89,6 +90,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
         num_threads: int | None = None,
         gymnasium_infos: bool = False,
         reward_function: RewardFunction | None = None,
+        observation_function: ObservationFunction | None = None,
         max_episode_steps: int | None = None,
         **fields: Any,
     ):
@@ -105,7 +107,10 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
         check_value("gymnasium_infos", bool, gymnasium_infos)
         self.gymnasium_infos = bool(gymnasium_infos)
         mode = autoreset_mode_of(autoreset_mode)
-        self._batch = Batch(self.config, num_envs, AUTORESET_CODES[mode], num_threads, reward_function)
+        codes = AUTORESET_CODES[mode]
+        self._batch = Batch(
+            self.config, num_envs, codes, num_threads, reward_function, observation_function=observation_function
+        )
         self._only = only = self.config.only_observation
         self._outputs = OutputMemory(self._batch.specs, num_envs, mode is AutoresetMode.SAME_STEP, only)
         self._all_mask = np.ones(num_envs, dtype=np.bool_)

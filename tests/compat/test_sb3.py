@@ -19,7 +19,7 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecMonitor, VecNormalize
 
-from nclone_env import NPlusPlusVectorEnv, errors
+from nclone_env import NPlusPlusVectorEnv, ObservationFunction, errors
 from nclone_env.benchmark import read_submission, verify
 from nclone_env.memory import GrowthError, assert_flat
 from nclone_env.train.adapters.sb3 import NPlusPlusVecEnv
@@ -59,6 +59,28 @@ def test_evaluations_log_the_share_of_episodes_won(by_id, tmp_path, monkeypatch)
     evaluate.on_step()
     assert sorted(evaluate.evaluations_successes[0]) == [False, True]
     assert logged["eval/success_rate"] == 0.5
+
+
+def place(world, out):
+    out[0], out[1] = world.ninja["x"] / 1056, world.ninja["y"] / 600
+
+
+def test_ppo_learns_from_an_own_observation_for_10_000_steps():
+    env = NPlusPlusVecEnv(num_envs=16, observation_function=ObservationFunction(place, 2, -1, 2, "place"), **FIELDS)
+    model = PPO("MultiInputPolicy", env, **SMALL)
+    before = numbers(model.policy)
+    model.learn(10_000)
+    check_learned(before, numbers(model.policy))
+    assert model.num_timesteps >= 10_000
+    env.reset()
+    dones = np.zeros(16, bool)
+    while not dones.any():
+        env.step_async(np.zeros(16, int))
+        observations, _, dones, infos = env.step_wait()
+    index = int(dones.argmax())
+    last = infos[index]["terminal_observation"]["place"]
+    assert (last.shape, last.dtype) == ((2,), np.float32)
+    assert last.tolist() != observations["place"][index].tolist()
 
 
 def test_ppo_learns_from_what_the_environments_did():

@@ -1,7 +1,8 @@
 """A call of a batch: passes that run one after another over each range of environments.
 
 The first pass of a step is :class:`StepPass`, that of a reset :class:`ResetPass`. Passes that only some
-configurations need follow: rewards by a function of the user (:class:`RewardPass`), action masks, reachability.
+configurations need follow: rewards and observations by functions of the user (:class:`RewardPass`, :class:`OwnPass`),
+action masks, reachability.
 """
 
 from __future__ import annotations
@@ -10,20 +11,27 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numba
 import numpy as np
 
+from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.env.arrays.final import FinalRows
 from nclone_env.env.compiled.records import EVENT, PLAYING, SAME_STEP
 from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.env.compiled.step_arrays import FinalArrays, StepArrays
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, check_integer, shortened
 from nclone_env.jit import plain_dispatcher, specialised
-from nclone_env.obs import ObservationArrays
+from nclone_env.memory import MemoryNode, array_group
+from nclone_env.obs import ObservationArrays, ObservationSpec, frame_specs
+from nclone_env.sim import WorldArrays
 
 NO_RESET = np.zeros(0, np.bool_)
+_NAMES = {spec.name for spec in frame_specs(EnvironmentConfig(observations=OBSERVATION_NAMES))}
+"""Of the observations of this package."""
+_OWN_ROWS = np.zeros(0, np.int32)
+"""Places of none: all environments write, in their own rows."""
 RewardFunction = Callable[[Any], float]
 """Takes one ``EVENT`` record (read by ``event["gold"]``) and returns the reward of the step."""
 
@@ -135,6 +143,105 @@ def compile_reward(function: RewardFunction) -> Callable[..., None]:
                 episodes[index]["episode_return"] = result["episode_return"]
 
     return plain_dispatcher(replace_rewards, {"nopython": True, "nogil": True, "error_model": "numpy"})
+
+
+class OwnWorld(NamedTuple):
+    """A world as custom observation functions see it.
+
+    Attributes:
+        ninja: record of the ninja: ``x`` and ``y`` (pixels), ``vx`` and ``vy`` (pixels per frame), ``state``,
+            ``frame``, ``gold``, ``level`` (its index) and others (``sim.records``).
+        entity_states: (e,) uint8, one for each entity of the level, as in snapshots; 0 is untouched.
+        movers: (m,) records of the entities that move.
+    """
+
+    ninja: Any
+    entity_states: np.ndarray
+    movers: np.ndarray
+
+
+@dataclass(frozen=True)
+class ObservationFunction:
+    """A further observation, written by a function that Numba compiles unless it is compiled already.
+
+    Attributes:
+        function: takes an ``OwnWorld`` and an array (size,) float32, of which it writes every number.
+        size: numbers of the vector.
+        low: least of each number, for the space.
+        high: greatest of each number.
+        name: of the array among the observations.
+    """
+
+    function: Callable[[Any, np.ndarray], object]
+    size: int
+    low: float = -np.inf
+    high: float = np.inf
+    name: str = "own"
+
+    def __post_init__(self) -> None:
+        check_integer("size", self.size, low=1, high=1 << 16)
+        if not isinstance(self.name, str) or not self.name.isidentifier() or self.name in _NAMES:
+            raise ConfigError(f"name: expected a word that names no observation yet, got {shortened(self.name)}")
+
+    def spec(self, stack: int = 1) -> ObservationSpec:
+        """Return the row of the table of observations, of a stack of so many."""
+        shape = (self.size,) if stack == 1 else (stack, self.size)
+        return ObservationSpec(self.name, shape, np.dtype(np.float32), self.low, self.high, "by the caller's function")
+
+
+class OwnPass:
+    """Writes the observation of a function, also for episodes that ended.
+
+    Attributes:
+        ended: worlds at the end of an episode, one row for each environment, which the step fills in same-step mode;
+            no rows where another observation has some, or without that mode.
+    """
+
+    def __init__(self, own: ObservationFunction, arrays: StepArrays, ended: WorldArrays):
+        self._name, self.ended = own.name, ended
+        try:
+            self._write = _compiled_observation(own.function)
+            nothing, places = np.zeros((0, own.size), np.float32), np.zeros(0, np.int32)
+            self._write(arrays.worlds, nothing, places, arrays.results, 0, 0, 0)
+        except (numba.core.errors.NumbaError, NotImplementedError, TypeError, ValueError) as error:
+            raise ConfigError(
+                "observation_function: expected a function of a world and an array to write that Numba can compile, "
+                f"got {own.function!r}; a world has {', '.join(OwnWorld._fields)}. {error}"
+            ) from error
+
+    def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
+        """Write the rows of environments ``first`` to ``last - 1``, and of their episodes that ended."""
+        arrays, results = call.arrays, call.arrays.results
+        if self._name in call.out:
+            self._write(arrays.worlds, call.out[self._name], _OWN_ROWS, results, call.base, first, last)
+        if call.final is not None:
+            final = call.final.arrays[self._name]
+            self._write(call.final_view.worlds, final, call.final.places, results, call.base, first, last)
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the worlds of ended episodes."""
+        return array_group("ended worlds", self.ended._asdict(), shared=False)
+
+
+def _compiled_observation(function: Callable[[Any, np.ndarray], object]) -> Callable[..., None]:
+    """Return a compiled function that writes a row for each of a range of environments, or those that ended."""
+    if not callable(function):
+        raise TypeError("It cannot be called.")
+    compiled: Any = function if hasattr(function, "py_func") else numba.njit(error_model="numpy")(function)
+
+    def write_rows(worlds, out, places, results, base, first, last):
+        for index in range(first, last):
+            row = index - base
+            if places.shape[0] > 0:
+                if not (results[index]["terminated"] or results[index]["truncated"]):
+                    continue
+                row = places[row]
+            entities, movers = worlds.rooms[index]["entities"], worlds.rooms[index]["movers"]
+            states = worlds.entity_states[entities["first"] : entities["first"] + entities["used"]]
+            moving = worlds.movers[movers["first"] : movers["first"] + movers["used"]]
+            compiled(OwnWorld(worlds.ninjas[index], states, moving), out[row])
+
+    return plain_dispatcher(write_rows, {"nopython": True, "nogil": True, "error_model": "numpy"})
 
 
 def _arguments_of(function: partial[float]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:

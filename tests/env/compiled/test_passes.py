@@ -1,16 +1,17 @@
-"""Rewards by functions of users."""
+"""Rewards and observations by functions of users."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import pickle
 
 import numba
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, errors
+from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, ObservationFunction, errors
 from nclone_env.env.compiled.records import DIED, WON
 
 from ..bases import choices
@@ -156,3 +157,91 @@ NOT_COMPILED = r"reward_function: expected a function of one event that Numba ca
 def test_what_is_no_reward_function_is_refused(function, message):
     with pytest.raises(errors.ConfigError, match=message):
         make(reward_function=function)
+
+
+def way(world, out):
+    ninja, total = world.ninja, 0.0
+    for mover in world.movers:
+        total += mover["x"]
+    out[0], out[1], out[2], out[3] = ninja["x"], ninja["frame"], world.entity_states.sum(), total
+
+
+WAY = ObservationFunction(way, 4, name="way")
+
+
+def expected_way(worlds, index):
+    entities, movers = (worlds.rooms[index][name] for name in ("entities", "movers"))
+    states = worlds.entity_states[entities["first"] :][: entities["used"]]
+    places = worlds.movers["x"][movers["first"] :][: movers["used"]]
+    return np.array([worlds.ninjas["x"][index], worlds.ninjas["frame"][index], states.sum(), sum(places)], np.float32)
+
+
+def watched(envs, steps=120):
+    """Return the own observations of each step, and by step and environment the last one of each episode."""
+    seen, last = [envs.reset(seed=2)[0]["way"].copy()], {}
+    for step, actions in enumerate(choices(steps, envs.num_envs)):
+        observations, _, terminations, truncations, info = envs.step(actions)
+        seen.append(observations["way"].copy())
+        ended = np.flatnonzero(terminations | truncations)
+        rows = info["final_obs"]["way"] if "final_obs" in info else observations["way"][ended]
+        last.update({(step, index): row.tolist() for index, row in zip(ended.tolist(), rows.copy())})
+    return np.array(seen), last
+
+
+MOVING = {"levels": ("motifs-9", "hazards"), "max_frames": 160, "observation_function": WAY}
+
+
+@pytest.mark.parametrize("more", [{}, {"observations": ("game_state", "action_outcomes", "reachability")}])
+def test_an_own_observation_is_that_of_the_world_also_at_the_end(more):
+    envs = make(**MOVING, **more)
+    assert envs.single_observation_space["way"].shape == (4,)
+    envs.reset(seed=2)
+    for actions in choices(120, 6):
+        observations = envs.step(actions)[0]
+        for index in range(6):
+            np.testing.assert_array_equal(observations["way"][index], expected_way(envs.worlds, index))
+    same_step = {"autoreset_mode": "SameStep", **MOVING, **more}
+    seen, last = watched(make(**same_step))
+    for threads in (1, 2):
+        again, ends = watched(make(**same_step, num_threads=threads))
+        np.testing.assert_array_equal(again, seen)
+        assert ends == last
+    alone = [make(1, **MOVING, **more) for _ in range(6)]
+    for index, env in enumerate(alone):
+        env.reset(seed=2 + index)
+        for step, actions in enumerate(choices(120, 6)):
+            observations, _, terminated, truncated, _ = env.step(actions[index : index + 1])
+            if terminated[0] or truncated[0]:
+                assert observations["way"][0].tolist() == last.pop((step, index))
+                env.step(actions[index : index + 1])  # begins the next episode
+                break
+    assert all(number > 0 for number in np.abs(seen).max(axis=(0, 1)))
+
+
+def test_own_observations_of_single_environments_and_in_stacks():
+    fields = {"observations": "game_state", "levels": "first-steps/01-walk", "observation_function": WAY}
+    env = NPlusPlusEnv(**fields, observation={"frame_stack": 3})
+    observation, _ = env.reset(seed=1)
+    assert observation["way"].shape == (3, 4)
+    frames = [env.step(2)[0]["way"][:, 1].tolist() for _ in range(4)]
+    assert frames == [[0, 0, 4], [0, 4, 8], [4, 8, 12], [8, 12, 16]]
+    for other in (env.clone(), pickle.loads(pickle.dumps(env))):
+        assert other.step(2)[0]["way"][-1, 1] == 20
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: ObservationFunction(way, 0), "size: expected"),
+        (lambda: ObservationFunction(way, 4, name="locals"), "name: expected a word that names no observation yet"),
+        (
+            lambda: make(observation_function=ObservationFunction(lambda world: 0, 1)),
+            "observation_function: expected a",
+        ),
+        (lambda: make(observation_function=ObservationFunction(3, 1)), "observation_function: expected a function .*"),
+        (lambda: make(dict_observations=False, observation_function=WAY), "expected dict_observations=True beside it"),
+    ],
+)
+def test_what_is_no_observation_function_is_refused(made, message):
+    with pytest.raises(errors.ConfigError, match=message):
+        made()
