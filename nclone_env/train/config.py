@@ -128,7 +128,7 @@ class TrainConfig:
     shared_trunk: bool = option(True, fixed="policy")
     """Share the hidden layers between policy and value function; otherwise each has its own."""
     learner: str = option("ppo", fixed="run")
-    """Algorithm by its name in ``train.learn.learners``, or in the entry points ``nclone_env.learners`` of a package."""
+    """Algorithm by its name: one of ``train.learn.learners``, or of the entry points ``nclone_env.learners``."""
     ppo: PPOConfig = group(PPOConfig)
     """Settings of the algorithm."""
     clone: CloneConfig = group(CloneConfig)

@@ -39,23 +39,22 @@ def main(folder: Positional[Path] = FOLDER) -> None:
         config = EnvironmentConfig(**fields)
         levels = [level.name for level in load_levels(config.levels)]
         shown = shown_level(levels)
-        picture = folder / f"{slug(levels[0].partition('/')[0])}.gif"
+        picture = folder / f"{levels[0].partition('/')[0]}.gif"
         if not picture.exists():
             pictures = level_pictures(shown, np.frombuffer(known_solutions()[shown], np.uint8))
-            frames = pictures[:LONGEST]
-            halves = [frame[::2, ::2] for frame in frames[:: FRAMES_PER_SECOND // RATE] + [frames[-1]] * RATE]
-            write_video(halves, picture, RATE)
+            write_video(pictures[:LONGEST][:: FRAMES_PER_SECOND // RATE] + pictures[-1:] * RATE, picture, RATE)
         for level in levels:
             key = level, config.max_frames
             won.setdefault(key, random_wins(level, config.max_frames))
         rows = [(level, won[level, config.max_frames]) for level in levels]
-        (folder / f"{slug(name.partition('/')[2])}.md").write_text(page(name, rows, picture.name, shown))
+        (folder / f"{slug(name)}.md").write_text(page(name, rows, picture.name, shown))
         print(name, f"{picture.stat().st_size / 1e3:.0f} KB", flush=True)
 
 
 def slug(name: str) -> str:
-    """Return a name of a file."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("-v0")).lower()
+    """Return the name of the file of an id, such as ``jumps`` or ``pixels``; that of the first one is ``default``."""
+    rest = name.removeprefix("nclone/NPlusPlus-").rpartition("-v")[0]
+    return re.sub(r"(?<=[a-z])(?=[A-Z\d])", "-", rest).lower() or "default"
 
 
 def shown_level(levels: list[str]) -> str:

@@ -109,11 +109,11 @@ def main(folder: Positional[Path] = Path("docs/tutorial")) -> None:
         folder: where they are written; ``flight.toml`` lies there.
     """
     for level, name in ((ALONE, "hop.png"), (str(folder / OWN), "flight.png")):
-        env = nclone_env.create_environment(levels=level, render_mode="rgb_array")
+        env = nclone_env.create_environment(levels=level, render_mode="rgb_array", render={"crop": True})
         env.reset(seed=0)
         picture = env.render()
         assert picture is not None
-        write_picture(cropped(picture), folder / name)
+        write_picture(picture, folder / name)
     with TemporaryDirectory() as runs:
         config = TrainConfig.of(levels=(SET,), total_timesteps=500_000, output=Path(runs))
         result = train(config)

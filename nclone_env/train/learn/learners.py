@@ -38,8 +38,8 @@ def make_learner(parts: LearnerParts) -> Learner:
     (found, *_) = entry_points(group=GROUP, name=name) or (None,)
     if found is None:
         raise ConfigError(
-            f"learner: expected one of {', '.join(learner_names())}, got {shortened(name)}; add a function that makes it "
-            f"to nclone_env.train.learn.learners.LEARNERS, or to the entry points {GROUP} of your package"
+            f"learner: expected one of {', '.join(learner_names())}, got {shortened(name)}; add a function that makes "
+            f"it to nclone_env.train.learn.learners.LEARNERS, or to the entry points {GROUP} of your package"
         )
     made: Learner = found.load()(parts)
     return made
