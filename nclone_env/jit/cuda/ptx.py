@@ -1,0 +1,252 @@
+"""Kernels as PTX, the portable code of NVIDIA's GPUs, with the bits of the processor.
+
+A kernel is lowered as for any other machine (``jit.retarget``) and compiled by the LLVM that Numba brings: neither a
+GPU nor NVIDIA's compilers are needed. LLVM fuses no product with a sum unless it is told to, and marks every operation
+as rounded to nearest (``.rn``), which the driver's assembler keeps. :func:`find` looks for all that would change bits.
+
+A program is a kernel whose last parameter is the number of a thread. Its entry takes two parameters: a block, which
+holds the other parameters of the kernel in slots of eight bytes (``jit.retarget``), and the number of threads. Blocks
+are passed by value, so every parameter is an operand in the constant memory of a multiprocessor; nothing has to be
+written to the device before a launch, and a launch in a CUDA graph keeps its own copy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from nclone_env._files import temporary_beside
+from nclone_env.jit import retarget
+from nclone_env.jit.decorators import type_of
+from nclone_env.jit.folder import CODE_SUFFIX, cache_folder, packed, read_used, unpacked, write_private
+from nclone_env.jit.sources import identity, short_digest, source_digest
+
+TRIPLE = "nvptx64-nvidia-cuda"
+OLDEST = (7, 0)
+"""The oldest architecture that the code runs on; the driver translates it for newer ones."""
+_PTX_VERSION = "ptx81"
+"""The first with blocks above 4 KB: drivers from 530 on know it."""
+Programs = Mapping[str, tuple[Any, tuple[Any, ...]]]
+"""A kernel for each name, and arguments of the types of all parameters but the last, an ``int``."""
+_FLOOR = """
+declare double @llvm.floor.f64(double)
+define linkonce_odr double @floor(double %value) alwaysinline {
+  %whole = call double @llvm.floor.f64(double %value)
+  ret double %whole
+}
+"""
+_NARROW = re.compile(r"^(\s+(?:%\S+ = load|store) (i16|i32|i64|float|double|ptr)\b.*, align )1$", re.MULTILINE)
+"""An access to a field of a record that is not declared as aligned. All fields are, and a GPU needs them to be told so,
+else it reads them byte by byte: see :func:`unaligned_fields`."""
+_BYTES = {"i16": 2, "i32": 4, "float": 4}
+_OPCODE = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)", re.MULTILINE)
+_FLOAT = r"\bb?f(16|32|64)(x2)?"
+
+
+def compile_ptx(programs: Programs, architecture: tuple[int, int] = OLDEST, fuse: bool = False) -> str:
+    """Return the PTX of programs for an architecture and newer ones.
+
+    Args:
+        programs: kernels by the name of their entries.
+        architecture: major and minor version (compute capability).
+        fuse: allow fused multiply-adds, whose results differ: as a control.
+
+    Raises:
+        RuntimeError: if kernels run as plain Python, or use what the device does not have.
+    """
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    major, minor = architecture
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
+        cpu=f"sm_{major}{minor}", features=f"+{_PTX_VERSION}", opt=3
+    )
+    module = retarget._module("", machine)
+    for name, (kernel, arguments) in programs.items():
+        module.link_in(_entered(name, kernel, arguments, machine))
+    for text in (retarget._ROOT, _FLOOR):
+        module.link_in(retarget._module(text, machine))
+    if fuse:
+        text = re.sub(r"= (fmul|fadd|fsub) ", r"= \1 contract ", str(module))
+        module = retarget._module(text, machine)
+    for item in [*module.functions, *module.global_variables]:
+        if not item.is_declaration and not item.name.startswith("llvm.") and item.name not in programs:
+            item.linkage = llvm.Linkage.internal
+    for function in module.functions:  # a call would pass some five hundred parameters by memory
+        if not function.is_declaration and function.name not in programs:
+            function.add_function_attribute("alwaysinline")
+    retarget._optimise(module, machine)
+    missing = [item.name for item in module.functions if item.is_declaration and not item.name.startswith("llvm.")]
+    if missing or re.search(r"\bfrem\b", str(module)):
+        raise RuntimeError(f"kernels for CUDA: expected no functions of libraries, got {', '.join(missing) or 'fmod'}")
+    return machine.emit_assembly(module)
+
+
+def _entered(name: str, kernel: Any, arguments: tuple[Any, ...], machine: Any) -> Any:
+    """Return the module of a program: its kernel with all that it calls, and its entry."""
+    if not hasattr(kernel, "lower"):
+        raise RuntimeError("kernels for CUDA: unset NUMBA_DISABLE_JIT and NCLONE_ENV_PLAIN_JIT")
+    for kind in _records(arguments):
+        if unaligned_fields(kind):
+            raise RuntimeError(f"kernels for CUDA: expected aligned fields, got {unaligned_fields(kind)} of {kind}")
+    module, symbol = kernel.lower(tuple(map(type_of, (*arguments, 0))))
+    module = llvm.parse_assembly(_NARROW.sub(_widened, str(module)))
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.get_function(symbol).linkage = llvm.Linkage.linkonce_odr
+    kinds = [str(argument.type) for argument in module.get_function(symbol).arguments]
+    module.link_in(retarget._module(_entry(name, retarget._quoted(symbol), kinds), machine), preserve=True)
+    return module
+
+
+def _records(arguments: Any) -> Iterator[np.dtype]:
+    for each in arguments:
+        if isinstance(each, tuple):
+            yield from _records(each)
+        elif each is not None:
+            yield each.dtype
+
+
+def _widened(access: re.Match[str]) -> str:
+    return f"{access[1]}{_BYTES.get(access[2], 8)}"
+
+
+def unaligned_fields(record: np.dtype) -> list[str]:
+    """Return the fields of a record, at any depth, that do not lie at multiples of their size in an array of it."""
+    found = []
+    for name, (kind, offset) in (record.fields or {}).items():
+        if kind.fields:
+            found += [f"{name}.{inner}" for inner in unaligned_fields(kind)]
+        size = max((part[0].alignment for part in kind.fields.values()), default=1) if kind.fields else kind.alignment
+        if offset % size or record.itemsize % size:
+            found.append(name)
+    return found
+
+
+def _entry(name: str, symbol: str, kinds: list[str]) -> str:
+    """Return the LLVM code of an entry: it reads the parameters of its kernel, and calls it with the thread's number.
+
+    By Numba's convention the first two parameters are the address of the result and of a description of the error.
+    """
+    slots = kinds[2:-1]
+    reading = "\n".join(
+        f"  %p{slot} = getelementptr i8, ptr %block, i64 {8 * slot}\n  %v{slot} = load {kind}, ptr %p{slot}, align 8"
+        for slot, kind in enumerate(slots)
+    )
+    given = [f"{kind} %v{slot}" for slot, kind in enumerate(slots)]
+    return f"""
+declare i32 @{symbol}({", ".join(kinds)})
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+define ptx_kernel void @{name}(ptr byval([{len(slots)} x i64]) align 8 %block, i64 %count) {{
+  %result = alloca ptr
+  %error = alloca ptr
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %ntid = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+  %ctaid = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %wide = zext i32 %ctaid to i64
+  %each = zext i32 %ntid to i64
+  %own = zext i32 %tid to i64
+  %first = mul i64 %wide, %each
+  %index = add i64 %first, %own
+  %runs = icmp slt i64 %index, %count
+  br i1 %runs, label %run, label %done
+run:
+{reading}
+  %status = call i32 @{symbol}({", ".join([f"{kinds[0]} %result", f"{kinds[1]} %error", *given, "i64 %index"])})
+  br label %done
+done:
+  ret void
+}}
+"""
+
+
+def block_of(arguments: tuple[Any, ...]) -> tuple[np.ndarray, dict[Any, int]]:
+    """Return the block, (slots,) int64, of the arguments of a program, and the slot of the address of each array.
+
+    Arrays are anything with ``address``, ``itemsize`` and ``shape``, C-contiguous; None takes one slot. All are in
+    nested tuples.
+    """
+    slots: list[int] = []
+    places: dict[Any, int] = {}
+
+    def add(value: Any) -> None:
+        if isinstance(value, tuple):
+            for part in value:
+                add(part)
+        elif value is None:
+            slots.append(0)
+        else:
+            strides, size = [], int(value.itemsize)
+            for length in reversed(value.shape):
+                strides.insert(0, size)
+                size *= length
+            places[value] = len(slots) + 4
+            items = size // int(value.itemsize)
+            slots.extend((0, 0, items, value.itemsize, value.address if items else 0, *value.shape, *strides))
+
+    add(arguments)
+    return np.array(slots, np.int64), places
+
+
+def kept_ptx(name: str, kernel: Any, arguments: tuple[Any, ...], architecture: tuple[int, int]) -> str:
+    """Return the PTX of one program, compiled by the first process that asks for it (``jit.folder``)."""
+    known, folder = identity(kernel.py_func) if hasattr(kernel, "py_func") else None, cache_folder()
+    llvm_version = ".".join(map(str, llvm.llvm_version_info))
+    key = f"{name} {known} {list(map(type_of, arguments))} {architecture} {llvm_version} {source_digest(__name__)}"
+    path = folder / f"{name}-{short_digest(key)}{CODE_SUFFIX}" if known and folder else None
+    kept = unpacked(read_used(path), key) if path else None
+    if kept is None:
+        kept = compile_ptx({name: (kernel, arguments)}, architecture)
+        if path:
+            with suppress(OSError), temporary_beside(path) as temporary:
+                write_private(temporary, packed(key, kept))
+                temporary.replace(path)
+    return str(kept)
+
+
+def slots_of(ptx: str) -> dict[str, int]:
+    """Return the number of slots in the block of each entry."""
+    found = re.findall(r"\.entry (\w+)\(\s*\.param \.align 8 \.b8 \w+\[(\d+)\]", ptx)
+    return {name: int(size) // 8 for name, size in found}
+
+
+class Findings(NamedTuple):
+    """Counts of instructions and functions that would change results.
+
+    Attributes:
+        fused: products fused with sums.
+        unrounded: sums, products, quotients and roots without a rounding mode, which the assembler may fuse.
+        approximate: approximations, and numbers flushed to zero.
+        external: functions declared but not defined.
+    """
+
+    fused: int
+    unrounded: int
+    approximate: int
+    external: int
+
+
+def opcodes(ptx: str) -> Counter[str]:
+    """Count the instructions of each kind."""
+    return Counter(_OPCODE.findall(ptx))
+
+
+def find(ptx: str) -> Findings:
+    """Count the findings in PTX."""
+    counts = opcodes(ptx)
+
+    def count(pattern: str) -> int:
+        return sum(number for opcode, number in counts.items() if re.fullmatch(pattern, opcode))
+
+    return Findings(
+        fused=count(rf"(fma|mad)\..*{_FLOAT}"),
+        unrounded=count(rf"(add|sub|mul|div|sqrt|rcp)\.(?!r[nzmp]\.)(.*\.)?{_FLOAT}"),
+        approximate=count(r".*\.(approx|full|ftz)\b.*"),
+        external=len(re.findall(r"^\s*\.extern\s+\.func\b", ptx, re.MULTILINE)),
+    )
