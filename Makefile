@@ -14,7 +14,7 @@ PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib compat-onnx compat-optuna compat-executors compat-minari
 
-.PHONY: train warmup test test-slow other-python docs wheels wheel-test fuzz fuzz-coverage faults lint types contract cuda web format clean compat
+.PHONY: train warmup test test-slow other-python docs wheels wheel-test fuzz fuzz-coverage faults lint types contract cuda gpu web format clean compat
 .PHONY: compat-gymnasium $(COMPAT)
 
 # Compiles only what training needs.
@@ -81,10 +81,13 @@ types: $(INSTALLED)
 contract: $(INSTALLED)
 	$(BIN)/lint-imports
 
-# Compile the kernels for CUDA. Requires no GPU; installs NVIDIA's compilers into a separate environment (docs/operation/cuda.md).
-cuda: .venv-cuda/.installed
-	@.venv-cuda/bin/python -m profiling.checks.cuda_ptx $(ARGS)
-	.venv-cuda/bin/pytest tests/test_cuda.py
+# Compile the kernels for CUDA and check the code. Requires no GPU (docs/operation/cuda.md).
+cuda: $(INSTALLED)
+	@$(BIN)/python -m profiling.checks.cuda_code $(ARGS)
+
+# Compare environments on this machine's GPU with those of the processor, and time them; at most four minutes.
+gpu: $(INSTALLED)
+	@$(BIN)/python -m profiling.checks.cuda_run $(ARGS)
 
 # Build the kernels as WebAssembly into the package, for pages. Requires a linker (apt-get install lld, or pip install ziglang).
 web: $(INSTALLED)
@@ -110,7 +113,7 @@ compat-gymnasium: .venv-compat/gymnasium/.installed
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-compat .venv-cuda .venv-docs .venv-fuzz .venv-other runs dist build site
+	rm -rf .venv .venv-compat .venv-docs .venv-fuzz .venv-other runs dist build site
 
 # Python compiles the modules that are imported; all modules of all packages would take half of the time.
 $(INSTALLED): pyproject.toml constraints.txt
@@ -118,12 +121,6 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e ".[all,dev]"
-	@touch $@
-
-.venv-cuda/.installed: pyproject.toml constraints.txt
-	@echo "Setting up .venv-cuda (a minute or two, once) ..."
-	@$(PYTHON) -m venv .venv-cuda
-	@.venv-cuda/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[cuda]" pytest pytest-timeout
 	@touch $@
 
 # The reference is made from the sources, which are read and not imported, so the package is not installed.

@@ -33,6 +33,6 @@ def register() -> None:
             gymnasium.register(
                 id=name,
                 entry_point="nclone_env.env.single:NPlusPlusEnv",
-                vector_entry_point="nclone_env.env.vector:NPlusPlusVectorEnv",
+                vector_entry_point="nclone_env.env.vector:create_vector_environment",
                 kwargs=fields,
             )

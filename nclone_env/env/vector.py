@@ -530,17 +530,22 @@ def autoreset_mode_of(mode: AutoresetMode | str) -> AutoresetMode:
 
 
 def create_vector_environment(
-    config: EnvironmentConfig | None = None, num_envs: int = 1, **options: Any
+    config: EnvironmentConfig | None = None, num_envs: int = 1, *, device: Any = "cpu", **options: Any
 ) -> NPlusPlusVectorEnv:
     """Return ``num_envs`` environments in one process.
 
     Args:
         config: configuration; the defaults of :class:`EnvironmentConfig` if None.
         num_envs: number of environments.
+        device: ``"cpu"``, or ``"cuda"`` for :class:`nclone_env.env.cuda.NPlusPlusCudaVectorEnv`, which returns tensors.
         **options: the other arguments of :class:`NPlusPlusVectorEnv`: ``autoreset_mode``, ``num_threads``,
             ``gymnasium_infos``, ``reward_function``, and fields of the configuration.
     """
-    return NPlusPlusVectorEnv(config, num_envs, **options)
+    if isinstance(device, str) and device == "cpu":
+        return NPlusPlusVectorEnv(config, num_envs, **options)
+    from nclone_env.env.cuda import NPlusPlusCudaVectorEnv  # imports nothing of a GPU, but is rarely used
+
+    return NPlusPlusCudaVectorEnv(config, num_envs, device=device, **options)
 
 
 def compile_kernels(observations: Sequence[ObservationName] = DEFAULT_OBSERVATIONS) -> None:

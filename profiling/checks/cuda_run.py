@@ -1,205 +1,224 @@
-"""Run the kernels on a GPU and on the processor, compare all results bit by bit, and print the speed of both.
+"""Prove environments on this machine's GPU: bits against the processor, speed, memory; the first thing to run there.
 
-Takes the folder of PTX that ``profiling.checks.cuda_ptx --folder`` writes, also on another machine. ``play`` plays
-random inputs, held for four frames, each level in an equal share of the worlds; ``step`` steps environments with the
-three default observations, pictures among them. As a control, ``play`` compiled with CUDA's default options must
-differ. Exits with 1 if a program differs or the control does not. Needs a GPU and the extra ``cuda``.
+Parts, each within a share of the time, printed as they end: ``bits`` steps environments of the built-in sets and of
+levels with every kind of entity on both, in all autoreset modes, and compares all that calls return and all worlds;
+``control`` does so with products that the GPU may fuse, which must differ; ``speed`` is the table of environment steps
+by the number of environments; ``loop`` repeats steps in a CUDA graph. Exits with 1 if a part fails.
+
+``--stand-in`` runs the programs on the processor instead, to test this script where there is no GPU.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tyro
-from cuda.core import Device, LaunchConfig, ObjectCode, launch
-from numba import cuda
-from tyro.conf import Positional
 
-from nclone_env.env.compiled.step import begin, step_range
-from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
-from nclone_env.jit import kernel
-from profiling.checks.cuda_programs import arguments as program_arguments
-from profiling.checks.cuda_programs import play_world
+from nclone_env import create_vector_environment
+from nclone_env.game import NUM_ACTIONS
+from nclone_env.level.build import everything
 from profiling.measure import describe
 
-HOLD = 4
-THREADS = 64
+BUILT_IN = ("first-steps", "jumps", "hazards")
+VECTORS = ("game_state", "entity_states", "locals", "free_motion", "action_mask", "action_outcomes")
+MODES = ("SameStep", "NextStep", "Disabled")
+COUNTS = (1024, 4096, 16384, 131072, 1048576)
 
 
-class Program:
-    """A program of a folder of PTX on the GPU."""
+class Report:
+    """Prints lines with the seconds since the start, and knows how many are left."""
 
-    def __init__(self, folder: Path, name: str):
-        ptx = (folder / f"{name}.ptx").read_text()
-        entry = re.search(r"\.entry (\w+)\(", ptx)[1]
-        self._device = Device()
-        self._device.set_current()
-        self._stream = self._device.default_stream
-        self._kernel = ObjectCode.from_ptx(ptx.encode()).get_kernel(entry)
+    def __init__(self, seconds: float):
+        self._began, self._seconds = time.perf_counter(), seconds
+        self.failed: list[str] = []
 
-    def __call__(self, threads: int, arguments: tuple[Any, ...]) -> float:
-        """Run in as many threads with arguments on the GPU; return the seconds."""
-        config = LaunchConfig(grid=-(-threads // THREADS), block=THREADS)
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self._seconds - (time.perf_counter() - self._began)
+
+    def say(self, text: str) -> None:
+        """Print a line."""
+        print(f"[{time.perf_counter() - self._began:6.1f}] {text}", flush=True)
+
+    def part(self, name: str, share: float, run: Callable[[float], str]) -> None:
+        """Run a part, which gets the seconds that it may take, and print what it returns."""
+        if self.left < share / 2:
+            self.say(f"{name}: left out, {self.left:.0f} s are left")
+            return
+        try:
+            self.say(f"{name}: {run(time.perf_counter() + min(share, self.left))}")
+        except Exception as error:  # noqa: BLE001 - the next part may still tell something
+            traceback.print_exc()
+            self.failed.append(name)
+            self.say(f"{name}: FAILED, {type(error).__name__}: {error}")
+
+
+def host_of(value: Any) -> Any:
+    """Return nested results as NumPy arrays."""
+    if isinstance(value, dict):
+        return {name: host_of(each) for name, each in value.items()}
+    return value.cpu().numpy() if hasattr(value, "cpu") else np.asarray(value)
+
+
+def different(left: Any, right: Any) -> tuple[int, int]:
+    """Return the number of bytes in which nested results differ, and of all."""
+    if isinstance(left, dict):
+        pairs = [different(left[name], right[name]) for name in left]
+        return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+    one, other = (np.ascontiguousarray(each).reshape(-1).view(np.uint8) for each in (left, right))
+    return int(np.count_nonzero(one != other)) if len(one) == len(other) else max(len(one), len(other)), len(one)
+
+
+def compare(device: Any, end: float, steps: int, count: int, **options: Any) -> str:
+    """Step environments on both, and compare what steps return and the worlds at the end; raise if a byte differs."""
+    host = create_vector_environment(None, count, **options)
+    there = create_vector_environment(None, count, device=device, **options)
+    found, total, ends, made = 0, 0, 0, 0
+    pairs = [(host.reset(seed=0)[0], host_of(there.reset(seed=0)[0]))]
+    rng = np.random.default_rng(0)
+    while made < steps and time.perf_counter() < end:
+        if made % 4 == 0:  # held for four steps
+            actions = rng.integers(NUM_ACTIONS, size=count)
+        results, others = host.step(actions), [host_of(each) for each in there.step(actions)]
+        over = results[2] | results[3]
+        pairs += [*zip(results[:4], others[:4], strict=True)]
+        if results[4].get("final_obs"):
+            last = {name: rows[over] for name, rows in others[4]["final_obs"].items()}
+            pairs.append((results[4]["final_obs"], last))
+        if options["autoreset_mode"] == "Disabled" and over.any():
+            pairs.append(
+                (host.reset(options={"reset_mask": over})[0], host_of(there.reset(options={"reset_mask": over})[0]))
+            )
+        for left, right in pairs:
+            bad, size = different(left, right)
+            found, total = found + bad, total + size
+        pairs.clear()
+        made, ends = made + 1, ends + int(over.sum())
+    worlds = [env.worlds for env in (host, there)]
+    bad, size = different(worlds[0].ninjas, worlds[1].ninjas)
+    same = all(host.get_state(index) == there.get_state(index) for index in range(0, count, max(1, count // 64)))
+    text = (
+        f"{found + bad:,} of {total + size:,} bytes differ, snapshots {'equal' if same else 'DIFFER'}; "
+        f"{count:,} environments, {made} steps, {ends:,} ends"
+    )
+    if found or bad or not same:
+        raise AssertionError(text)
+    return text
+
+
+def speed(device: Any, end: float, count: int, levels: Any) -> str:
+    """Return the steps per second with ``game_state``, and the bytes of an environment."""
+    import torch
+
+    options = {"levels": levels, "observations": "game_state", "autoreset_mode": "SameStep", "max_frames": 1200}
+    env = create_vector_environment(None, count, device=device, **options)
+    env.reset(seed=0)
+    actions = [
+        torch.randint(NUM_ACTIONS, (count,), device=env.step(np.zeros(count, np.int64))[1].device) for _ in range(8)
+    ]
+    is_gpu = actions[0].is_cuda
+    for each in actions:
+        env.step(each)
+    times = []
+    while len(times) < 30 and time.perf_counter() < end:
+        if is_gpu:
+            torch.cuda.synchronize()
         began = time.perf_counter()
-        launch(self._stream, config, self._kernel, *parameters(arguments))
-        self._stream.sync()
-        return time.perf_counter() - began
+        for each in actions:
+            env.step(each)
+        if is_gpu:
+            torch.cuda.synchronize()
+        times.append((time.perf_counter() - began) / len(actions))
+    each_bytes = env.memory().children[0].total_bytes / count
+    env.close()
+    median = float(np.median(times))
+    rates = f"{count / median:,.0f} steps/s, {1e6 * median:,.0f} us a step"
+    return f"{count:,} environments: {rates}, {each_bytes:,.0f} bytes each"
 
 
-def leaves(value: Any) -> Iterator[Any]:
-    """Iterate over the arrays of nested tuples, and None where one is left out."""
-    if isinstance(value, tuple):
-        for part in value:
-            yield from leaves(part)
-    else:
-        yield value
+def graph(device: Any, count: int) -> str:
+    """Capture eight steps in a CUDA graph; return the steps per second of its replays, equal to steps without one."""
+    import torch
 
-
-def mapped(value: Any, function: Any) -> Any:
-    """Return nested tuples with a function applied to their arrays."""
-    if isinstance(value, tuple):
-        parts = [mapped(part, function) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return None if value is None else function(value)
-
-
-def parameters(arguments: tuple[Any, ...]) -> Iterator[int]:
-    """Iterate over the parameters of compiled code: for each array its owners, sizes, address, shape and strides."""
-    for array in leaves(arguments):
-        if array is None:
-            yield 0
-        else:
-            address = array.__cuda_array_interface__["data"][0] if array.size else 0
-            yield from (0, 0, array.size, array.dtype.itemsize, address, *array.shape, *array.strides)
-
-
-def on_gpu(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return copies of the arguments on the GPU."""
-    return mapped(arguments, lambda array: cuda.to_device(np.ascontiguousarray(array)))
-
-
-def different_bytes(arguments: tuple[Any, ...], copies: tuple[Any, ...]) -> tuple[int, int]:
-    """Return the number of bytes in which arrays differ from those on the GPU, and of all."""
-    different = total = 0
-    for array, copy in zip(leaves(arguments), leaves(copies), strict=True):
-        if array is not None and array.size:
-            left, right = (np.frombuffer(value.tobytes(), np.uint8) for value in (array, copy.copy_to_host()))
-            different, total = different + int(np.count_nonzero(left != right)), total + len(left)
-    return different, total
-
-
-def random_inputs(worlds: int, frames: int, seed: int) -> np.ndarray:
-    """Return (worlds, frames) uint8 input bytes, each held for ``HOLD`` frames."""
-    actions = np.random.default_rng(seed).integers(NUM_ACTIONS, size=(worlds, -(-frames // HOLD)))
-    return np.repeat(np.asarray(INPUT_OF_ACTION, np.uint8)[actions], HOLD, axis=1)[:, :frames]
-
-
-@kernel
-def play_range(levels, worlds, inputs, hashes, stop):
-    """Play worlds 0 to ``stop - 1`` on the processor."""
-    for index in range(stop):
-        hashes[index] = play_world(levels, worlds, index, inputs)
-
-
-@kernel
-def begin_range(arrays):
-    """Begin the first episode of each environment."""
-    for index in range(arrays.actions.shape[0]):
-        begin(arrays, index)
-
-
-class Compared(NamedTuple):
-    """What a comparison found: bytes that differ, bytes in all, and frames or steps per second of both."""
-
-    different: int
-    total: int
-    gpu: float
-    processor: float
-
-
-def play(program: Program, worlds: int, levels: tuple[str, ...], frames: int, seed: int) -> Compared:
-    """Play worlds on both."""
-    arguments = program_arguments("play", worlds, levels, frames)
-    arguments[2][:] = random_inputs(worlds, frames, seed)
-    copies = on_gpu(arguments)
-    program(worlds, copies)  # the first launch loads the code
-    play_range(*arguments, 1)
-    seconds = program(worlds, copies)
-    began = time.perf_counter()
-    play_range(*arguments, worlds)
-    elapsed = time.perf_counter() - began
-    return Compared(*different_bytes(arguments, copies), worlds * frames / seconds, worlds * frames / elapsed)
-
-
-def step(program: Program, environments: int, levels: tuple[str, ...], steps: int, seed: int) -> Compared:
-    """Step environments on both, with equal random actions; what a step writes is compared after each."""
-    arrays, out, final = program_arguments("step", environments, levels)
-    arrays.episodes["seed"] = np.arange(environments)
-    begin_range(arrays)
-    copy, copied_out, copied_final = on_gpu((arrays, out, final))
-    rng, bytes_found, times = np.random.default_rng(seed), np.zeros(2, np.int64), np.zeros((steps, 2))
-    for number in range(steps):
-        arrays.actions[:] = rng.integers(NUM_ACTIONS, size=environments)
-        copy.actions.copy_to_device(arrays.actions)
-        times[number, 0] = program(environments, (copy, copied_out, copied_final))
+    options = {"levels": BUILT_IN, "observations": "game_state", "autoreset_mode": "SameStep"}
+    envs = [create_vector_environment(None, count, device=device, **options) for _ in range(2)]
+    for env in envs:
+        env.reset(seed=0)
+        env.step(np.zeros(count, np.int64))
+    actions = torch.randint(NUM_ACTIONS, (8, count), device="cuda")
+    stream = torch.cuda.Stream()
+    captured = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(captured, stream=stream):
+        for row in actions:
+            envs[0].step(row)
+    times = []
+    for _ in range(10):
+        torch.cuda.synchronize()
         began = time.perf_counter()
-        step_range(arrays, out, final, 0, 0, 0, environments)
-        times[number, 1] = time.perf_counter() - began
-        bytes_found += different_bytes((written(arrays), out), (written(copy), copied_out))
-    return Compared(*bytes_found, *environments / np.median(times, axis=0))
+        captured.replay()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - began)
+        for row in actions:
+            envs[1].step(row)
+    if envs[0].get_state(0) != envs[1].get_state(0):
+        raise AssertionError("a replay differs from steps without a graph")
+    return f"{count:,} environments: {8 * count / float(np.median(times)):,.0f} steps/s in a CUDA graph, states equal"
 
 
-def written(arrays: Any) -> tuple[Any, ...]:
-    """Return the arrays of environments that a step writes, without the observations."""
-    return arrays.episodes, arrays.results, arrays.worlds
+def maps_in(folder: Path | None, most: int = 64) -> tuple[str, ...]:
+    """Return some files of levels in a folder, spread over all of them."""
+    files = sorted(str(path) for path in folder.rglob("*") if path.is_file()) if folder else []
+    return tuple(files[:: max(1, len(files) // most)][:most])
 
 
-def main(
-    folder: Positional[Path],
-    levels: tuple[str, ...] = ("first-steps", "jumps", "hazards"),
-    worlds: tuple[int, ...] = (1024, 16384, 131072),
-    frames: int = 600,
-    environments: tuple[int, ...] = (1024, 8192),
-    steps: int = 50,
-    seed: int = 0,
-) -> int:
-    """Print a line for each program and number of worlds.
+def main(seconds: float = 230.0, maps: Path | None = None, stand_in: bool = False) -> int:
+    """Print a line for each part.
 
     Args:
-        folder: PTX of this GPU's compute capability or a lower one.
-        levels: levels to play.
-        worlds: numbers of worlds; the control plays the first.
-        frames: frames of a world.
-        environments: numbers of environments; each takes about 100 KB on both sides.
-        steps: steps of an environment.
-        seed: of the inputs.
+        seconds: for all parts together.
+        maps: folder of map files to compare and to time as well.
+        stand_in: run the programs on the processor.
 
     Returns:
         The exit code.
     """
-    print(f"{describe()}; {Device().name}")
-    clean = True
-    for name, run, counts, length in (
-        ("play", play, worlds, frames),
-        ("step", step, environments, steps),
-        ("fused", play, worlds[:1], frames),
-    ):
-        program = Program(folder, name)
-        for count in counts:
-            found = run(program, count, levels, length, seed)
-            clean &= (found.different > 0) == (name == "fused")
-            print(
-                f"{name}, {count:,} worlds: {found.different:,} of {found.total:,} bytes differ; "
-                f"{found.gpu:,.0f}/s, one core {found.processor:,.0f}/s",
-                flush=True,
-            )
-    return 0 if clean else 1
+    report = Report(seconds)
+    if stand_in:
+        from tests.env.processor import Processor
+
+        device: Any = Processor()
+        counts, few = (4,), 4
+        report.say(f"{describe()}; programs on the processor")
+    else:
+        import torch
+
+        device, counts, few = "cuda", COUNTS, 512
+        driver = torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU"
+        report.say(f"{describe()}; {driver}, torch {torch.__version__}")
+    fields = {"observations": VECTORS, "max_frames": 240}
+    everywhere = (*BUILT_IN, everything(), *maps_in(maps))
+    for mode in MODES:
+        options = {**fields, "levels": everywhere, "autoreset_mode": mode}
+        report.part(f"bits, vectors, {mode}", 40, lambda end, o=options: compare(device, end, 100, few, **o))  # type: ignore[misc]
+    pictures = {"observations": ("player_frame", "global_view"), "levels": everywhere, "autoreset_mode": "SameStep"}
+    report.part("bits, pictures", 15, lambda end: compare(device, end, 20, max(few // 8, 2), **pictures))
+    state = {"observations": "game_state", "levels": BUILT_IN, "autoreset_mode": "SameStep", "max_frames": 600}
+    report.part("bits, game_state", 25, lambda end: compare(device, end, 200, 32 * few, **state))
+    for count in counts:
+        report.part("speed", 12, lambda end, n=count: speed(device, end, n, BUILT_IN))  # type: ignore[misc]
+    for count in counts[:3]:
+        report.part("speed, all kinds", 12, lambda end, n=count: speed(device, end, n, everywhere))  # type: ignore[misc]
+    if not stand_in:
+        report.part("graph", 10, lambda end: graph(device, 16384))
+    report.say(f"failed: {', '.join(report.failed) or 'nothing'}")
+    return 1 if report.failed else 0
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ EXAMPLES = [
     )
     for page in PAGES
     for index, block in enumerate(blocks(page, "python"))
-    if not imported(block) & ELSEWHERE
+    if not imported(block) & ELSEWHERE and 'device="cuda"' not in block  # which needs a GPU
 ]
 
 

@@ -15,13 +15,6 @@ from ..processes import REPOSITORY, run_module
 SCRIPTS = scripts()
 
 
-def script(name: str):
-    """Import a script; skip the test if it needs an extra that is not installed."""
-    if name.startswith("checks.cuda_"):
-        pytest.importorskip("numba_cuda", reason="needs the extra cuda")
-    return importlib.import_module(f"profiling.{name}")
-
-
 def test_the_list_names_every_module_that_is_run():
     folder = REPOSITORY / "profiling"
     run = {f"{path.parent.name}.{path.stem}" for path in folder.glob("*/*.py") if "__main__" in path.read_text()}
@@ -33,7 +26,7 @@ def test_the_list_names_every_module_that_is_run():
 
 @pytest.mark.parametrize(("name", "summary"), SCRIPTS.items(), ids=SCRIPTS)
 def test_a_script_describes_itself_and_its_arguments(name, summary, capsys):
-    module = script(name)
+    module = importlib.import_module(f"profiling.{name}")
     with pytest.raises(SystemExit, match=r"^0$"):
         tyro.cli(module.main, description=module.__doc__, args=["--help"])
     text = re.sub(r"[\s│]+", " ", capsys.readouterr().out)

@@ -28,8 +28,8 @@ from nclone_env.jit.folder import CODE_SUFFIX, cache_folder, packed, read_used, 
 from nclone_env.jit.sources import identity, short_digest, source_digest
 
 TRIPLE = "nvptx64-nvidia-cuda"
-OLDEST = (7, 0)
-"""The oldest architecture that the code runs on; the driver translates it for newer ones."""
+OLDEST, NEWEST = (7, 0), (9, 0)
+"""Architectures that code is made for; the driver translates the newest for later ones."""
 _PTX_VERSION = "ptx81"
 """The first with blocks above 4 KB: drivers from 530 on know it."""
 Programs = Mapping[str, tuple[Any, tuple[Any, ...]]]
@@ -54,7 +54,7 @@ def compile_ptx(programs: Programs, architecture: tuple[int, int] = OLDEST, fuse
 
     Args:
         programs: kernels by the name of their entries.
-        architecture: major and minor version (compute capability).
+        architecture: major and minor version (compute capability); of later ones than ``NEWEST`` code for that.
         fuse: allow fused multiply-adds, whose results differ: as a control.
 
     Raises:
@@ -62,7 +62,7 @@ def compile_ptx(programs: Programs, architecture: tuple[int, int] = OLDEST, fuse
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    major, minor = architecture
+    major, minor = min(architecture, NEWEST)
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
         cpu=f"sm_{major}{minor}", features=f"+{_PTX_VERSION}", opt=3
     )
@@ -118,7 +118,7 @@ def _widened(access: re.Match[str]) -> str:
 def unaligned_fields(record: np.dtype) -> list[str]:
     """Return the fields of a record, at any depth, that do not lie at multiples of their size in an array of it."""
     found = []
-    for name, (kind, offset) in (record.fields or {}).items():
+    for name, (kind, offset, *_) in (record.fields or {}).items():
         if kind.fields:
             found += [f"{name}.{inner}" for inner in unaligned_fields(kind)]
         size = max((part[0].alignment for part in kind.fields.values()), default=1) if kind.fields else kind.alignment
@@ -182,7 +182,8 @@ def block_of(arguments: tuple[Any, ...]) -> tuple[np.ndarray, dict[Any, int]]:
         elif value is None:
             slots.append(0)
         else:
-            strides, size = [], int(value.itemsize)
+            strides: list[int] = []
+            size = int(value.itemsize)
             for length in reversed(value.shape):
                 strides.insert(0, size)
                 size *= length

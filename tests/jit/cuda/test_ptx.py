@@ -43,6 +43,7 @@ def test_every_operation_rounds_once_and_the_control_is_found():
 def test_one_module_has_many_programs_for_an_architecture():
     text = compile_ptx({"scaled": (scaled, ARGUMENTS), "summed": (summed, (np.zeros(2, SPAN),))}, (9, 0))
     assert ".target sm_90" in text
+    assert ".target sm_90" in compile_ptx({"summed": (summed, (np.zeros(2, SPAN),))}, (12, 0))
     assert slots_of(text) == {"scaled": 7 + 9 + 7, "summed": 7}
     assert "call" not in text
 

@@ -1,4 +1,4 @@
-"""Each program for another machine still fits the kernels that it calls: it is typed, as parts are, not compiled."""
+"""Each program of pages still fits the kernels that it calls: it is typed, as parts are, not compiled."""
 
 import numba
 import pytest
@@ -6,11 +6,9 @@ from numba import config
 
 from nclone_env.gallery.web.programs import exports
 from nclone_env.jit.dispatcher import IS_PLAIN
-from profiling.checks.cuda_programs import ONE_WORLD, arguments
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT) or IS_PLAIN, reason="needs the fast way to compile")
-PROGRAMS = {f"pages: {name}": export for name, export in exports().items()}
-PROGRAMS |= {f"a GPU: {name}": (kernel, (0, *arguments(name))) for name, kernel in ONE_WORLD.items()}
+PROGRAMS = exports()
 
 
 def typed(kernel, given) -> None:
@@ -23,6 +21,6 @@ def test_programs_fit_the_kernels(name):
 
 
 def test_a_missing_argument_is_noticed():
-    kernel, (_, *rest) = PROGRAMS["a GPU: branch"]
+    kernel, (_, *rest) = PROGRAMS["play"]
     with pytest.raises((numba.TypingError, TypeError)):
         typed(kernel, rest)

@@ -1,0 +1,31 @@
+"""Programs of environments on a GPU compile to code that changes no bit, and the script of ``make gpu`` runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from nclone_env.env.cuda import PROGRAMS
+from profiling.checks import cuda_code, cuda_run
+
+pytestmark = pytest.mark.slow
+
+
+def test_every_program_is_compiled():
+    assert {name for name, _ in cuda_code.programs().values()} == set(PROGRAMS)
+
+
+@pytest.mark.parametrize("name", ["step", "reset", "step_all", "reset_all", "masks_all", "outcomes_all"])
+def test_a_program_holds_nothing_that_would_change_a_bit(name):
+    assert cuda_code.check(name, (8, 0))
+
+
+def test_the_control_is_found(capsys):
+    assert not cuda_code.check("reset", (8, 0), fuse=True)
+    assert ", 0 unrounded" not in capsys.readouterr().out
+
+
+def test_the_script_for_a_gpu_runs_on_the_stand_in(capsys):
+    assert cuda_run.main(seconds=3600, stand_in=True) == 0
+    printed = capsys.readouterr().out
+    assert printed.count(" 0 of ") == 5
+    assert "failed: nothing" in printed
