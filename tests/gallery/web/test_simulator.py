@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nclone_env.gallery.tracks import OF_RUN, PER_SHOOTER, PER_SPRITE, Tracks, write_rows
 from nclone_env.gallery.web import programs
+from nclone_env.game import KINDS, ROCKET_TURRET
 from nclone_env.jit import source_digest
 from nclone_env.level.build import build_level, everything, moving
 from nclone_env.level.catalog import level_sets
@@ -63,15 +63,16 @@ def recorded(case: Case) -> dict[str, str]:
     """Return a case with what it comes to, for ``check``."""
     levels = pack([case.level])
     session, codes = Session(levels), np.frombuffer(case.inputs, np.uint8)
-    tracks, hashes, shown = Tracks(levels, codes[:0]), np.zeros(len(codes), np.uint64), []
+    hashes, shown = np.zeros(len(codes), np.uint64), []
     play_hashes(session.levels, session.worlds, codes, hashes)
     session.start()
-    sprites = np.zeros((tracks.sprites, PER_SPRITE))
-    size = PER_SPRITE * tracks.sprites + PER_SHOOTER * tracks.shooters + OF_RUN
+    kinds = levels.entities_of(0)["type"].tolist()
+    count = int(levels.arrays.header[0]["door_count"]) + len(kinds) + kinds.count(ROCKET_TURRET) + 1
+    sprites, size = np.zeros((count, 3)), 3 * count + 5 * sum(KINDS[kind].shoots for kind in kinds) + 4
     for frame in range(0, len(codes), EVERY):
         session.play(codes[max(frame - EVERY, 0) + (frame > 0) : frame + 1])
         rows = np.zeros((1, size), np.int32)
-        write_rows(session.levels, session.worlds, all_glyphs(), sprites, rows)
+        programs.write_rows(session.levels, session.worlds, all_glyphs(), sprites, rows)
         rows[0, -1] = codes[frame]
         shown.append(rows.tobytes())
     parts = {
