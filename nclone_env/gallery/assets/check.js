@@ -71,7 +71,7 @@ function checkMode(page) {
     recording(name, found, sim) {
       const { agrees, reason } = verdictOf(found, page, sim);
       say(agrees, `${name}: ${agrees ? "verified" : "refused"}: ${reason}`);
-      if (!agrees) page.say(`${name}: ${reason}`, ["OK", () => page.say("")]);
+      page.say(`${name}: ${agrees ? "verified: " : ""}${reason}`, ["OK", () => page.say("")]);
     },
 
     /** Play each episode of a submission again. */

@@ -156,7 +156,8 @@ function editMode(page) {
       const picked = tool === "select" && !stroke.erase && (!stroke.moved || Math.hypot(point[0] - stroke.first[0], point[1] - stroke.first[1]) < 2);
       stroke = undefined;
       if (picked) page.show(); else keep();
-    } else compile();
+    } else if (stroke.erase || tool.startsWith("entity-") || tool === "select") compile();
+    else { page.scene.drawWalls(); page.show(); } // the simulator gets the tiles when the stroke ends
   }
   const canvas = find("canvas");
   for (const kind of ["pointerdown", "pointermove", "pointerup", "pointercancel"]) canvas.addEventListener(kind, pointer);

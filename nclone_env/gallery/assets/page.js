@@ -159,13 +159,13 @@
       fillLevels();
       const place = gallery.digests.indexOf(files.hex(files.digest(found.levels[0])).slice(0, 16)); // a level of this gallery?
       const own = place < 0 ? { level: found.levels[0], name: found.levels.length > 1 ? "opened-0" : "", label } : await page.fetchLevel(gallery.levels[place][0]);
-      page.open({ ...own, inputs: found.inputs ? [{ label, inputs: found.inputs }] : [] });
+      page.open(own);
       if (found.inputs) {
         page.setMode("watch");
-        page.modes.watch.choose(page.doc.runs.findIndex((run) => run.label === label || run.inputs.length === found.inputs.length));
+        page.modes.watch.choose(page.doc.runs.indexOf(page.add({ label, inputs: found.inputs })));
         page.modes.check.recording(file.name, found, page.doc.sim);
         page.play(true);
-      }
+      } else if (mode === "watch") page.setMode("play"); // there is no run to watch
     },
   };
 
