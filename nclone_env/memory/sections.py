@@ -270,13 +270,11 @@ def _blame(stats: Stats) -> str:
         found[f"after {_place(stats, stats.measurements.tracing[1])}, without tracing"] = margins.get("process")
     (_, most), *others = ((name, margin) for name, margin in found.items() if margin is not None)
     more = f" ({', '.join(f'{name}: {margin}' for name, margin in others)})" if others else ""
-    taken = (
-        f"; before that {item.quantity} {format_bytes(item.before, sign=True)} until {_place(stats, item.first)}"
-        for item in stats.growths
-        if item.before
-    )
-    part = _part(stats, [item for item in stats.growths if item.quantity != "traced"] or stats.growths)
-    return f": more than {most} {per(stats)} would have shown{more}, in {part}{''.join(taken)}"
+    taken = [(item, item.before) for item in stats.growths if item.before]
+    before = f"; before that {_risen(stats, taken, max(item.first for item, _ in taken))}" if taken else ""
+    until_end = [item for item in stats.growths if stats.measurements.tracing is None or item.quantity != "traced"]
+    part = _part(stats, until_end or stats.growths)
+    return f": more than {most} {per(stats)} would have shown{more}, in {part}{before}"
 
 
 def _part(stats: Stats, growths: Sequence[Growth]) -> str:
@@ -307,12 +305,24 @@ def _doubt(stats: Stats) -> str:
     if not rises:
         snapshots = min((item.snapshots for item in stats.growths), default=0)
         return f"{snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; {longer}"
-    listed = (
-        f"{item.quantity} {format_bytes(item.change, sign=True)} until {_place(stats, item.since)}" for item in rises
+    last = max(item.since for item in rises)
+    how = (
+        f"run it {_place(stats, 2 * last)} or longer" if found.unit == TIME_UNIT else f"take {_place(stats, 2 * last)}"
     )
-    enough = _place(stats, 2 * max(item.since for item in rises))
-    how = f"run it {enough} or longer" if found.unit == TIME_UNIT else f"take {enough} or more"
-    return f"{', '.join(listed)}: memory taken once, or a leak; {how}: a leak rises again"
+    listed = _risen(stats, [(item, item.change) for item in rises], last)
+    return f"{listed}: memory taken once, or a leak; {how}: a leak rises again"
+
+
+def _risen(stats: Stats, rises: Sequence[tuple[Growth, int]], last: float) -> str:
+    """Return what rose by how much until when; not what is memory of larger objects of Python."""
+    traced = max((change for item, change in rises if item.quantity == "traced"), default=0)
+    parts = [
+        f"{item.quantity} {format_bytes(change, sign=True)}"
+        for item, change in rises
+        if item.quantity == "traced" or item.quantity not in ("native", "process") or change > 2 * traced
+    ]
+    at = _place(stats, last) if stats.measurements.unit == TIME_UNIT else f"{stats.measurements.unit} {last:,.0f}"
+    return f"{', '.join(parts)} until {at}"
 
 
 def per(stats: Stats) -> str:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from nclone_env.memory.measurements import OwnedNode
+from nclone_env.memory.measurements import OwnedNode, Traced
 from nclone_env.memory.owners import folded
 from nclone_env.memory.report import (
     FLAME_GRAPH,
@@ -22,7 +22,7 @@ from nclone_env.memory.report import (
 from nclone_env.memory.sections import format_bytes, format_seconds, summary, text_of
 from nclone_env.memory.stats import compute_stats
 
-from .by_hand import measurements
+from .by_hand import STEPS, measurements
 
 
 @pytest.mark.parametrize(
@@ -153,3 +153,18 @@ def test_reports_are_written_atomically(tmp_path):
 def test_files_of_what_was_not_measured_are_not_written(tmp_path):
     bare = dataclasses.replace(measurements(), functions=(), profile=b"", allocations=None)
     assert [path.name for path in write_reports(compute_stats(bare), tmp_path)] == [MEMORY_REPORT]
+
+
+@pytest.mark.parametrize(
+    ("jump_at", "answer"),
+    [
+        (
+            600,
+            "UNDECIDED: traced +976.6 KB until vector step 600: memory taken once, or a leak; take 1,200 vector steps",
+        ),
+        (300, "in 700 of 1,000 vector steps; before that traced +976.6 KB until vector step 300"),
+    ],
+)
+def test_a_jump_is_told_with_its_place_and_what_would_tell(jump_at, answer):
+    traced = tuple(Traced(step, 5_000 + 1_000_000 * (step >= jump_at)) for step in STEPS)
+    assert answer in text_of([summary(compute_stats(dataclasses.replace(measurements(), traced=traced)))])
