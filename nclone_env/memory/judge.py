@@ -4,7 +4,7 @@ The theory is the page docs/operation/verdicts.md; its terms are the names below
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Literal
 
@@ -96,14 +96,14 @@ def growth(quantity: str, points: Sequence[tuple[float, int]], warm_up: float, f
     kept = np.minimum.accumulate(y[::-1])[::-1]
     since = x[np.flatnonzero(levels[-1] - kept <= floor_bytes + fell)[0]]
     half = all_x[0] + (x[-1] - all_x[0]) / 2
-    later, verdict, before = x >= half, "undecided", 0.0
+    later, verdict = x >= half, "undecided"
     if is_flat(x, y, floor_bytes):
-        if later.sum() < MIN_SNAPSHOTS or is_flat(x[later], y[later], floor_bytes):
-            verdict = "flat"
+        if later.sum() >= MIN_SNAPSHOTS and not is_flat(x[later], y[later], floor_bytes):  # it rose since it fell
+            return replace(growth(quantity, points, x[later][0], floor_bytes), verdict="undecided")
+        verdict = "flat"
     elif (start := _end_of_rise(x, y, places[places <= half], floor_bytes)) is not None:
-        x, y, verdict = x[x >= start], y[x >= start], "flat"
-        places, levels = kept_levels(x, y)
-        before, rise, fell = rise - (levels[-1] - levels[0]), levels[-1] - levels[0], largest_fall(levels)
+        found = growth(quantity, points, start, floor_bytes)
+        return replace(found, before=int(rise) - found.change)
     elif goes_on(places, levels, floor_bytes + FALLS * fell) or doubles(all_x, all_y, floor_bytes + fell):
         verdict, since = "growing", places[-1]
     span = float(places[-1] - places[0]) / 1000
@@ -118,7 +118,6 @@ def growth(quantity: str, points: Sequence[tuple[float, int]], warm_up: float, f
         change=int(rise),
         verdict=verdict,  # type: ignore[arg-type]
         since=float(since),
-        before=int(before),
     )
 
 
@@ -216,13 +215,15 @@ def growths_of(measured: Measurements) -> tuple[Growth, ...]:
         first, last = judged_steps(measured, name)
         start = first - (last - first) * WARM_UP_SHARE / (1 - WARM_UP_SHARE)
         inside = [point for point in points if start <= point[0] <= last]
-        growths.append(growth(name, inside if last - first >= least_span(measured) else [], first, floors[name]))
+        is_part = name == "traced" and measured.tracing is not None
+        is_enough = is_part or last - first >= least_span(measured)
+        growths.append(growth(name, inside if is_enough else [], first, floors[name]))
     return tuple(growths)
 
 
 def least_span(measured: Measurements) -> float:
     """Return the steps that are judged at least: of a run by time a second, and half of it with the warm-up."""
-    if measured.unit != TIME_UNIT or measured.tracing is not None:
+    if measured.unit != TIME_UNIT:
         return 0.0
     ran = measured.settings.steps * (1 - measured.loading) - _SHORTEST
     return max(_SHORTEST, (1 - WARM_UP_SHARE) * ran / 2)

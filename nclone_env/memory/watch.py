@@ -264,7 +264,7 @@ class Watch:
         self._traced.clear()
         self._loading.restart()
         self._every = 1
-        self._settled = self._milliseconds()
+        self._settled = self._next = self._milliseconds()
         self._tracing = None
         self._trace_on()
 
