@@ -104,16 +104,16 @@ def find_keepers(
     deadline = time.thread_time() + seconds
     found = _survivors({place: line.place for line in lines for place in line.places}, [*held, *traced], deadline)
     traced.clear()
-    samples: dict[str, list[Any]] = {}
-    for line, things in found.items():
-        those = [thing for thing in things if id(thing) not in names or _size(thing) > _LARGE]
-        strong = [thing for thing in those if not _is_weak(thing)] or those  # what is referred to survives by another
-        if len(strong) >= _FEWEST or _size(next(iter(strong), 0)) > _LARGE:  # others are made just now
-            samples[line] = strong[:: max(1, len(strong) // _SAMPLES)][:_SAMPLES]
-        del those, strong
-    walk = _Walk(names, time.thread_time() + seconds, {id(held), *map(id, found.values()), *map(id, samples.values())})
+    for things in found.values():
+        things[:] = [thing for thing in things if id(thing) not in names or _size(thing) > _LARGE]
+    samples = {
+        line: things[:: max(1, len(things) // _SAMPLES)][:_SAMPLES]
+        for line, things in found.items()
+        if len(things) >= _FEWEST or _size(next(iter(things), 0)) > _LARGE  # others are made just now
+    }
     each = [(line, thing) for line, things in samples.items() for thing in things]
-    walk._ours |= {id(each), *map(id, each)}
+    ours = [held, each, *each, *found.values(), *samples.values()]
+    walk = _Walk(names, time.thread_time() + seconds, {id(ours), *map(id, ours)})
     chains: dict[str, list[_Chain | None]] = {line.place: [] for line in lines}
     for number, chain in enumerate(walk.chains([thing for _, thing in each])):
         chains[each[number][0]].append(chain)
@@ -244,8 +244,8 @@ class _Search:
 class _Walk:
     """Search through referrers, breadth first, until a name is found."""
 
-    def __init__(self, names: Mapping[int, tuple[str, bool]], deadline: float, ours: Collection[int] = ()):
-        self.deadline, self._ours = deadline, set(ours)
+    def __init__(self, names: Mapping[int, tuple[str, bool]], deadline: float, ours: Set[int] = frozenset()):
+        self.deadline, self._ours = deadline, ours
         self._modules = {
             id(_variables(module)): name
             for name, module in [*sys.modules.items(), ("__main__", sys.modules["__main__"])]
@@ -261,7 +261,7 @@ class _Walk:
         The searches share each look at all objects, which takes tens of milliseconds.
         """
         searches = [_Search(thing) for thing in things]
-        self._ours |= {id(things), id(searches)}
+        self._ours |= {id(things)}
         for _ in range(_DEPTH):
             for search in searches:
                 search.look_at(self._locals)
@@ -281,7 +281,8 @@ class _Walk:
         ours = {id(things), id(referrers), *self._ours}
         for number, referrer in enumerate(referrers):
             referrers[number] = None
-            if id(referrer) in ours or type(referrer) in (_Node, _Search) or _is_ours(referrer) or _is_weak(referrer):
+            kind = type(referrer)
+            if id(referrer) in ours or kind is _Node or kind is _Search or _is_ours(referrer) or _is_weak(referrer):
                 continue  # what the callback of a weak reference needs is kept, too, but nothing of the program
             found = _among(gc.get_referents(referrer), wanted)
             left -= found
@@ -469,12 +470,14 @@ def _survivors(by_place: Mapping[Place, str], traced: list[Any], deadline: float
             line = by_place.get(place) if place else None
             if line is not None and not _is_of_context(thing):
                 (others if are_contained or _is_weak(thing) else found)[line][id(thing)] = thing
-        if all(max(len(found[line]), len(others[line])) >= _SAMPLES for line in found):
+        if all(max(len(found[line]), len(others[line])) >= _SAMPLES for line in found) or time.thread_time() > deadline:
             break
-        if time.thread_time() > deadline:
-            break
-    most = {line: things if len(things) >= _FEWEST else others[line] | things for line, things in found.items()}
-    return {line: list(things.values()) for line, things in most.items() if things}
+    survivors = {}
+    for line, things in found.items():
+        most = list((things if len(things) >= _FEWEST else others[line] | things).values())
+        strong = [thing for thing in most if not _is_weak(thing)]
+        survivors[line] = strong if len(strong) >= _FEWEST else most
+    return survivors
 
 
 def _is_of_context(thing: Any) -> bool:

@@ -1,12 +1,17 @@
-"""Whose a file is."""
+"""Whose a file is, and native memory by line."""
 
 from __future__ import annotations
 
 import sys
+from itertools import repeat
+from os.path import join
 
 import pytest
 
+from nclone_env.memory import traced
 from nclone_env.memory.traced import is_own
+
+from .planted import LIBC
 
 
 @pytest.mark.parametrize(
@@ -30,3 +35,58 @@ def test_libraries_are_libraries_wherever_they_are_installed(file, own, tmp_path
     (info / "RECORD").write_text("listed/module.py,sha256=x,3\nalone.py,,\nlisted-1.0.dist-info/RECORD,,\n")
     assert sys.path[0] == str(tmp_path)
     assert is_own(file.format(folder=tmp_path)) == own
+
+
+def test_a_stretch_ends_inside_one_call_of_a_library(monkeypatch):
+    """A line such as ``train(...)`` is the last of the user's for hours; every call would be watched meanwhile."""
+    monkeypatch.setattr(traced, "_SECONDS", 0.05)
+    before = sys.gettrace()
+    sys.settrace(None)
+    try:
+        lines = traced.NativeLines()
+        lines._begin(None)
+        calls = zip(map(join, repeat("a", 100_000), repeat("b")), iter(sys.gettrace, lines))  # no line of this file
+        traces = list(calls)
+    finally:
+        sys.settrace(before)
+    assert traces[0][1] is not None
+    assert traces[-1][1] is None
+    assert not lines.is_watching
+
+
+def test_what_another_line_frees_is_not_taken():
+    found = {("a", 9): 470, ("b", -9): 468, ("leak", 10): 480, ("c", 100): 3, ("c", -300): 1, ("", 0): 50}
+    assert traced.unfreed(found) == {"a": 144, "b": 0, "leak": 38_400, "c": 0}
+
+
+def test_a_line_that_was_seen_once_has_no_share():
+    lines = traced.NativeLines()
+    lines._found.update({("noise", 16_000): 1, ("leak", 300): 20})
+    assert lines.shares() == {"leak": 1.0}
+    lines._found.clear()
+    lines._found["noise", 16_000] += 1
+    assert lines.shares() == {}
+
+
+def test_the_line_that_calls_the_profiler_takes_nothing():
+    """What the profiler takes in ``step()`` is no line's; what the line itself takes is."""
+    sizes, kept, before = [50_000, 70_000], [], sys.gettrace()
+    code = compile("def step(size, kept):\n    kept.append(malloc(size))\n", traced.FOLDER + "own.py", "exec")
+    namespace = {"malloc": LIBC.malloc}
+    exec(code, namespace)
+    lines, sys_trace = traced.NativeLines(), sys.settrace
+    sys_trace(None)
+    try:
+        lines._begin(None)
+        for size in sizes:
+            namespace["step"](size, kept)
+        for size in sizes:
+            kept.append(LIBC.malloc(size))
+        lines.close()
+    finally:
+        sys_trace(before)
+        for block in kept:
+            LIBC.free(block)
+    first = sys._getframe().f_code.co_firstlineno
+    (place,) = (place for place, share in lines.shares().items() if share > 0.5)
+    assert place == f"{__file__}:{first + 13}"
