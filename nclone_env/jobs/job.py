@@ -108,7 +108,7 @@ class LevelJob(Job):
         for path in dict.fromkeys(ref.path for ref in self.refs if ref.make is None):
             try:
                 with open_regular(path, _MOST_BYTES) as file:
-                    digest.update(hashlib.file_digest(file, "sha256").digest())
+                    digest.update(hashlib.file_digest(file, "sha256").digest())  # type: ignore[arg-type]
             except OSError as error:
                 raise LevelFormatError(plain(path), "file", "a readable level file", plain(error)) from error
         return digest.hexdigest()[:16]
