@@ -94,7 +94,8 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
 
     Options, seeds, spaces, autoreset modes and calls are the same. What a call returns are tensors on the device: they
     are written again by the next call; copy what is to be kept, or pass rows of your own in ``out``. A step reads
-    actions, (n,) int64 of the device, where they are, waits for nothing, and can be captured in a CUDA graph.
+    actions, (n,) int64 of the device, where they are, waits for nothing, and can be captured in a CUDA graph, which is
+    good until levels are exchanged or other start states are set.
 
     In same-step mode ``final_obs`` has a row for each environment, as the columns of ``final_info``, and both are
     always there: rows in which ``_final_obs`` is False are undefined.
@@ -187,6 +188,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
             self._scratch["all"] = self._zeros((0,), np.int32)
             self._scratch["ended"] = self._uploaded(make_worlds(count * self._keeps_final, levels, frames))
         self._state: dict[str, DeviceArray] = {}
+        self._plan: dict[str, DeviceArray] = {}
         self._pulled: tuple[str, ...] = ()
         self._push()
 
@@ -220,7 +222,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         worlds = self._batch.worlds
         if worlds.rooms["trail_begin"][-1] != NO_TRAIL:
             fixed = make_worlds(self.num_envs, self._batch.level_set, self.config.max_frames)
-            for index in range(self.num_envs):
+            for index in np.flatnonzero(self._batch.episodes["number"]).tolist():  # where one has begun
                 copy_world(worlds, index, fixed, index)
             self._batch._replace_arrays(worlds=fixed)
 
@@ -239,13 +241,17 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
             self._fit_worlds()
         for name, array in self._of_state().items():
             if whole or name in self._pulled:
-                kept = self._state.get(name)
-                if kept is None or kept.shape != array.shape:
-                    self._state[name] = self._upload(array)
-                elif array.size:
-                    kept.tensor.copy_(self._torch.from_numpy(array.reshape(-1).view(np.uint8).copy()))
+                self._renewed(self._state, name, array)
         if whole:
             self._make_calls()
+
+    def _renewed(self, kept: dict[str, DeviceArray], name: str, array: np.ndarray) -> DeviceArray:
+        """Write an array over the one of its name, in place where it has the shape: CUDA graphs know its address."""
+        if name not in kept or kept[name].shape != array.shape:
+            kept[name] = self._upload(array)
+        elif array.size:
+            kept[name].tensor.copy_(self._torch.from_numpy(array.reshape(-1).view(np.uint8).copy()))
+        return kept[name]
 
     def _of_state(self) -> dict[str, np.ndarray]:
         """Return the arrays of the batch that programs write."""
@@ -260,8 +266,8 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         never = {name: mapped(getattr(host, name), self._keep) for name in ("levels", "paths", "pictures", "settings")}
         arrays = host._replace(
             **never,
-            thresholds=self._upload(host.thresholds),
-            starts=self._uploaded(host.starts),
+            thresholds=self._renewed(self._plan, "thresholds", host.thresholds),
+            starts=host.starts._make(self._renewed(self._plan, *item) for item in host.starts._asdict().items()),
             worlds=worlds,
             episodes=self._state["episodes"],
             results=self._state["results"],
