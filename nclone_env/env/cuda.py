@@ -130,7 +130,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         **fields: Any,
     ):
         self.closed = True
-        self._device: Device = device if hasattr(device, "program") else device_of(device)
+        self._device: Device = device if hasattr(device, "program") else device_of(device)  # type: ignore[assignment]
         self._torch = optional_module("torch", "train")
         chosen = config_from(config, fields)
         _check_possible(chosen, num_threads=num_threads, reward_function=reward_function)
@@ -142,7 +142,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         self.closed = True
         self._keeps_final = self.autoreset_mode is AutoresetMode.SAME_STEP
         self._check_fits()
-        self._outputs = _Outputs(self._rows_of)
+        self._outputs = _Outputs(self._rows_of)  # type: ignore[assignment]
         self._resident: dict[int, tuple[np.ndarray, DeviceArray]] = {}
         self._allocate()
         self.closed = False
@@ -187,8 +187,8 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
             self._scratch["rows"] = self._uploaded(np.arange(count, dtype=np.int32))
             self._scratch["all"] = self._zeros((0,), np.int32)
             self._scratch["ended"] = self._uploaded(make_worlds(count * self._keeps_final, levels, frames))
-        self._state: dict[str, DeviceArray] = {}
-        self._plan: dict[str, DeviceArray] = {}
+        self._state: dict[str, Any] = {}
+        self._plan: dict[str, Any] = {}
         self._pulled: tuple[str, ...] = ()
         self._push()
 
@@ -198,7 +198,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
     def _kind(self, dtype: np.dtype) -> Any:
         return getattr(self._torch, "bool" if dtype == np.bool_ else dtype.name)
 
-    def _zeros(self, shape: tuple[int, ...], dtype: Any) -> DeviceArray:
+    def _zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
         size = math.prod(shape) * np.dtype(dtype).itemsize
         return DeviceArray(self._tensor(max(size, 1), np.uint8), np.dtype(dtype), shape)
 
@@ -206,12 +206,12 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         """Return copies on the device of the arrays in nested tuples."""
         return mapped(value, self._upload)
 
-    def _upload(self, array: np.ndarray) -> DeviceArray:
+    def _upload(self, array: np.ndarray) -> Any:
         content = np.ascontiguousarray(array).reshape(-1).view(np.uint8) if array.size else np.zeros(1, np.uint8)
         tensor = self._torch.from_numpy(content.copy()).to(self._device.place)
         return DeviceArray(tensor, array.dtype, array.shape, array.flags.writeable)
 
-    def _keep(self, array: np.ndarray) -> DeviceArray:
+    def _keep(self, array: np.ndarray) -> Any:
         """Return the copy on the device of an array that never changes."""
         if id(array) not in self._resident:
             self._resident[id(array)] = array, self._upload(array)
@@ -245,7 +245,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         if whole:
             self._make_calls()
 
-    def _renewed(self, kept: dict[str, DeviceArray], name: str, array: np.ndarray) -> DeviceArray:
+    def _renewed(self, kept: dict[str, Any], name: str, array: np.ndarray) -> Any:
         """Write an array over the one of its name, in place where it has the shape: CUDA graphs know its address."""
         if name not in kept or kept[name].shape != array.shape:
             kept[name] = self._upload(array)
@@ -302,8 +302,8 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
             self._after.append(program("outcomes", (*of, worlds, *work, row, scratch["all"], arrays.results)))
             if self._keeps_final:
                 last_row = self._of_words("action_outcomes", self._final_rows)
-                inputs = *of, scratch["ended"], *work, last_row, scratch["rows"], arrays.results
-                self._after_final.append(program("outcomes", inputs))
+                of_last = *of, scratch["ended"], *work, last_row, scratch["rows"], arrays.results
+                self._after_final.append(program("outcomes", of_last))
         self._make_columns()
 
     def _viewed(self, rows: Mapping[str, Any]) -> tuple[dict[str, DeviceArray], Any]:
@@ -335,7 +335,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         view = words(empty) if spec.dtype.kind == "f" else empty
         return self._of_tensor(rows[name], view.dtype, view.shape)
 
-    def _of_tensor(self, tensor: Any, dtype: Any, shape: tuple[int, ...]) -> DeviceArray:
+    def _of_tensor(self, tensor: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
         return DeviceArray(tensor.view(self._torch.uint8).reshape(-1), np.dtype(dtype), shape)
 
     def _make_columns(self) -> None:
@@ -343,7 +343,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         results = self._state["results"].tensor.view(self.num_envs, RESULT.itemsize)
         self._columns: dict[str, Any] = {}
         for spec in RESULT_SPECS:
-            kind, offset = RESULT.fields[spec.result]  # type: ignore[index]
+            kind, offset, *_ = RESULT.fields[spec.result]  # type: ignore[index]
             self._columns[spec.name] = results.view(self._kind(kind))[:, offset // kind.itemsize]
         self._info: dict[str, Any] = {}
         for name in COLUMNS:
@@ -373,7 +373,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         chosen = self._chosen(actions)
         with self._lifecycle.changing:
             self._lifecycle.phase = BROKEN
-            replaced = {self._arrays.actions: chosen, **rows}
+            replaced: dict[Any, Any] = {**rows, self._arrays.actions: chosen}
             self._step(self.num_envs, replaced)
             self._observe_after(rows)
             for run in self._after_final:
@@ -425,9 +425,10 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
                 or tensor.device != self._actions.device
                 or not tensor.is_contiguous()
             ):
-                got = f"{tensor.dtype} {tuple(tensor.shape)}" if hasattr(tensor, "shape") else type(tensor).__name__
+                has_shape = hasattr(tensor, "shape")
+                found = f"{tensor.dtype} {tuple(tensor.shape)}" if has_shape else type(tensor).__name__
                 expected = f"a contiguous tensor, {kinds[0]} {shape} on {self._actions.device}"
-                raise errors.BufferError(f"out[{name!r}]: expected {expected}, got {got}")
+                raise errors.BufferError(f"out[{name!r}]: expected {expected}, got {found}")
         return {name: out[name] for name in specs}
 
     def _written(self, out: Mapping[str, Any] | None) -> dict[str, Any]:
