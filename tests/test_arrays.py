@@ -15,7 +15,7 @@ from nclone_env._arrays import ArrayStore
 from nclone_env._files import lock_descriptor
 from nclone_env.errors import ConfigError
 from nclone_env.jit import make_private
-from nclone_env.level.level_set import LEVEL_HEADER, RUN
+from nclone_env.level.compile import LEVEL_HEADER, RUN
 
 LAYOUT = {
     "header": LEVEL_HEADER,
