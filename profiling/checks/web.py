@@ -18,6 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import tyro
+
 from nclone_env.gallery.web import programs
 from nclone_env.jit.retarget import WASM, object_file
 from profiling.measure import describe
@@ -80,4 +82,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    tyro.cli(main, description=__doc__)
