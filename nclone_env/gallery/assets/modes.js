@@ -168,7 +168,6 @@ function playMode(page) {
       if (waiting) page.say("Move to start");
       page.play(true);
     },
-    leave() { page.say(""); },
     show() {
       const best = find("ghost").checked ? page.doc.runs.find((run) => run.end === "won") ?? page.doc.runs.find((run) => !run.own) : undefined, ghosts = [];
       if (best) {

@@ -104,7 +104,7 @@
       document.title = `${find("title").textContent} · ${gallery.title}`;
       find("canvas").setAttribute("aria-label", `The level ${find("title").textContent}`);
       find("facts").replaceChildren(...page.doc.facts.flatMap(([name, value]) => [element("dt", { textContent: name }), element("dd", { textContent: value })]));
-      find("levels").value = doc.name;
+      fillLevels();
       find("pieces").hidden = !page.doc.gold;
       fit();
       for (const each of Object.values(page.modes)) each.reset();
@@ -112,7 +112,7 @@
     },
 
     setMode(wanted) {
-      if (page.doc && wanted !== mode) current().leave?.();
+      page.say("");
       if (mode === "watch" && wanted === "tas" && page.take.length === 0) page.take.reset(page.modes.watch.inputs), page.take.at(page.modes.watch.frame);
       mode = wanted;
       page.playing = false;
@@ -156,7 +156,6 @@
       const found = await files.open(new Uint8Array(await file.arrayBuffer())), label = file.name.replace(/\.\w+$/, "");
       if (found.kind === "submission") { page.setMode("check"); return page.modes.check.submission(file.name, found.submission); }
       if (found.levels.length > 1) gallery.opened = found.levels;
-      fillLevels();
       const place = gallery.digests.indexOf(files.hex(files.digest(found.levels[0])).slice(0, 16)); // a level of this gallery?
       const own = place < 0 ? { level: found.levels[0], name: found.levels.length > 1 ? "opened-0" : "", label } : await page.fetchLevel(gallery.levels[place][0]);
       page.open(own);
@@ -320,7 +319,9 @@
 
   function fillLevels() {
     const opened = (gallery.opened ?? []).map((level, number) => [`opened-${number}`, level.title || `level ${number}`]);
-    find("levels").replaceChildren(...[...opened, ...gallery.levels].map(([value, textContent]) => element("option", { value, textContent })));
+    const own = page.doc && !page.doc.name ? [["", find("title").textContent]] : []; // of a file, a link or the editor
+    find("levels").replaceChildren(...[...own, ...opened, ...gallery.levels].map(([value, textContent]) => element("option", { value, textContent })));
+    find("levels").value = page.doc?.name ?? "";
   }
   const turn = (by) => {
     const { options, selectedIndex } = find("levels");
