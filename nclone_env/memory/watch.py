@@ -106,9 +106,11 @@ class Watch:
         self._next_look = 0.0  # milliseconds, without tracing
         self._traced_until = 0.0, 0.0  # processor seconds and steps, after which tracing may end
         self._settled = 0.0  # milliseconds at which the part began that is judged
+        self._worked = 0.0  # processor seconds of this process then
         self._steps = 0
         self._every = 1  # step of the code, or of the clock, has a snapshot
         self._next = 0.0  # milliseconds from which on there is time for a snapshot
+        self._free = 0.0  # the same in processor seconds of this process, for counted steps
         self._due = 0.0  # step that has one in any case
         self._stages: list[Stage] = []
         self._keepers: dict[str, Keeper] = {}
@@ -144,13 +146,13 @@ class Watch:
             if self._steps == 1:
                 self._state = State.TRACING
                 self._settle(*_FIRST_STEP)
-            has_time = self._steps % self._every == 0 and self._milliseconds() >= self._next
+            has_time = self._steps % self._every == 0 and time.process_time() >= self._free
             if has_time or self._steps >= self._due:
                 start = time.thread_time()
                 self._garbage.collect()
                 self._take(self._steps)
                 self._due = self._steps * _MOST_APART
-                self._next = self._milliseconds() + 1000 * _COST * (time.thread_time() - start)
+                self._free = time.process_time() + _COST * (time.thread_time() - start)
                 self._go_on()
                 self._search_now_and_then()
                 self._native.skip()
@@ -264,6 +266,7 @@ class Watch:
         self._loading.restart()
         self._every = 1
         self._settled = self._next = self._milliseconds()
+        self._worked = time.process_time()
         self._tracing = None
         self._trace_on()
 
@@ -313,6 +316,8 @@ class Watch:
     def _search_now_and_then(self) -> None:
         """Search if there is time: the code runs at half its speed meanwhile, and leaks less by time."""
         elapsed = (self._milliseconds() - self._settled) / 1000
+        if self._steps:  # the code waits meanwhile: a busy machine leaves it less time than the clock says
+            elapsed = time.process_time() - self._worked
         if elapsed > max(_SEARCH_AFTER, self._next_search, self._searched * _SEARCH_COST):
             self._next_search = elapsed * _AGAIN
             self._search(min(elapsed / _SEARCH_COST, _SEARCH_SECONDS))
