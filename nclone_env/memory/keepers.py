@@ -473,8 +473,8 @@ def _survivors(by_place: Mapping[Place, str], traced: list[Any], deadline: float
         if all(max(len(found[line]), len(others[line])) >= _SAMPLES for line in found) or time.thread_time() > deadline:
             break
     survivors = {}
-    for line, things in found.items():
-        most = list((things if len(things) >= _FEWEST else others[line] | things).values())
+    for line, direct in found.items():
+        most = [*(direct if len(direct) >= _FEWEST else {**others[line], **direct}).values()]
         strong = [thing for thing in most if not _is_weak(thing)]
         survivors[line] = strong if len(strong) >= _FEWEST else most
     return survivors

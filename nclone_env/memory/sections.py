@@ -347,11 +347,10 @@ def _culprits(stats: Stats) -> Iterator[Row]:
         yield from (("", f"memory of {NATIVE}: kept by {keeper.name} ({keeper.kind})") for keeper in graphs)
     processes = [keeper for keeper in stats.measurements.keepers if keeper.line == WORKER]
     yield from ((title, f"{keeper.name} {keeper.kind}") for keeper in processes)
-    unseen = growing_alone(stats.growths).keys() - {"owners", "files"}
-    unseen -= {"native"} if NATIVE in kinds else set()
-    unseen -= {"workers"} if WORKER in kinds or processes else set()
-    if stats.grown_lines and "native" not in unseen:
-        unseen -= {"traced", "process"}
+    seen = {"owners", "files", *["traced"] * bool(kinds - {NATIVE, WORKER}), *["process"] * bool(kinds)}
+    seen |= {"native"} if NATIVE in kinds else set()
+    seen |= {"workers"} if WORKER in kinds or processes else set()
+    unseen = growing_alone(stats.growths).keys() - seen
     if unseen:
         yield "" if stats.grown_lines else title, f"{', '.join(sorted(unseen))}: no line was seen taking it"
 

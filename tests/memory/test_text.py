@@ -69,6 +69,20 @@ def test_the_report_begins_with_the_answer():
     ]
 
 
+@pytest.mark.parametrize(
+    ("changes", "unseen"),
+    [
+        ({}, []),
+        ({"untraced": ()}, ["native: no line was seen taking it"]),
+        ({"untraced": (), "lines": ()}, ["native, traced: no line was seen taking it"]),
+    ],
+)
+def test_what_no_line_was_seen_taking_is_said(changes, unseen):
+    made = dataclasses.replace(measurements(traced_per_step=100, native_per_step=500), **changes)
+    rows = [text for _, text in summary(compute_stats(made)).rows]
+    assert [text for text in rows if "was seen" in text] == unseen
+
+
 def test_the_memory_report_contains_the_measurements():
     text = memory_text(compute_stats(measurements(traced_per_step=100)))
     words = " ".join(text.split())
