@@ -37,6 +37,11 @@ def recording() -> Recording:
     return Recording.of(WALK, np.frombuffer(known_solutions()[WALK], np.uint8))
 
 
+def film(path):
+    pytest.importorskip("imageio_ffmpeg")
+    write_video([np.zeros((16, 16, 3), np.uint8)] * 3, path, 10)
+
+
 def read_packs(path):
     with pytest.raises(ConfigError, match="with SHA-256"):  # of another file: it was read
         training_levels(load_track("Game-v1"), dict.fromkeys(load_track("Game-v1").packs, path))
@@ -88,7 +93,7 @@ WRITERS = {
     "run.output": lambda path: run(Validating(levels=(WALK,)), path),
     "write_site.output": lambda path: write_site(path, "title", [], []),
     "profile.output_dir": lambda path: profile(output_dir=path, trace=False).__enter__().__exit__(None, None, None),
-    "write_video.path": lambda path: write_video([np.zeros((16, 16, 3), np.uint8)] * 3, path, 10),
+    "write_video.path": film,
 }
 ELSEWHERE = {
     "TrainConfig.output": "an option: tests/test_options.py",
@@ -168,6 +173,7 @@ def test_writes(home, name, tmp_path):
 
 
 def test_commands_read_it_behind_an_equals_sign(home):
+    pytest.importorskip("cv2")
     for status in (0, 2):  # the second asks before it overwrites
         assert main(["levels", "show", "~/walk.toml", "--output=~/shown.png"]) == status
     assert (home / "shown.png").exists()
