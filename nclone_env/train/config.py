@@ -97,8 +97,7 @@ class CloneConfig:
 class TrainConfig:
     """All settings of a training run."""
 
-    _given: ClassVar[frozenset[str] | None] = None
-    """Names of the options that ``of``, and then ``replace``, were given; None: all."""
+    _given: ClassVar[frozenset[str] | None] = None  # names that ``of`` and then ``replace`` were given; None: all
 
     environment: EnvironmentConfig = group(EnvironmentConfig.for_parallel_training)
     """The environments trained in. Of the observations, ``action_mask`` is no input but keeps redundant actions from
