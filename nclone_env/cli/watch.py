@@ -59,7 +59,7 @@ def watch_runs(
     Args:
         sources: checkpoints, folders of runs (their latest checkpoint), names of bundled policies
             (``nclone-env policies list``), recordings, and submissions of the benchmark (on each level the fastest win,
-            else the longest episode).
+            else the longest episode), or models of Stable-Baselines3, of which loading executes code.
         levels: levels that policies play; by default those of their runs.
         argmax: take the most probable action instead of a sampled one.
         candidates: play so many candidates of the next 256 frames in copies of the environment, with sampled actions,
@@ -213,6 +213,8 @@ def _policy_maker(
 ) -> Rounds:
     from nclone_env.train import load_policy, policy_file, policy_runs
 
+    if other_kind(path) == "sb3":
+        return _sb3_maker(path, levels, mode == "argmax", seed, label, live or candidates > 1)
     file = policy_file(path)
     policy, read = load_policy(path, levels), _written(file)
 
@@ -226,6 +228,15 @@ def _policy_maker(
         return policy_runs(policy.network, policy.environment, mode, seed + number, shown, candidates)
 
     return runs
+
+
+def _sb3_maker(path: Path, levels: tuple[str, ...], argmax: bool, seed: int, label: str, has_more: bool) -> Rounds:
+    from nclone_env.train import load_model, model_runs
+
+    if has_more:
+        raise ConfigError(f"sources: expected a policy of nclone_env with --live or --candidates, got the model {path}")
+    model, config = load_model(path, levels)
+    return lambda number: model_runs(model, config, argmax, seed + number, label)
 
 
 def random_runs(config: EnvironmentConfig, steps: int, seed: int) -> list[WatchedRun]:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train.runs.record import read_recipe as read_recipe
 
 if TYPE_CHECKING:  # for other rooms
+    from nclone_env.train.adapters.sb3 import load_model, model_runs
     from nclone_env.train.collect.evaluate import policy_runs
     from nclone_env.train.hooks import SILENT
     from nclone_env.train.learn.demonstrations import Demonstration, held_actions, read_demonstrations

@@ -19,10 +19,12 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecMonitor, VecNormalize
 
-from nclone_env import NPlusPlusVectorEnv, ObservationFunction, errors
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, ObservationFunction, errors
 from nclone_env.benchmark import read_submission, verify
+from nclone_env.cli.app import main
+from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.memory import GrowthError, assert_flat
-from nclone_env.train.adapters.sb3 import NPlusPlusVecEnv
+from nclone_env.train.adapters.sb3 import NPlusPlusVecEnv, load_model, model_runs
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, RIGHT
 from .bases import FIELDS, Kept, check_learned, numbers, run_example
@@ -59,6 +61,27 @@ def test_evaluations_log_the_share_of_episodes_won(by_id, tmp_path, monkeypatch)
     evaluate.on_step()
     assert sorted(evaluate.evaluations_successes[0]) == [False, True]
     assert logged["eval/success_rate"] == 0.5
+
+
+@pytest.mark.parametrize("by_id", [True, False])
+def test_watch_shows_a_model(by_id, tmp_path, capsys):
+    env = make_vec_env(f"{PREFIX}-State-v0", 2) if by_id else NPlusPlusVecEnv(num_envs=2, **FIELDS)
+    model = PPO("MlpPolicy" if by_id else "MultiInputPolicy", env, **{**SMALL, "n_steps": 8, "batch_size": 8})
+    model.save(tmp_path / "model.zip")
+    read, chosen = load_model(tmp_path / "model.zip", ("first-steps/01-walk",))
+    assert chosen.dict_observations is not by_id
+    (run,) = model_runs(read, chosen.replace(max_frames=50), argmax=True, seed=0)
+    observation, _ = (twin := NPlusPlusEnv(chosen.replace(max_frames=50))).reset(seed=0)
+    inputs = []
+    while len(inputs) < 50:
+        action = int(model.predict(observation, deterministic=True)[0])
+        observation, *_, info = twin.step(action)
+        inputs += [INPUT_OF_ACTION[action]] * info["frames"]
+    assert list(run.inputs) == inputs
+    film = ["--levels", "first-steps/01-walk", "--scale", "0.1", "--output", str(tmp_path / "a.gif")]
+    assert main(["watch", str(tmp_path / "model.zip"), *film, "--candidates", "2"]) == 2
+    assert main(["evaluate", str(tmp_path / "model.zip")]) == 2
+    assert "got a model of Stable-Baselines3; load it there, or" in capsys.readouterr().err
 
 
 def place(world, out):

@@ -1,20 +1,34 @@
 """Adapter to Stable-Baselines3; the only module that imports it."""
 
-from collections.abc import Sequence
+import json
+import zipfile
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from nclone_env.config import EnvironmentConfig
-from nclone_env.env import OUTCOMES, WON, NPlusPlusVectorEnv, flat_masks
-from nclone_env.errors import ConfigError, ResetNeededError, optional_module
+from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
+from nclone_env.env import OUTCOMES, REGISTERED, WON, NPlusPlusEnv, NPlusPlusVectorEnv, flat_masks
+from nclone_env.errors import ConfigError, ResetNeededError, optional_module, plain
+from nclone_env.game import INPUT_OF_ACTION, NUM_DIRECTIONS
 from nclone_env.memory import MemoryNode
+from nclone_env.replay import WatchedRun
 
 _VecEnv: Any = optional_module("stable_baselines3.common.vec_env", "sb3").VecEnv
 _Monitor: Any = optional_module("stable_baselines3.common.monitor", "sb3").Monitor
 _MASK = "action_mask"
+_MODELS = {
+    "stable_baselines3.common.policies": ("stable_baselines3", "PPO"),  # of A2C as well: both predict alike
+    "stable_baselines3.dqn.policies": ("stable_baselines3", "DQN"),
+    "sb3_contrib.common.maskable.policies": ("sb3_contrib", "MaskablePPO"),
+    "sb3_contrib.common.recurrent.policies": ("sb3_contrib", "RecurrentPPO"),
+    "sb3_contrib.qrdqn.policies": ("sb3_contrib", "QRDQN"),
+}
+"""Library and class that load a model, by the module of its policy."""
 
 
 class NPlusPlusVecEnv(_VecEnv):
@@ -208,3 +222,65 @@ class NPlusPlusVecEnv(_VecEnv):
 
     def _chosen(self, indices: Any) -> list[int]:
         return list(self._get_indices(indices))
+
+
+def load_model(path: Path, levels: Sequence[str] = ()) -> tuple[Any, EnvironmentConfig]:
+    """Read a model that Stable-Baselines3 saved; return it with a configuration of environments for it.
+
+    Its file has the space of its observations, and no further options: these are the defaults, or those of the id of
+    which the space is. Reading it executes code from it.
+
+    Raises:
+        ConfigError: if it is of an unknown kind, or of other observations.
+    """
+    with zipfile.ZipFile(path) as archive:
+        kind = json.loads(archive.read("data")).get("policy_class", {}).get("__module__", "")
+    if kind not in _MODELS:
+        raise ConfigError(f"{plain(path)}: expected a model of {', '.join(n for _, n in _MODELS.values())}, got {kind}")
+    library, name = _MODELS[kind]
+    model = getattr(optional_module(library, "sb3"), name).load(path, device="cpu")
+    kinds = {"action_space": "multi_discrete" if hasattr(model.action_space, "nvec") else "discrete"}
+    if levels:
+        kinds["levels"] = tuple(levels)  # type: ignore[assignment]
+    for config in _candidates(model.observation_space):
+        chosen = config.replace(**kinds)
+        env = NPlusPlusEnv(chosen)
+        try:
+            model.predict(env.reset(seed=0)[0])
+        except (ValueError, KeyError):  # of other observations
+            continue
+        return model, chosen
+    raise ConfigError(
+        f"{plain(path)}: expected a model of observations with default sizes, got one of {model.observation_space}; "
+        "record its episodes by nclone_env.replay.EpisodeRecorder"
+    )
+
+
+def _candidates(space: Any) -> Iterator[EnvironmentConfig]:
+    """Yield configurations whose observations may have a space."""
+    names = list(getattr(space, "spaces", ()))
+    if names and set(names) <= set(OBSERVATION_NAMES):
+        yield EnvironmentConfig(observations=tuple(names))
+    if not names:
+        yield from (EnvironmentConfig(**fields) for fields in REGISTERED.values() if "dict_observations" in fields)
+
+
+def model_runs(model: Any, config: EnvironmentConfig, argmax: bool, seed: int, label: str = "") -> list[WatchedRun]:
+    """Return an episode of a model on each level, played as its inputs are taken."""
+    env = NPlusPlusEnv(config)
+    model.set_random_seed(seed)
+    inputs = partial(_inputs, model, config, argmax)
+    return [WatchedRun(level, inputs(number), f"{label}{level.name}") for number, level in enumerate(env.levels)]
+
+
+def _inputs(model: Any, config: EnvironmentConfig, argmax: bool, number: int) -> Iterator[int]:
+    """Play an episode on a level; yield its inputs, one a frame."""
+    env = NPlusPlusEnv(config)
+    observation, _ = env.reset(seed=0, options={"level": number})
+    state, begins, ended = None, np.ones(1, np.bool_), False
+    while not ended:
+        action, state = model.predict(observation, state, begins, deterministic=argmax)
+        observation, _, terminated, truncated, info = env.step(action)
+        ended, begins = terminated or truncated, np.zeros(1, np.bool_)
+        code = int(action[0] + NUM_DIRECTIONS * action[1]) if np.ndim(action) else int(action)
+        yield from [int(INPUT_OF_ACTION[code])] * info["frames"]

@@ -36,7 +36,7 @@ _FILES = ("levels", "starts", "warm_start")  # their folder may have moved
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
 _OTHERS = {
     "submission": "a submission of the benchmark; 'nclone-env watch' and 'gallery --recordings' show its episodes",
-    "sb3": "a model of Stable-Baselines3; load it there, and record its episodes by nclone_env.replay.EpisodeRecorder",
+    "sb3": "a model of Stable-Baselines3; load it there, or let 'nclone-env watch' show how it plays",
 }
 """Files of other kinds, and what to do with them."""
 _MOST_CAUSE = 500  # characters

@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from nclone_env.train.policies.files import checkpoint_file
 from nclone_env.train.reports.report import RESULT_COLUMNS
 from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
 from nclone_env.train.runs.curve import Rows
+from nclone_env.train.runs.record import MADE_BY, read_recipe
 
 _OF_NO_GROUP = ("seed", "output", "name", "num_threads", "checkpoint_interval", "track")
 """Fields of the configuration that do not say what was tried."""
@@ -36,6 +37,8 @@ class RunRecord:
     """Rows of the learning curve."""
     success: Mapping[str, Mapping[str, float]]
     """Success rate by mode and level; empty if the run was not evaluated."""
+    made: Mapping[str, str] = field(default_factory=dict)
+    """Versions, commit and processor, and the digest of each level; empty without a ``run.toml``."""
 
     def reached(self, rate: float) -> tuple[float, float] | None:
         """Return timesteps and seconds of training until the recent success was at least a rate; None if it never was.
@@ -134,7 +137,7 @@ def read_runs(folders: Iterable[Path]) -> tuple[list[RunRecord], list[str]]:
             check_results(content)
             results = _read_results(path.parent / "evaluation.csv", content.counters.get("timesteps", 0))
             with translated(path):
-                run = RunRecord(path.parent, config, Rows.of(content.curve), results)
+                run = RunRecord(path.parent, config, Rows.of(content.curve), results, _made(path.parent))
         except CheckpointError as error:
             reasons.append(str(error))
             continue
@@ -195,6 +198,30 @@ def _spellings(value: Any) -> set[str]:
     if isinstance(value, list | tuple):
         return {",".join(map(str, value)), " ".join(map(str, value)), shown(value), *map(str, value)}
     return {str(value), shown(value)}
+
+
+def differences(runs: Sequence[RunRecord]) -> str:
+    """Return a line for each version, commit, processor or level that is not the same in all runs; empty if all are."""
+    lines = []
+    for name in dict.fromkeys(name for run in runs for name in run.made):
+        folders: dict[str, list[str]] = {}
+        for run in runs:
+            if name in run.made:
+                folders.setdefault(run.made[name], []).append(plain(run.folder))
+        if len(folders) > 1:
+            said = (f"{plain(value) or 'unknown'} in {' '.join(each)}" for value, each in folders.items())
+            lines.append(f"{plain(name)} differs: {', '.join(said)}")
+    return "\n".join(lines)
+
+
+def _made(folder: Path) -> dict[str, str]:
+    try:
+        made = read_recipe(folder).made
+    except ConfigError:  # a run of an earlier version has no record
+        return {}
+    levels = made.get("levels", {})
+    named = {f"level {name}": str(digest)[:8] for name, digest in levels.items()} if isinstance(levels, dict) else {}
+    return {**{name: str(made[name]) for name in MADE_BY if name in made}, **named}
 
 
 def comparison_table(groups: Sequence[RunGroup]) -> str:

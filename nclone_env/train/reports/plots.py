@@ -15,6 +15,7 @@ from nclone_env.train.reports.comparison import (
     RunGroup,
     by_levels,
     comparison_table,
+    differences,
     level_table,
     read_runs,
     selected,
@@ -150,7 +151,8 @@ def compare_runs(
         rate: success rate for which timesteps and seconds of training are counted.
 
     Returns:
-        Tables, as text, why folders were left out, and what was written: without the plot if it cannot be made.
+        Tables, as text, then what else differs between the runs; why folders were left out; and what was written:
+        without the plot if it cannot be made.
     """
     found, reasons = read_runs(folders)
     if not found:
@@ -174,7 +176,7 @@ def compare_runs(
     for title, groups in sets:
         tables = filter(None, (level_table(groups), comparison_table(groups), statistics_table(groups, rate)))
         parts.append("\n\n".join([*([title] if len(sets) > 1 else []), *tables]))
-    return "\n\n".join(parts), reasons, written
+    return "\n\n".join(filter(None, (*parts, differences(chosen)))), reasons, written
 
 
 def comparison(sets: Sequence[tuple[str, Sequence[RunGroup]]]) -> bytes:

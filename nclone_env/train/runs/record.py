@@ -34,6 +34,8 @@ _OWN, _INIT = "run", "init"
 _PLACE = ("name", "output")
 """Options that say where a run is written, and nothing about what it is."""
 _LIBRARIES = ("numpy", "numba", "llvmlite", "gymnasium", "torch")
+MADE_BY = ("version", "commit", "processor", "python", *_LIBRARIES)
+"""What the bits of a result may depend on besides options and levels: keys of the table ``run``."""
 _MOST_BYTES = 1 << 24
 _HEAD = "# Options of a training run: nclone-env train --config FILE repeats it. The table run says how it was made.\n"
 
@@ -151,10 +153,9 @@ def _begun() -> dict[str, str]:
 
 
 def _made_by() -> dict[str, str]:
-    """Return what the bits of a result may depend on besides the options."""
-    libraries = {name: _library(name) for name in _LIBRARIES}
-    described = {"version": __version__, "commit": commit(), "processor": machine().processor}
-    return {**described, "python": platform.python_version(), **libraries}
+    """Return the values of ``MADE_BY`` here."""
+    own = __version__, commit(), machine().processor, platform.python_version()
+    return dict(zip(MADE_BY, (*own, *map(_library, _LIBRARIES)), strict=True))
 
 
 def _library(name: str) -> str:

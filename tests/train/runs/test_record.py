@@ -1,5 +1,6 @@
 """What a run was, in its folder: the file repeats it to the bit, and tells what has changed since."""
 
+import re
 import shlex
 import sys
 
@@ -111,6 +112,25 @@ def test_a_resumed_run_says_where_and_with_what(tmp_path):
     assert recipe.differences()[0].startswith("resumed after 1024 timesteps with total_timesteps 4096, stop_at_success")
     train(settings.replace(name="b"), until(1), make_envs=LineWorld, resume=tmp_path / "a")
     assert read_recipe(tmp_path / "b").made["continued"] == str(tmp_path / "a" / "checkpoint.pt")
+
+
+def test_compare_tells_what_else_differs(tmp_path, capsys):
+    settings = config(tmp_path, total_timesteps=512, learning_rate=1e-3)
+    for seed in range(3):
+        train(settings.replace(seed=seed, name=f"{seed}"), make_envs=LineWorld)
+    folders = [str(tmp_path / f"{seed}") for seed in range(3)]
+    output = ["--output", str(tmp_path / "comparison.png"), "--force"]
+    assert main(["compare", *folders, *output]) == 0
+    assert "differs" not in capsys.readouterr().out
+    path = tmp_path / "2" / "run.toml"
+    text = re.sub(r'(walk" = ")\w{8}', r"\g<1>0123abcd", path.read_text())
+    path.write_text(re.sub(r'commit = ".*"', 'commit = "abc"', text))
+    (tmp_path / "1" / "run.toml").unlink()
+    assert main(["compare", *folders, *output]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "differs" in line]
+    assert len(lines) == 2
+    assert re.fullmatch(rf"commit differs: .* in {folders[0]}, abc in {folders[2]}", lines[0])
+    assert re.fullmatch(rf"level first-steps/01-walk differs: \w+ in {folders[0]}, 0123abcd in {folders[2]}", lines[1])
 
 
 @pytest.mark.parametrize(
