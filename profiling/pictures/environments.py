@@ -42,7 +42,9 @@ def main(folder: Positional[Path] = FOLDER) -> None:
         picture = folder / f"{levels[0].partition('/')[0]}.gif"
         if not picture.exists():
             pictures = level_pictures(shown, np.frombuffer(known_solutions()[shown], np.uint8))
-            write_video(pictures[:LONGEST][:: FRAMES_PER_SECOND // RATE] + pictures[-1:] * RATE, picture, RATE)
+            frames = pictures[:LONGEST]
+            halves = [frame[::2, ::2] for frame in frames[:: FRAMES_PER_SECOND // RATE] + frames[-1:] * RATE]
+            write_video(halves, picture, RATE)
         for level in levels:
             key = level, config.max_frames
             won.setdefault(key, random_wins(level, config.max_frames))
