@@ -1,9 +1,10 @@
 """Prove environments on this machine's GPU: bits against the processor, speed, memory; the first thing to run there.
 
-Parts, each within a share of the time, printed as they end: ``bits`` steps environments of the built-in sets and of
-levels with every kind of entity on both, in all autoreset modes, and compares all that calls return and all worlds;
-``control`` does so with products that the GPU may fuse, which must differ; ``speed`` is the table of environment steps
-by the number of environments; ``loop`` repeats steps in a CUDA graph. Exits with 1 if a part fails.
+Parts, each within a share of the time, printed as they end: ``bits`` steps environments on both and compares all that
+calls return, ninjas and snapshots, with ``game_state`` on the built-in sets, and with all vectors and with pictures on
+levels with every kind of entity too, in all autoreset modes; ``speed`` is the table of environment steps by the number
+of environments; ``graph`` repeats steps in a CUDA graph. Exits with 1 if a part fails. The first run compiles, which
+takes longer than the parts: ``--prepare-for 9.0`` does that beforehand, without a GPU, for the cache that a run uses.
 
 ``--stand-in`` runs the programs on the processor instead, to test this script where there is no GPU.
 """
@@ -21,8 +22,11 @@ import numpy as np
 import tyro
 
 from nclone_env import create_vector_environment
+from nclone_env.env.cuda import PROGRAMS, mapped, sample
 from nclone_env.game import NUM_ACTIONS
+from nclone_env.jit.cuda import kept_ptx
 from nclone_env.level.build import everything
+from profiling.checks.cuda_code import programs
 from profiling.measure import describe
 
 BUILT_IN = ("first-steps", "jumps", "hazards")
@@ -172,23 +176,37 @@ def graph(device: Any, count: int) -> str:
     return f"{count:,} environments: {8 * count / float(np.median(times)):,.0f} steps/s in a CUDA graph, states equal"
 
 
+def prepare(capability: str) -> None:
+    """Compile all programs for a compute capability, and keep their code."""
+    major, minor = (int(number) for number in capability.split("."))
+    for name, (program, arguments) in programs().items():
+        size = len(kept_ptx(program, PROGRAMS[program], mapped(arguments, sample), (major, minor)))
+        print(f"{name}: {size / 1024:,.0f} KB", flush=True)
+
+
 def maps_in(folder: Path | None, most: int = 64) -> tuple[str, ...]:
     """Return some files of levels in a folder, spread over all of them."""
     files = sorted(str(path) for path in folder.rglob("*") if path.is_file()) if folder else []
     return tuple(files[:: max(1, len(files) // most)][:most])
 
 
-def main(seconds: float = 230.0, maps: Path | None = None, stand_in: bool = False) -> int:
+def main(
+    seconds: float = 230.0, maps: Path | None = None, stand_in: bool = False, prepare_for: str | None = None
+) -> int:
     """Print a line for each part.
 
     Args:
         seconds: for all parts together.
         maps: folder of map files to compare and to time as well.
         stand_in: run the programs on the processor.
+        prepare_for: only compile, for this compute capability.
 
     Returns:
         The exit code.
     """
+    if prepare_for:
+        prepare(prepare_for)
+        return 0
     report = Report(seconds)
     if stand_in:
         from tests.env.processor import Processor
@@ -204,11 +222,6 @@ def main(seconds: float = 230.0, maps: Path | None = None, stand_in: bool = Fals
         report.say(f"{describe()}; {driver}, torch {torch.__version__}")
     fields = {"observations": VECTORS, "max_frames": 240}
     everywhere = (*BUILT_IN, everything(), *maps_in(maps))
-    for mode in MODES:
-        options = {**fields, "levels": everywhere, "autoreset_mode": mode}
-        report.part(f"bits, vectors, {mode}", 40, lambda end, o=options: compare(device, end, 100, few, **o))  # type: ignore[misc]
-    pictures = {"observations": ("player_frame", "global_view"), "levels": everywhere, "autoreset_mode": "SameStep"}
-    report.part("bits, pictures", 15, lambda end: compare(device, end, 20, max(few // 8, 2), **pictures))
     state = {"observations": "game_state", "levels": BUILT_IN, "autoreset_mode": "SameStep", "max_frames": 600}
     report.part("bits, game_state", 25, lambda end: compare(device, end, 200, 32 * few, **state))
     for count in counts:
@@ -217,6 +230,11 @@ def main(seconds: float = 230.0, maps: Path | None = None, stand_in: bool = Fals
         report.part("speed, all kinds", 12, lambda end, n=count: speed(device, end, n, everywhere))  # type: ignore[misc]
     if not stand_in:
         report.part("graph", 10, lambda end: graph(device, 16384))
+    for mode in MODES:
+        options = {**fields, "levels": everywhere, "autoreset_mode": mode}
+        report.part(f"bits, vectors, {mode}", 40, lambda end, o=options: compare(device, end, 100, few, **o))  # type: ignore[misc]
+    pictures = {"observations": ("player_frame", "global_view"), "levels": everywhere, "autoreset_mode": "SameStep"}
+    report.part("bits, pictures", 15, lambda end: compare(device, end, 20, max(few // 8, 2), **pictures))
     report.say(f"failed: {', '.join(report.failed) or 'nothing'}")
     return 1 if report.failed else 0
 
