@@ -122,7 +122,7 @@ def test_arrow_keys_and_enter_open_a_level(browser, site):
     browser.press("ArrowLeft")
     assert browser.evaluate(focused) == "1"
     browser.press("Enter")
-    browser.wait("location.pathname.endsWith('/play.html') && document.body.dataset.ready === ''")
+    browser.wait("location.pathname.endsWith('/play.html') && document.body?.dataset.ready === ''")
     assert text(browser, "byline") == "b.map · someone"
 
 
