@@ -62,7 +62,7 @@ def missed(name, rounds: int) -> tuple[int, int]:
 def test_false_alarms_are_at_most_one_in_a_hundred(rounds):
     found = {name: alarms(name, rounds) for name in CLEAN}
     assert sum(found.values()) <= 0.01 * rounds * len(CLEAN), found
-    assert max(found.values()) <= max(2, 0.06 * rounds), found
+    assert max(found.values()) <= max(2, 0.08 * rounds), found
 
 
 @pytest.mark.parametrize("rounds", [20, pytest.param(1_000, marks=pytest.mark.slow)])
