@@ -238,13 +238,16 @@ def test_a_version_plays_as_it_always_did(name):
     assert played(name, 1) != DIGESTS[name]
 
 
+LINK = r"^\| \[`(nclone/[^`]+)`\]\(ids/[\w-]+\.md\) \|"
+
+
 def test_the_page_lists_the_ids_with_their_fields():
     text = (Path(__file__).parents[2] / "docs" / "environments" / "versions.md").read_text()
-    rows = dict(re.findall(r"^\| `(nclone/[^`]+)` \| `?([^|]*?)`? \|", text, flags=re.MULTILINE))
+    rows = dict(re.findall(rf"{LINK} `?([^|]*?)`? \|", text, flags=re.MULTILINE))
     assert rows.keys() == REGISTERED.keys()
     for name, shown in rows.items():
         assert shown == _shown(gymnasium.make(name).observation_space), name
-    levels = dict(re.findall(r"^\| `(nclone/[^`]+)` \|[^|]*\| `([^`]+)`", text, flags=re.MULTILINE))
+    levels = dict(re.findall(rf"{LINK}[^|]*\| `([^`]+)`", text, flags=re.MULTILINE))
     for name, shown in levels.items():
         assert (shown,) == gymnasium.make(name).unwrapped.config.levels
     assert rows.keys() == levels.keys()
