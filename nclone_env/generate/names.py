@@ -19,6 +19,7 @@ from nclone_env.generate.levels import generate_level
 from nclone_env.level import Level, read_map, write_map
 
 _FULL = f"{LEAST_DIFFICULTY}..{MOST_DIFFICULTY}"
+_MAKER = generate_level.__module__
 _TOGETHER = 256  # levels that are read from the disk at once
 
 
@@ -74,4 +75,4 @@ def _kept(wanted: Wanted, place: int) -> Arrays:
 
 
 def _store(wanted: Wanted) -> ArrayStore:
-    return ArrayStore(f"generated {wanted.split} {wanted.difficulty}", generate_level.__module__, np.uint8)
+    return ArrayStore(f"generated {wanted.split} {wanted.difficulty}", _MAKER, np.uint8)
