@@ -68,7 +68,7 @@ def host_of(value: Any) -> Any:
     """Return nested results as NumPy arrays."""
     if isinstance(value, dict):
         return {name: host_of(each) for name, each in value.items()}
-    return value.cpu().numpy() if hasattr(value, "cpu") else np.asarray(value)
+    return value.cpu().numpy().copy() if hasattr(value, "cpu") else np.asarray(value)
 
 
 def different(left: Any, right: Any) -> tuple[int, int]:
@@ -131,7 +131,7 @@ def speed(device: Any, end: float, count: int, levels: Any) -> str:
     for each in actions:
         env.step(each)
     times = []
-    while len(times) < 30 and time.perf_counter() < end:
+    while not times or (len(times) < 30 and time.perf_counter() < end):
         if is_gpu:
             torch.cuda.synchronize()
         began = time.perf_counter()
