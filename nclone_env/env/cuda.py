@@ -267,7 +267,9 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         arrays = host._replace(
             **never,
             thresholds=self._renewed(self._plan, "thresholds", host.thresholds),
-            starts=host.starts._make(self._renewed(self._plan, *item) for item in host.starts._asdict().items()),
+            starts=host.starts._replace(
+                **{name: self._renewed(self._plan, name, array) for name, array in host.starts._asdict().items()}
+            ),
             worlds=worlds,
             episodes=self._state["episodes"],
             results=self._state["results"],
