@@ -52,12 +52,12 @@ class Report:
         print(f"[{time.perf_counter() - self._began:6.1f}] {text}", flush=True)
 
     def part(self, name: str, share: float, run: Callable[[float], str]) -> None:
-        """Run a part, which gets the seconds that it may take, and print what it returns."""
+        """Run a part, which gets the seconds that it may take once it has compiled, and print what it returns."""
         if self.left < share / 2:
             self.say(f"{name}: left out, {self.left:.0f} s are left")
             return
         try:
-            self.say(f"{name}: {run(time.perf_counter() + min(share, self.left))}")
+            self.say(f"{name}: {run(min(share, self.left))}")
         except Exception as error:  # noqa: BLE001 - the next part may still tell something
             traceback.print_exc()
             self.failed.append(name)
@@ -80,14 +80,14 @@ def different(left: Any, right: Any) -> tuple[int, int]:
     return int(np.count_nonzero(one != other)) if len(one) == len(other) else max(len(one), len(other)), len(one)
 
 
-def compare(device: Any, end: float, steps: int, count: int, **options: Any) -> str:
+def compare(device: Any, seconds: float, steps: int, count: int, **options: Any) -> str:
     """Step environments on both, and compare what steps return and the worlds at the end; raise if a byte differs."""
     host = create_vector_environment(None, count, **options)
     there = create_vector_environment(None, count, device=device, **options)
     found, total, ends, made = 0, 0, 0, 0
     pairs = [(host.reset(seed=0)[0], host_of(there.reset(seed=0)[0]))]
-    rng = np.random.default_rng(0)
-    while made < steps and time.perf_counter() < end:
+    rng, end = np.random.default_rng(0), time.perf_counter() + seconds
+    while not made or (made < steps and time.perf_counter() < end):
         if made % 4 == 0:  # held for four steps
             actions = rng.integers(NUM_ACTIONS, size=count)
         results, others = host.step(actions), [host_of(each) for each in there.step(actions)]
@@ -117,7 +117,7 @@ def compare(device: Any, end: float, steps: int, count: int, **options: Any) -> 
     return text
 
 
-def speed(device: Any, end: float, count: int, levels: Any) -> str:
+def speed(device: Any, seconds: float, count: int, levels: Any) -> str:
     """Return the steps per second with ``game_state``, and the bytes of an environment."""
     import torch
 
@@ -130,7 +130,7 @@ def speed(device: Any, end: float, count: int, levels: Any) -> str:
     is_gpu = actions[0].is_cuda
     for each in actions:
         env.step(each)
-    times = []
+    times, end = [], time.perf_counter() + seconds
     while not times or (len(times) < 30 and time.perf_counter() < end):
         if is_gpu:
             torch.cuda.synchronize()
@@ -223,18 +223,18 @@ def main(
     fields = {"observations": VECTORS, "max_frames": 240}
     everywhere = (*BUILT_IN, everything(), *maps_in(maps))
     state = {"observations": "game_state", "levels": BUILT_IN, "autoreset_mode": "SameStep", "max_frames": 600}
-    report.part("bits, game_state", 25, lambda end: compare(device, end, 200, 32 * few, **state))
+    report.part("bits, game_state", 25, lambda share: compare(device, share, 200, 32 * few, **state))
     for count in counts:
-        report.part("speed", 12, lambda end, n=count: speed(device, end, n, BUILT_IN))  # type: ignore[misc]
+        report.part("speed", 12, lambda share, n=count: speed(device, share, n, BUILT_IN))  # type: ignore[misc]
     for count in counts[:3]:
-        report.part("speed, all kinds", 12, lambda end, n=count: speed(device, end, n, everywhere))  # type: ignore[misc]
+        report.part("speed, all kinds", 12, lambda share, n=count: speed(device, share, n, everywhere))  # type: ignore[misc]
     if not stand_in:
-        report.part("graph", 10, lambda end: graph(device, 16384))
+        report.part("graph", 10, lambda share: graph(device, 16384))
     for mode in MODES:
         options = {**fields, "levels": everywhere, "autoreset_mode": mode}
-        report.part(f"bits, vectors, {mode}", 40, lambda end, o=options: compare(device, end, 100, few, **o))  # type: ignore[misc]
+        report.part(f"bits, vectors, {mode}", 40, lambda share, o=options: compare(device, share, 100, few, **o))  # type: ignore[misc]
     pictures = {"observations": ("player_frame", "global_view"), "levels": everywhere, "autoreset_mode": "SameStep"}
-    report.part("bits, pictures", 15, lambda end: compare(device, end, 20, max(few // 8, 2), **pictures))
+    report.part("bits, pictures", 15, lambda share: compare(device, share, 20, max(few // 8, 2), **pictures))
     report.say(f"failed: {', '.join(report.failed) or 'nothing'}")
     return 1 if report.failed else 0
 
