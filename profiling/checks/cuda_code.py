@@ -110,7 +110,7 @@ def main(program: tuple[str, ...] = (), capability: str = "8.0", folder: Path | 
     major, minor = (int(number) for number in capability.split("."))
     clean = [check(name, (major, minor), folder) for name in program or programs()]
     print("control, products may be fused:")
-    control = check((program or ("reset",))[0], (major, minor), folder, fuse=True)
+    control = check("reset", (major, minor), folder, fuse=True)
     return 0 if all(clean) and not control else 1
 
 
