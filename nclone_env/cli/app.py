@@ -99,7 +99,7 @@ SUMMARIES: Mapping[str, str] = {
     "data": "Export episodes as data sets for offline learning.",
     "policies": "List and show the policies that ship with the package, and put your own on a hub.",
     "profile": "Measure memory and time of environments, training runs and scripts.",
-    "gallery": "Write a web site of levels, with a player for the runs on them.",
+    "gallery": "Write a web site of levels: watch runs, play, make runs frame by frame, edit, check.",
     "warmup": "Compile kernels into the cache.",
     "levels": "List, show, validate, convert and generate levels.",
     "replay": "Verify, convert and record recordings.",

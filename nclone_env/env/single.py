@@ -78,11 +78,8 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         like: Batch | None = None,
     ) -> None:
         self.config = config = _shared(config)
-        self._functions: dict[str, Any] = {
-            "reward_function": reward_function,
-            "observation_function": observation_function,
-        }
-        self._batch = Batch(config, 1, DISABLED, 1, like=like, **self._functions)
+        self._reward_function, self._observation_function = reward_function, observation_function
+        self._batch = Batch(config, 1, DISABLED, 1, like=like, **self._functions())
         self._pool = RecyclingPool(self._batch.specs, 1)
         self._lifecycle = Lifecycle()
         self.render_mode = self.config.render_mode
@@ -206,7 +203,7 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         """
         self._lifecycle.check("clone", NOT_CLOSED)
         other = type(self).__new__(type(self))
-        other._set_up(self.config, **self._functions, like=self._batch)
+        other._set_up(self.config, **self._functions(), like=self._batch)
         other.spec, other._np_random_seed, other._generator = self.spec, self._np_random_seed, deepcopy(self._generator)
         if self._lifecycle.phase is not Phase.NEW:
             other._batch.set_state(0, self._batch.get_state(0))
@@ -222,8 +219,12 @@ class NPlusPlusEnv(BaseEnvironment, gymnasium.Env[Any, Any]):
         """Pickle configuration, snapshot and ``np_random``; stacked observations restart as after ``set_state``."""
         self._lifecycle.check("pickle", (Phase.NEW, *AFTER_RESET))
         state = None if self._lifecycle.phase is Phase.NEW else self.get_state()
-        make = partial(type(self), self.config, **self._functions)
+        make = partial(type(self), self.config, **self._functions())
         return make, (), (state, self.spec, self._np_random_seed, self._generator)
+
+    def _functions(self) -> dict[str, Any]:
+        """Return the functions of the user by argument; kept as attributes, which take less memory than a dict."""
+        return {"reward_function": self._reward_function, "observation_function": self._observation_function}
 
     def __setstate__(self, pickled: tuple[Any, ...]) -> None:
         state, self.spec, self._np_random_seed, self._generator = pickled

@@ -30,6 +30,7 @@ import numpy as np
 
 from nclone_env.env.compiled.records import EPISODE, OUTCOMES, RESULT
 from nclone_env.errors import SnapshotError
+from nclone_env.game import NUM_ACTIONS
 from nclone_env.level import LevelSet
 from nclone_env.sim import MOVER, NINJA_RECORD, World, checked_world, read_world, trail_length
 
@@ -40,6 +41,7 @@ _HEADER = struct.Struct("<8sII32s")
 _CHECKSUM = struct.Struct("<I")
 _SOURCE = "state"
 _MOST_STEPS = 1 << 30
+_FORMER_PADDING = ("action",)
 _REWARDS = (
     ("episodes", "episode_return"),
     ("episodes", "potential"),
@@ -72,8 +74,17 @@ def level_set_digest(levels: LevelSet) -> bytes:
     for level in levels.levels:
         digest.update(f"level {level.name!r} {level.raw.digest}\n".encode())
     for name, dtype in _LAYOUT.items():
-        digest.update(f"array {name} {dtype.descr}\n".encode())
+        digest.update(f"array {name} {_described(dtype)}\n".encode())
     return digest.digest()
+
+
+def _described(dtype: np.dtype) -> Any:
+    """Return the layout of a record as it was before bytes of padding became fields, which are 0 in older snapshots."""
+    if dtype.names is None:
+        return dtype.descr
+    names = [name for name in dtype.names if name not in _FORMER_PADDING]
+    formats, offsets = [dtype[name] for name in names], [(dtype.fields or {})[name][1] for name in names]
+    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": dtype.itemsize}).descr
 
 
 def write_snapshot(digest: bytes, world: World, episode: np.ndarray, result: np.ndarray) -> bytes:
@@ -154,6 +165,7 @@ def _check_numbers(snapshot: Snapshot, levels: LevelSet) -> None:
         ("episodes", "next_level", -1, last),
         ("episodes", "own_level", -1, last),
         ("episodes", "steps", 0, _MOST_STEPS),
+        ("episodes", "action", 0, NUM_ACTIONS - 1),
         ("results", "level", 0, last),
         ("results", "outcome", 0, len(OUTCOMES) - 1),
     )

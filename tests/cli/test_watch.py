@@ -151,11 +151,11 @@ def test_a_live_policy_is_read_again_when_its_run_has_written_it(folder):
     (live,) = _rounds((folder / "run",), (), "argmax", 0, True)
     (fixed,) = _rounds((folder / "run",), (), "argmax", 0, False)
     before = [list(run.inputs) for run in live(0)]
-    assert live(0)[0].label == "0 steps  first-steps/01-walk"
+    assert live(0)[0].label == "0 steps  Walk   first-steps/01-walk"
     stored = load_checkpoint(file)
     save_checkpoint(file, dataclasses.replace(stored, policy=runner(0).state_dict(), counters={"timesteps": 4096}))
     later = live(1)
-    assert later[0].label == "4,096 steps  first-steps/01-walk"
+    assert later[0].label == "4,096 steps  Walk   first-steps/01-walk"
     assert [list(run.inputs) for run in later] != before
     assert [list(run.inputs) for run in fixed(1)] == before
     file.write_bytes(b"half")

@@ -195,6 +195,38 @@ def read_results(data: bytes) -> None:
         assert all(0 <= rate <= 1 for rate in rates.values())
 
 
+# Recipes
+
+
+@lru_cache(maxsize=1)
+def recipes() -> list[bytes]:
+    """Return what a run writes about itself, and a few options."""
+    from nclone_env.train import TrainConfig
+    from nclone_env.train.ranks import ALONE
+    from nclone_env.train.runs.record import RECORD, write_record
+
+    with tempfile.TemporaryDirectory() as folder:
+        write_record(Path(folder), TrainConfig.of(levels=("jumps",)), None, ALONE, None)
+        return [(Path(folder) / RECORD).read_bytes(), b'levels = ["jumps"]\ngamma = 0.9\n[reward]\ndeath = -1.0\n']
+
+
+def other_options(rng: random.Random, data: bytes) -> bytes:
+    """Give a key another value, or a table another name."""
+    lines = data.splitlines(keepends=True)
+    place = rng.randrange(len(lines))
+    key, equals, _ = lines[place].partition(b" = ")
+    value = json.dumps(drawn(rng, VALUES), default=str).encode()
+    other = rng.choice((b"[run]\n", b"[reward.time]\n", b"run = 5\n"))
+    lines[place] = key + equals + value + b"\n" if equals else other
+    return b"".join(lines)
+
+
+def read_options(data: bytes) -> None:
+    from nclone_env.train import read_recipe
+
+    in_file(read_recipe, data).differences()
+
+
 def in_file(read: Callable[[Path], Any], data: bytes, name: str = SOURCE) -> Any:
     """Return what a function reads in a file."""
     with tempfile.TemporaryDirectory() as folder:
@@ -297,6 +329,7 @@ def _load_folder(path: Path) -> None:
 TARGETS = (
     Target("journal", journals, mutant(journals, other_journal, words=_WORDS), read_journal, (NcloneError,), source=""),
     Target("curve", curves, mutant(curves, other_cells, words=_WORDS), read_learning_curve, (FormatError, OSError)),
+    Target("recipe", recipes, mutant(recipes, other_options, words=_WORDS), read_options, (ConfigError,)),
     Target("results", results, mutant(results, other_cells, words=_WORDS), read_results, (CheckpointError,)),
     Target("profile", profiles, mutant(profiles, other_values, words=_WORDS), compare_profiles, (ConfigError,)),
     Target("solutions", tables, mutant(tables, other_rows, words=_WORDS), read_rows, (ConfigError, FormatError)),

@@ -76,6 +76,7 @@ READERS = {
     "train.resume": ("policy.pt", train_from("resume")),
     "train.init": ("policy.pt", train_from("init")),
     "demonstrate.sources": ("walk.replay", lambda path: torch("demonstrate")([path], CONFIG)),
+    "read_recipe.path": ("run.toml", torch("read_recipe")),
     "load_recording.path": ("walk.replay", load_recording),
     "collect.recordings": ("walk.replay", lambda path: collect([], [path], pytest.fail)),
     "verify.file": ("attract", verify_replay),
@@ -99,6 +100,7 @@ ELSEWHERE = {
     "TrainConfig.output": "an option: tests/test_options.py",
     "Watch.output_dir": "made by profile",
     "check_output.output": "below",
+    **dict.fromkeys(("Recipe.path", "Recipe.init", "Recipe.check_inputs.init"), "of what read_recipe has read"),
     **dict.fromkeys(("evaluate.packs", "played.packs", "verify.packs"), "read as by training_levels"),
 }
 
@@ -142,6 +144,7 @@ def files(tmp_path_factory):
     shutil.copytree(levels_folder(), folder / "levels")
     shutil.copyfile(levels_folder() / f"{WALK}.toml", folder / "walk.toml")
     shutil.copyfile(Path(nclone_env.__file__).parent / "policies" / "builtin.pt", folder / "policy.pt")
+    (folder / "run.toml").write_text('levels = ["jumps"]')
     recording().save(folder / "walk.replay")
     honest().save(folder / "result.zip")
     (folder / "attract").write_bytes(make_attract(load_level(WALK).raw, known_solutions()[WALK]))
