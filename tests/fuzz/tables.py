@@ -207,7 +207,7 @@ def recipes() -> list[bytes]:
 
     with tempfile.TemporaryDirectory() as folder:
         write_record(Path(folder), TrainConfig.of(levels=("jumps",)), None, ALONE, None)
-        return [(Path(folder) / RECORD).read_bytes(), b'levels = ["jumps"]\ngamma = 0.9\n[reward]\ndeath = -1.0\n']
+        return [(Path(folder) / RECORD).read_bytes(), b'levels = ["jumps"]\nframe_skip = 2\n[reward]\ndeath = -1.0\n']
 
 
 def other_options(rng: random.Random, data: bytes) -> bytes:
