@@ -99,7 +99,7 @@ def read_recipe(path: str | Path) -> Recipe:
             f"config: expected a file of options, or the folder of a run that has a {RECORD}, "
             f"got {plain(path)}: {error.strerror}"
         ) from error
-    except (ConfigError, ValueError) as error:
+    except (ConfigError, ValueError, RecursionError) as error:  # the last of values within values
         raise ConfigError(f"{plain(path)}: {error}") from error
 
 
