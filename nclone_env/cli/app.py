@@ -243,7 +243,7 @@ def _misplaced(args: Sequence[str]) -> str:
     for name in commands:
         place = place.get(name, "") if isinstance(place, Mapping) else ""  # type: ignore[assignment]
     last = max((number for number, word in enumerate(words) if word.startswith("--")), default=0)
-    if not isinstance(place, str) or not words[:1] or words[0][:2] != "--" or len(words) - last < 3:
+    if not isinstance(place, str) or not place or not words[:1] or words[0][:2] != "--" or len(words) - last < 3:
         return ""
     parameters = signature(load(place)).parameters
     own, option = next(iter(parameters.values())), parameters.get(words[last][2:].replace("-", "_"))

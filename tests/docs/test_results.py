@@ -23,7 +23,8 @@ def test_submissions_on_built_in_levels_are_accepted(file):
 def test_the_page_is_that_of_all_submissions():
     entries = [(read_submission(file), verify(file)) for file in FILES]
     assert [file.name for file, (_, found) in zip(FILES, entries) if not found.accepted] == []
-    assert page(entries, "results-{}.png") == (ROOT / "docs" / "results.md").read_text()
+    pictures = {submission.track: f"results-{submission.track.lower()}.png" for submission, _ in entries}
+    assert page(entries, pictures) == (ROOT / "docs" / "results.md").read_text()
 
 
 def test_the_paper_states_what_the_tracks_do():

@@ -146,7 +146,8 @@ def test_what_the_recipes_add_works_and_packs_stay_readable(tmp_path):
     assert lifted != level
     (tmp_path / "levels" / "contributed" / "lift.toml").write_text(lifted)
     pack = tmp_path / "pack.txt"
-    pack.write_bytes(make_pack(*(make_level([(0, 6, 82, 0, 0), (1, 10 + spot, 82, 0, 0)], title=f"level {spot}") for spot in range(3))))
+    mines = [[(0, 6, 82, 0, 0), (1, 10 + spot, 82, 0, 0)] for spot in range(3)]
+    pack.write_bytes(make_pack(*(make_level(records, title=f"level {len(records)}") for records in mines)))
     environment = os.environ | {"PYTHONPATH": os.fspath(tmp_path)}
     command = [sys.executable, "-c", PROGRAM, os.fspath(pack)]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
