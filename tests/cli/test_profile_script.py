@@ -240,6 +240,7 @@ def input_given(tmp_path):
 def test_a_program_ends_as_it_does_alone(form, tmp_path, monkeypatch, capfd, input_given):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("PYTHONHASHSEED", "0")
+    monkeypatch.setattr(sys, "orig_argv", [sys.executable])  # workers of pytest-xdist have -u, which programs would get
     for name, value in {"COLUMNS": "80", "LINES": "24", "PYGAME_HIDE_SUPPORT_PROMPT": "hide"}.items():
         monkeypatch.setenv(name, value)  # the command line sets them
     words = made(tmp_path / "case", form)
