@@ -80,10 +80,11 @@ def level_set_digest(levels: LevelSet) -> bytes:
 
 def _described(dtype: np.dtype) -> Any:
     """Return the layout of a record as it was before bytes of padding became fields, which are 0 in older snapshots."""
-    if dtype.names is None:
+    fields = dtype.fields
+    if fields is None:
         return dtype.descr
-    names = [name for name in dtype.names if name not in _FORMER_PADDING]
-    formats, offsets = [dtype[name] for name in names], [(dtype.fields or {})[name][1] for name in names]
+    names = [name for name in fields if name not in _FORMER_PADDING]
+    formats, offsets = [fields[name][0] for name in names], [fields[name][1] for name in names]
     return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": dtype.itemsize}).descr
 
 
