@@ -256,9 +256,9 @@ def texts_made_at_once(search):
     ("work", "name", "kind"),
     [
         (handlers, "Logger.handlers < handlers.logger", "list of 500: NullHandler"),
-        (finalizers, "finalize._registry", "dict of 500: "),
-        (lagging_iterator, "lagging_iterator.history", "_tee ... "),
-        (text_buffer, "text_buffer.output", "StringIO"),
+        pytest.param(finalizers, "finalize._registry", "dict of ", marks=pytest.mark.slow),
+        pytest.param(lagging_iterator, "lagging_iterator.history", "_tee ... ", marks=pytest.mark.slow),
+        pytest.param(text_buffer, "text_buffer.output", "StringIO", marks=pytest.mark.slow),
         (texts_made_at_once, "texts_made_at_once.kept", "list of 500: list"),
     ],
 )
