@@ -107,12 +107,12 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
 
     Args:
         device: ``"cuda"`` or ``"cuda:1"``, or a :class:`Device`.
-        num_threads, reward_function, gymnasium_infos: left as they are.
+        num_threads, reward_function, observation_function, gymnasium_infos: left as they are.
         Others as of :class:`NPlusPlusVectorEnv`.
 
     Raises:
         ConfigError: if there is no such device, or it cannot do what is asked: ``graph``, ``reachability``, frame
-            stacks, a reward function.
+            stacks, functions of your own.
         MemoryLimitError: if so many environments need more memory than the device has left.
     """
 
@@ -126,6 +126,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         max_episode_steps: int | None = None,
         num_threads: None = None,
         reward_function: None = None,
+        observation_function: None = None,
         gymnasium_infos: bool = False,
         **fields: Any,
     ):
@@ -133,7 +134,8 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         self._device: Device = device if hasattr(device, "program") else device_of(device)  # type: ignore[assignment]
         self._torch = optional_module("torch", "train")
         chosen = config_from(config, fields)
-        _check_possible(chosen, num_threads=num_threads, reward_function=reward_function)
+        refused = {"reward_function": reward_function, "observation_function": observation_function}
+        _check_possible(chosen, num_threads=num_threads, **refused)
         if gymnasium_infos:
             raise ConfigError("gymnasium_infos: expected False with device='cuda', as names are objects, got True")
         super().__init__(

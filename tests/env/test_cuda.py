@@ -199,6 +199,7 @@ def test_pairs_of_direction_and_jump_are_actions():
         ({"observations": ("reachability", "game_state")}, r"got \['reachability'\]"),
         ({"observation": {"frame_stack": 2}, "observations": "game_state"}, "frame_stack: expected 1"),
         ({"reward_function": lambda event: 0.0}, "reward_function: expected None"),
+        ({"observation_function": lambda *_: None}, "observation_function: expected None"),
         ({"num_threads": 2}, "num_threads: expected None"),
         ({"gymnasium_infos": True}, "gymnasium_infos: expected False"),
     ],
