@@ -13,7 +13,8 @@ its address, its shape, and its strides in bytes. The export returns 0, or the s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -23,7 +24,7 @@ from nclone_env.jit.decorators import type_of
 WASM, ARM = "wasm32-unknown-unknown", "aarch64-unknown-linux-gnu"
 FEATURES = {WASM: "+bulk-memory,+bulk-memory-opt,+nontrapping-fptoint,+sign-ext,+mutable-globals"}
 """What code for a target may use beyond its baseline."""
-_ROOT = """
+ROOT = """
 declare double @llvm.sqrt.f64(double)
 define linkonce_odr double @sqrt(double %value) alwaysinline {
   %root = call double @llvm.sqrt.f64(double %value)
@@ -50,45 +51,59 @@ def object_file(exports: Exports, triple: str) -> bytes:
     machine = target.create_target_machine(
         cpu="generic", features=FEATURES.get(triple, ""), opt=3, reloc=relocation, codemodel="default"
     )
-    module = _module("", machine)
+    module = module_of("", machine)
     for name, (kernel, arguments) in exports.items():
-        module.link_in(_lowered(name, kernel, arguments, machine))
-    module.link_in(_module(_ROOT, machine))
+        module.link_in(lowered(kernel, arguments, machine, partial(_export, name)))
+    module.link_in(module_of(ROOT, machine))
     for item in [*module.functions, *module.global_variables]:
         if not item.is_declaration and not item.name.startswith("llvm."):
             item.linkage = llvm.Linkage.internal
     for name in exports:
         module.get_function(name).linkage = llvm.Linkage.external
-    _optimise(module, machine)
+    optimise(module, machine)
     missing = [item.name for item in module.functions if item.is_declaration and not item.name.startswith("llvm.")]
     if missing:
         raise RuntimeError(f"kernels for {triple}: expected no functions of libraries, got {', '.join(missing)}")
     return bytes(machine.emit_object(module))
 
 
-def _module(text: str, machine: Any) -> Any:
+def module_of(text: str, machine: Any) -> Any:
+    """Return the module of a text of LLVM, for a machine."""
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     return module
 
 
-def _lowered(name: str, kernel: Any, arguments: tuple[Any, ...], machine: Any) -> Any:
-    """Return the module of an export, with its kernel and all that it calls."""
+def lowered(
+    kernel: Any,
+    arguments: tuple[Any, ...],
+    machine: Any,
+    caller: Callable[[str, Sequence[str]], str],
+    changed: Callable[[str], str] = str,
+) -> Any:
+    """Return the module of a kernel with all that it calls, and with a function that calls it.
+
+    Args:
+        arguments: of the types that the kernel is compiled for.
+        caller: returns the LLVM code of that function from the symbol of the kernel and the types of its parameters, of
+            which the first two are by Numba's convention the addresses of the result and of a description of the error.
+        changed: returns the LLVM code of the kernel as it should be.
+
+    Raises:
+        RuntimeError: if kernels are compiled in Numba's own way or run as plain Python (``jit.dispatcher``).
+    """
     if not hasattr(kernel, "lower"):
         raise RuntimeError("kernels for other machines: unset NUMBA_DISABLE_JIT and NCLONE_ENV_PLAIN_JIT")
     module, symbol = kernel.lower(tuple(map(type_of, arguments)))
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module = module_of(changed(str(module)), machine)
     module.get_function(symbol).linkage = llvm.Linkage.linkonce_odr
     kinds = [str(argument.type) for argument in module.get_function(symbol).arguments]
-    module.link_in(_module(_reading_slots(name, _quoted(symbol), kinds), machine), preserve=True)
+    module.link_in(module_of(caller(_quoted(symbol), kinds), machine), preserve=True)
     return module
 
 
-def _reading_slots(name: str, symbol: str, kinds: Sequence[str]) -> str:
-    """Return the LLVM code of an export that reads the parameters of a kernel from slots.
-
-    By Numba's convention the first two are the address of the result and of a description of the error.
-    """
+def _export(name: str, symbol: str, kinds: Sequence[str]) -> str:
+    """Return the LLVM code of an export that reads the parameters of a kernel from slots."""
     slots = range(len(kinds) - 2)
     reading = "\n".join(
         f"  %p{slot} = getelementptr i8, ptr %block, i64 {8 * slot}\n  %v{slot} = load {kind}, ptr %p{slot}"
@@ -110,7 +125,7 @@ def _quoted(symbol: str) -> str:
     return f'"{symbol}"' if re.search(r"[^\w.$]", symbol) else symbol
 
 
-def _optimise(module: Any, machine: Any) -> None:
+def optimise(module: Any, machine: Any) -> None:
     """Optimise without vectors, which the baseline of WebAssembly does not have."""
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = options.slp_vectorization = False

@@ -26,6 +26,8 @@ _DIGESTED = ("numba", "numpy", *([f"{_PACKAGE.name}.jit"] if _HAS_SOURCES else [
 """Packages that are in every digest as a whole, by their version or sources."""
 _WITHOUT_CODE = {f"{_PACKAGE.name}.jit.{name}" for name in ("cache", "folder", "notice", "parts", "sources")}
 """Modules of this package that keep compiled code and do not contribute to it; ``_FORMAT`` stands for them."""
+_FOR_OTHERS = {f"{_PACKAGE.name}.jit.retarget"}
+"""Modules that compile for other machines than this one."""
 _FORMAT = 3
 """Increased with each change in the files of compiled code."""
 _IMPORT = re.compile(r"(?:^|[;:])[ \t]*((?:from\b[\w. \t]*(?:\\\n[\w. \t]*)*\b)?import\b)", re.MULTILINE)
@@ -246,7 +248,7 @@ def _compiler_code() -> str:
     """Return a digest of the modules that compile: of their sources, or of their bytecode in a package without."""
     if _HAS_SOURCES:
         names = {f"{__package__}.{path.stem}" for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__"}
-        return short_digest("".join(_parts_of(name)[0] for name in sorted(names - _WITHOUT_CODE)))
+        return short_digest("".join(_parts_of(name)[0] for name in sorted(names - _WITHOUT_CODE - _FOR_OTHERS)))
     names = {name for name in sys.modules if name.startswith(f"{__package__}.")}
     loaders = [(name, sys.modules[name].__spec__.loader) for name in sorted(names)]  # type: ignore[union-attr]
     return short_digest(repr([_code_parts(loader.get_code(name)) for name, loader in loaders]))  # type: ignore

@@ -1,16 +1,15 @@
 """The search of the documentation site finds the page on a task first. Needs Node, and the site: ``make docs``."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from ..gallery.scripts import NODE
 from .pages import ROOT
 
 SITE = ROOT / "site"
-NODE = shutil.which("node")
 FIRST = {
     "install": "installation.html",
     "own level": "tutorial/level.html",
@@ -40,6 +39,10 @@ FIRST = {
     "solve": "levels/planning.html",
     "docker": "installation.html",
     "onnx": "training/use.html",
+    "load policy": "training/use.html",
+    "gravity": "physics/index.html",
+    "own reward": "tutorial/reward.html",
+    "send result": "benchmark.html",
 }
 """What is asked, and the page that comes first."""
 
@@ -52,7 +55,6 @@ def first_pages(site: Path, queries: list[str]) -> list[list[str]]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(NODE is None or not (SITE / "search").is_dir(), reason="needs Node and the site: make docs")
 def test_the_page_on_a_task_is_found_first():
     found = dict(zip(FIRST, first_pages(SITE, list(FIRST)), strict=True))

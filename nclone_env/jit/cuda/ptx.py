@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
@@ -58,7 +59,7 @@ def compile_ptx(programs: Programs, architecture: tuple[int, int] = OLDEST, fuse
         fuse: allow fused multiply-adds, whose results differ: as a control.
 
     Raises:
-        RuntimeError: if kernels run as plain Python, or use what the device does not have.
+        RuntimeError: if kernels are compiled in Numba's own way or run as plain Python, or use what the device lacks.
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -66,21 +67,21 @@ def compile_ptx(programs: Programs, architecture: tuple[int, int] = OLDEST, fuse
     machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
         cpu=f"sm_{major}{minor}", features=f"+{_PTX_VERSION}", opt=3
     )
-    module = retarget._module("", machine)
+    module = retarget.module_of("", machine)
     for name, (kernel, arguments) in programs.items():
         module.link_in(_entered(name, kernel, arguments, machine))
-    for text in (retarget._ROOT, _FLOOR):
-        module.link_in(retarget._module(text, machine))
+    for text in (retarget.ROOT, _FLOOR):
+        module.link_in(retarget.module_of(text, machine))
     if fuse:
         text = re.sub(r"= (fmul|fadd|fsub) ", r"= \1 contract ", str(module))
-        module = retarget._module(text, machine)
+        module = retarget.module_of(text, machine)
     for item in [*module.functions, *module.global_variables]:
         if not item.is_declaration and not item.name.startswith("llvm.") and item.name not in programs:
             item.linkage = llvm.Linkage.internal
     for function in module.functions:  # a call would pass some five hundred parameters by memory
         if not function.is_declaration and function.name not in programs:
             function.add_function_attribute("alwaysinline")
-    retarget._optimise(module, machine)
+    retarget.optimise(module, machine)
     missing = [item.name for item in module.functions if item.is_declaration and not item.name.startswith("llvm.")]
     if missing or re.search(r"\bfrem\b", str(module)):
         raise RuntimeError(f"kernels for CUDA: expected no functions of libraries, got {', '.join(missing) or 'fmod'}")
@@ -89,18 +90,11 @@ def compile_ptx(programs: Programs, architecture: tuple[int, int] = OLDEST, fuse
 
 def _entered(name: str, kernel: Any, arguments: tuple[Any, ...], machine: Any) -> Any:
     """Return the module of a program: its kernel with all that it calls, and its entry."""
-    if not hasattr(kernel, "lower"):
-        raise RuntimeError("kernels for CUDA: unset NUMBA_DISABLE_JIT and NCLONE_ENV_PLAIN_JIT")
     for kind in _records(arguments):
         if unaligned_fields(kind):
             raise RuntimeError(f"kernels for CUDA: expected aligned fields, got {unaligned_fields(kind)} of {kind}")
-    module, symbol = kernel.lower(tuple(map(type_of, (*arguments, 0))))
-    module = llvm.parse_assembly(_NARROW.sub(_widened, str(module)))
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    module.get_function(symbol).linkage = llvm.Linkage.linkonce_odr
-    kinds = [str(argument.type) for argument in module.get_function(symbol).arguments]
-    module.link_in(retarget._module(_entry(name, retarget._quoted(symbol), kinds), machine), preserve=True)
-    return module
+    widened = partial(_NARROW.sub, _widened)
+    return retarget.lowered(kernel, (*arguments, 0), machine, partial(_entry, name), widened)
 
 
 def _records(arguments: Any) -> Iterator[np.dtype]:
@@ -127,11 +121,8 @@ def unaligned_fields(record: np.dtype) -> list[str]:
     return found
 
 
-def _entry(name: str, symbol: str, kinds: list[str]) -> str:
-    """Return the LLVM code of an entry: it reads the parameters of its kernel, and calls it with the thread's number.
-
-    By Numba's convention the first two parameters are the address of the result and of a description of the error.
-    """
+def _entry(name: str, symbol: str, kinds: Sequence[str]) -> str:
+    """Return the LLVM code of an entry: it reads the parameters of its kernel and adds the number of the thread."""
     slots = kinds[2:-1]
     reading = "\n".join(
         f"  %p{slot} = getelementptr i8, ptr %block, i64 {8 * slot}\n  %v{slot} = load {kind}, ptr %p{slot}, align 8"

