@@ -217,7 +217,8 @@ def _crowd_fault(records: np.ndarray) -> RecordFault | None:
 def _partner_missing(records: np.ndarray) -> RecordFault | None:
     """Return the first exit or door whose switch is missing."""
     exits = count_exits(records)
-    for index, kind in enumerate(records[:, 0].tolist()):
+    for index in np.flatnonzero(np.isin(records[:, 0], list(SWITCH_OF))).tolist():
+        kind = int(records[index, 0])
         partner = partner_index(index, kind, exits)
         if partner is not None and partner >= len(records):
             wanted = f"the {kind_name(SWITCH_OF[kind])} of this {kind_name(kind)} in record {partner}"

@@ -197,7 +197,7 @@ def _state_fault(levels, states, level):
     """Return the number of the first fault of the entities' states in one world, -1 if there is none."""
     header = levels.header[level]
     for slot in range(header["entity_count"]):
-        kind, state = levels.entities[header["first_entity"] + slot]["type"], states[slot]
+        kind, state = np.int64(levels.entities[header["first_entity"] + slot]["type"]), states[slot]
         is_busy = _SHOOTING_DRONES >> kind & 1 != 0 and state & PHASE != PATROL
         if not is_busy and state > _LARGEST_STATES[kind]:
             return _ENTITY

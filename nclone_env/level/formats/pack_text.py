@@ -33,7 +33,7 @@ from mmap import mmap
 import numpy as np
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.game import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, TILE_COLUMNS, TILE_ROWS, kind_name
+from nclone_env.game import EXIT, KINDS, SWITCH_OF, TILE_COLUMNS, TILE_ROWS, kind_name
 from nclone_env.level.formats.map_bytes import MAX_TITLE, check_header, encoded_name, read_name
 from nclone_env.level.level import RawLevel, Record, loading_fault
 
@@ -202,7 +202,7 @@ def _digits_of(raw: RawLevel) -> bytes:
             values |= {"X": switch.x, "Y": switch.y}
             parts.append(bytes(values[field] for field in layout))
     data = b"".join([*parts, _ZEROS])
-    if _read_records(data) != records:
+    if not np.array_equal(_read_records(data), raw.records):
         expected = "records in the order of their types, with the fields that packs have for each"
         raise LevelFormatError(raw.source, "records", expected, "others; sort them, and set unused fields to 0")
     numbers = np.frombuffer(data, np.uint8)
@@ -225,7 +225,7 @@ def _parse_line(line: bytes, source: str) -> RawLevel:
     if data[:4] != _ZEROS or len(data) < 4 + _TILES:
         raise _LineError(f"4 zero bytes and {_TILES} tiles", f"{len(data)} bytes from {data[:4].hex(' ')}")
     tiles = np.frombuffer(data, np.uint8, _TILES, 4).reshape(TILE_ROWS, TILE_COLUMNS)
-    records = np.array(_read_records(data), dtype=np.uint8).reshape(-1, 5)
+    records = _read_records(data)
     fault = loading_fault(records)
     if fault:
         raise _LineError(f"{fault.expected} in record {fault.record}", fault.got)
@@ -244,28 +244,34 @@ def _bytes_of(digits: bytes) -> bytes:
     return (nibbles << 4 | nibbles >> 4).tobytes()
 
 
-def _read_records(data: bytes) -> list[Record]:
-    """Return the records of all types in the order of map bytes."""
-    records: list[Record] = []
+def _read_records(data: bytes) -> np.ndarray:
+    """Return the (N, 5) records of all types in the order of map bytes."""
+    records = [np.empty((0, 5), np.uint8)]
     offset = 4 + _TILES
     for kind, layout in LAYOUTS.items():
         count = int.from_bytes(data[offset : offset + 2], "big")
         first, offset = offset + 2, offset + 2 + count * len(layout)
         if offset > len(data):
             raise _LineError(f"{count} {kind_name(kind)} records up to byte {offset}", f"{len(data)} bytes")
-        chunks = (data[place : place + len(layout)] for place in range(first, offset, len(layout)))
-        records += _records_of(kind, [dict(zip(layout, chunk)) for chunk in chunks])
+        if count:
+            fields = np.frombuffer(data, np.uint8, count * len(layout), first).reshape(count, len(layout))
+            records.append(_records_of(kind, dict(zip(layout, fields.T))))
     if data[offset:] != _ZEROS:
         raise _LineError(f"4 zero bytes from byte {offset} to the end", data[offset:][:8].hex(" ") or "the end")
-    return records
+    return np.concatenate(records)
 
 
-def _records_of(kind: int, fields: list[dict[str, int]]) -> list[Record]:
-    """Return the records of one type with their switches."""
-    own = [Record(kind, item["x"], item["y"], item.get("o", 0), item.get("m", 0)) for item in fields]
-    if kind == EXIT:
-        return own + [Record(EXIT_SWITCH, item["X"], item["Y"]) for item in fields]
-    if kind not in DOOR_SWITCHES:
+def _records_of(kind: int, fields: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the (N, 5) records of one type with their switches."""
+    own = _columns(kind, *(fields.get(name) for name in "xyom"))
+    if "X" not in fields:
         return own
-    switches = [Record(DOOR_SWITCHES[kind], item["X"], item["Y"]) for item in fields]
-    return [record for pair in zip(own, switches) for record in pair]
+    switches = _columns(SWITCH_OF[kind], fields["X"], fields["Y"])
+    return np.concatenate([own, switches] if kind == EXIT else np.stack([own, switches], axis=1))
+
+
+def _columns(kind: int, *columns: np.ndarray | None) -> np.ndarray:
+    """Return records of one type from their other columns; 0 where there is none."""
+    given = [np.uint8(0) if column is None else column for column in (np.uint8(kind), *columns)]
+    records = np.stack(np.broadcast_arrays(*given), axis=1)
+    return np.pad(records, ((0, 0), (0, 5 - records.shape[1])))
