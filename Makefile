@@ -3,7 +3,6 @@ PYTHON ?= python3
 ARGS ?=
 SECONDS ?= 60
 SEED ?= 0
-TARGET ?= recording
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 COMPILED := .venv/.compiled
@@ -14,7 +13,7 @@ PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib compat-onnx compat-optuna compat-executors compat-minari
 
-.PHONY: train warmup test test-slow other-python docs wheels wheel-test fuzz fuzz-coverage faults lint types contract cuda gpu web format clean compat
+.PHONY: train warmup test test-slow other-python docs wheels wheel-test fuzz faults lint types contract cuda gpu web format clean compat
 .PHONY: compat-gymnasium $(COMPAT)
 
 # Compiles only what training needs.
@@ -67,10 +66,6 @@ faults: warmup
 fuzz: warmup
 	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED) $(ARGS)
 
-# Inputs that reach new code, with atheris in a separate environment; TARGET names the reader.
-fuzz-coverage: .venv-fuzz/.installed
-	@.venv-fuzz/bin/python -m tests.fuzz.coverage $(TARGET) -max_total_time=$(SECONDS) $(ARGS)
-
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -113,7 +108,7 @@ compat-gymnasium: .venv-compat/gymnasium/.installed
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-compat .venv-docs .venv-fuzz .venv-other runs dist build site
+	rm -rf .venv .venv-compat .venv-docs .venv-other runs dist build site
 
 # Python compiles the modules that are imported; all modules of all packages would take half of the time.
 $(INSTALLED): pyproject.toml constraints.txt
@@ -129,10 +124,4 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv .venv-docs
 	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $$($(PYTHON) -c \
 		'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"])')
-	@touch $@
-
-.venv-fuzz/.installed: pyproject.toml constraints.txt
-	@echo "Setting up .venv-fuzz (a minute or two, once) ..."
-	@$(PYTHON) -m venv .venv-fuzz
-	@.venv-fuzz/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]" atheris
 	@touch $@
