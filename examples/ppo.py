@@ -100,7 +100,7 @@ def collect(envs: NPlusPlusVectorEnv, agent: Agent, rollout: Rollout, recent: li
 def advantages(rollout: Rollout, gamma: float, gae_lambda: float) -> Tensor:
     """Return generalised advantage estimates (T, N)."""
     values = rollout.values
-    result, carried = torch.zeros_like(rollout.rewards), torch.zeros(rollout.rewards.shape[1])
+    result, carried = torch.zeros_like(rollout.rewards), torch.zeros_like(rollout.rewards[0])
     for t in reversed(range(len(result))):
         over = rollout.terminated[t] | rollout.truncated[t]
         following = torch.where(rollout.truncated[t], rollout.finals[t], values[t + 1])
@@ -116,7 +116,7 @@ def update(agent: Agent, optimiser: torch.optim.Adam, rollout: Rollout, gain: Te
     fields = rollout.actions, rollout.log_probs, gain, gain + rollout.values[:-1]
     actions, old, gain, returns = (field.flatten() for field in fields)
     for _ in range(args.epochs):
-        for rows in torch.randperm(len(seen)).chunk(args.num_minibatches):
+        for rows in torch.randperm(len(seen), device=seen.device).chunk(args.num_minibatches):
             distribution, values = agent(seen[rows])
             ratio = (distribution.log_prob(actions[rows]) - old[rows]).exp()
             normed = (gain[rows] - gain[rows].mean()) / (gain[rows].std() + 1e-8)

@@ -1,4 +1,6 @@
-"""``examples/ppo.py``: short, the same advantages as the trainer's, and it learns; ``ppo_baseline.py`` submits it."""
+"""``examples/ppo.py``: short, the same advantages as the trainer's, and it learns; ``ppo_baseline.py`` submits it.
+
+``examples/ppo_gpu.py`` runs on a stand-in for a GPU."""
 
 import runpy
 import sys
@@ -10,6 +12,7 @@ import torch
 
 from nclone_env.benchmark import read_submission, verify
 from nclone_env.train.learn.gae import estimate_advantages
+from tests.env.processor import Processor
 
 PATH = Path(__file__).parents[2] / "examples" / "ppo.py"
 
@@ -65,6 +68,31 @@ def test_it_is_submitted(tmp_path, monkeypatch):
         (1, 32768, 16),
     ]
     assert submission.scores["any"]["mean"] > 0
+
+
+@pytest.fixture
+def example_of_a_gpu(example, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(PATH.parent), *sys.path])
+    return runpy.run_path(str(PATH.parent / "ppo_gpu.py"))
+
+
+def test_a_short_run_on_a_device_depends_on_the_seed_alone(example_of_a_gpu, capsys):
+    agents = []
+    for seed in (0, 0, 1):
+        size = {"total_timesteps": 2 * 32 * 40, "num_envs": 32, "num_steps": 40}
+        agent, success = example_of_a_gpu["train"](
+            example_of_a_gpu["DeviceArgs"](seed=seed, device=Processor(), **size)
+        )
+        assert len(success) == 6
+        agents.append(torch.cat([part.flatten() for part in agent.parameters()]).detach())
+    assert len(capsys.readouterr().out.splitlines()) == 6
+    assert torch.equal(agents[0], agents[1])
+    assert not torch.equal(agents[0], agents[2])
+
+
+@pytest.mark.slow
+def test_it_solves_the_first_steps_on_a_device(example_of_a_gpu):
+    assert min(example_of_a_gpu["train"](example_of_a_gpu["DeviceArgs"](device=Processor()))[1]) >= 0.95
 
 
 @pytest.mark.slow
