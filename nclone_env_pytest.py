@@ -1,6 +1,6 @@
 """Plugin of pytest: a test fails if memory grows in it. Until a test uses it, nothing of the package is imported.
 
-The logic is in ``nclone_env.memory``; this module is outside the package, which imports Gymnasium.
+The logic is in ``nclone_env.memory``; this module is outside the package, which pytest would import with it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """N++ as a bit-exact, memory-lean Gymnasium environment for reinforcement learning.
 
-Importing the package registers ``nclone/NPlusPlus-v0`` and its variants with Gymnasium. This needs Gymnasium alone: all
-else is imported when a public name is first used. Kernels are compiled on first use, or ahead of time by
+Importing the package registers ``nclone/NPlusPlus-v0`` and its variants with Gymnasium, at once if that is imported,
+otherwise at the end of its import. Everything else is imported when a public name is first used: a program that
+profiles its memory imports neither Gymnasium nor Numba. Kernels are compiled on first use, or ahead of time by
 ``nclone-env warmup``.
 """
 

@@ -68,7 +68,7 @@ def test_the_package_and_each_command_import_what_they_need_and_little_else():
         command("benchmark", "show", "Builtin-v1"),
         command("--tyro-print-completion", "bash"),
     )
-    assert "gymnasium" in imported
+    assert not imported & {"gymnasium", "numpy"}
     assert {name for name in imported if name.startswith("nclone_env")} == {
         "nclone_env",
         "nclone_env._faces",
@@ -101,6 +101,64 @@ def test_an_environment_imports_the_compiler_but_no_optional_part_and_a_name_on_
     assert "nclone_env.plan.kernels" not in planned
     assert "nclone_env.plan.kernels" in searched
     assert "nclone_env.plan.solver" not in searched
+
+
+REGISTRY = """
+assert list(filter(lambda name: "NPlusPlus" in name, gymnasium.registry)) == list(nclone_env.env.ids.REGISTERED)
+assert gymnasium.__spec__.loader is gymnasium.__loader__ is find_spec("gymnasium").loader
+assert [type(finder).__module__ for finder in sys.meta_path if "nclone" in type(finder).__module__] == []
+"""
+
+
+@pytest.mark.parametrize(
+    "imports",
+    [
+        "import nclone_env, gymnasium",
+        "import gymnasium, nclone_env",
+        "import nclone_env; find_spec('gymnasium'); reload(nclone_env); import gymnasium",
+        "import nclone_env; from gymnasium.envs.registration import registry; import gymnasium",
+        "import nclone_env, gymnasium; reload(gymnasium)",
+        "import nclone_env; nclone_env.NPlusPlusEnv; import gymnasium",
+    ],
+)
+def test_the_ids_are_registered_whichever_is_imported_first(imports):
+    modules_after(f"from importlib import reload\nfrom importlib.util import find_spec\n{imports}\n{REGISTRY}")
+
+
+def test_the_ids_of_both_orders_make_environments_of_the_class():
+    (used,) = modules_after(
+        "import nclone_env, gymnasium\n"
+        "name, options = nclone_env.env.ENVIRONMENT_ID, {'observations': 'game_state'}\n"
+        "env = gymnasium.make(name, **options)\n"
+        "assert isinstance(env.unwrapped, nclone_env.NPlusPlusEnv)\n"
+        "envs = gymnasium.make_vec(name, 2, vectorization_mode='vector_entry_point', **options)\n"
+        "assert isinstance(envs.unwrapped, nclone_env.NPlusPlusVectorEnv)"
+    )
+    assert "nclone_env.env.single" in used
+
+
+def test_without_the_package_gymnasium_knows_no_id_of_it():
+    modules_after("import gymnasium\nassert not [name for name in gymnasium.registry if 'NPlusPlus' in name]")
+
+
+@pytest.mark.parametrize("source", ["named = 1", "raise ImportError('broken')"])
+def test_another_module_of_the_name_of_gymnasium_is_left_alone(source, tmp_path):
+    (tmp_path / "gymnasium.py").write_text(source)
+    code = (
+        f"import nclone_env\nsys.path.insert(0, {str(tmp_path)!r})\n"
+        "try:\n    import gymnasium\n    assert gymnasium.named\n"
+        "except ImportError as error:\n    assert str(error) == 'broken'"
+    )
+    modules_after(code)
+
+
+def test_memory_is_profiled_without_gymnasium_and_the_compiler():
+    (used,) = modules_after(
+        "from nclone_env.memory import profile\n"
+        "with profile() as watch:\n    watch.step()\n"
+        "assert 'UNDECIDED' in str(watch)"
+    )
+    assert not used & {*HEAVY, *COMPILER, "gymnasium"}
 
 
 def test_gymnasium_imports_the_package_by_the_name_of_the_environment_without_opencv():

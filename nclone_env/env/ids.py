@@ -1,11 +1,15 @@
 """The ids of the environment, and their registration with Gymnasium.
 
-The package registers them when it is imported, by the names of the classes, so that this module must import neither.
+They are registered by the names of the classes, when both the package and Gymnasium are imported, in either order: the
+package imports neither. A program that only simulates, plans or profiles has none of their modules.
 """
 
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
-
-import gymnasium
 
 ENVIRONMENT_ID = "nclone/NPlusPlus-v0"
 
@@ -27,7 +31,17 @@ REGISTERED: dict[str, dict[str, Any]] = {
 
 
 def register() -> None:
-    """Register the ids of ``REGISTERED`` for ``gymnasium.make`` and ``gymnasium.make_vec``."""
+    """Register the ids of ``REGISTERED`` for ``gymnasium.make`` and ``gymnasium.make_vec``, now or with its import."""
+    module = sys.modules.get("gymnasium")
+    if module is not None:
+        _register_in(module)
+    elif _WITH_IMPORT not in sys.meta_path:
+        sys.meta_path.insert(0, _WITH_IMPORT)
+
+
+def _register_in(gymnasium: ModuleType) -> None:
+    if not hasattr(gymnasium, "registry"):  # a program may have a module of this name
+        return
     for name, fields in REGISTERED.items():
         if name not in gymnasium.registry:
             gymnasium.register(
@@ -36,3 +50,41 @@ def register() -> None:
                 vector_entry_point="nclone_env.env.vector:create_vector_environment",
                 kwargs=fields,
             )
+
+
+class _WithImport:
+    """Finder of Gymnasium that asks the others and has the ids registered at the end of its import, once."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the specification that the other finders have of Gymnasium; None for any other module."""
+        if name != "gymnasium":
+            return None
+        others = (finder for finder in sys.meta_path if finder is not self)
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
+        return spec
+
+
+class _Loader:
+    """Loader of Gymnasium that gives way to the one it was found by: the module has that."""
+
+    def __init__(self, loader: Any):
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module, then register the ids."""
+        assert module.__spec__ is not None
+        module.__loader__ = module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        with suppress(ValueError):  # another thread was faster
+            sys.meta_path.remove(_WITH_IMPORT)
+        _register_in(module)
+
+
+_WITH_IMPORT: Any = _WithImport()

@@ -18,6 +18,7 @@ from profiling.measure import describe, ratios, turns
 COMMANDS = {
     "import gymnasium": ("-c", "import gymnasium"),
     "import nclone_env": ("-c", "import nclone_env"),
+    "from nclone_env.memory import profile": ("-c", "from nclone_env.memory import profile"),
     "from nclone_env import NPlusPlusEnv": ("-c", "from nclone_env import NPlusPlusEnv"),
     "nclone-env --version": ("-m", "nclone_env", "--version"),
     "nclone-env --help": ("-m", "nclone_env", "--help"),
@@ -41,7 +42,7 @@ def main(runs: int = 15) -> None:
     print(describe())
     table = turns(runs, [partial(seconds, arguments) for arguments in COMMANDS.values()])
     for name, median, ratio in zip(COMMANDS, np.median(table, axis=0), ratios(table)):
-        print(f"{name:36} {median:6.3f} s {ratio:6.2f}")
+        print(f"{name:38} {median:6.3f} s {ratio:6.2f}")
 
 
 if __name__ == "__main__":
