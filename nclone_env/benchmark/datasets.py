@@ -93,7 +93,7 @@ def played(sources: Sequence[str | Path], config: EnvironmentConfig, packs: Mapp
     if not found.levels:
         why = next((f"; {source}: {reason}" for source, reason in found.skipped.items()), "")
         raise ConfigError(f"sources: expected submissions, or recordings that finish their level, got {sources!r}{why}")
-    return found._replace(config=config.replace(levels=tuple(levels)))
+    return found._replace(config=config.replace(levels=tuple(levels), action_repeat_probability=0.0))
 
 
 def _demonstrations(sources: Sequence[str | Path], skipped: dict[str, str]) -> Iterator[Demonstration]:

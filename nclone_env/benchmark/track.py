@@ -109,6 +109,8 @@ class Track:
     def environment(self, mode: str, given: EnvironmentConfig | None = None) -> EnvironmentConfig:
         """Return the configuration of the environments of a mode, with the levels left as they are.
 
+        No action is repeated at random, whatever ``given`` says: the simulator plays the actions of an episode again.
+
         Args:
             mode: name of the mode.
             given: observations and their options; None: the default of the mode, its first observation alone for
@@ -125,7 +127,8 @@ class Track:
         if refused:
             allowed = ", ".join(MODES[mode]) or "none"
             raise ConfigError(f"observations: expected those of mode {mode!r} ({allowed}), got {', '.join(refused)}")
-        return given.replace(frame_skip=self.frame_skip, max_frames=self.max_frames, mirrored=False, render_mode=None)
+        rules = {"frame_skip": self.frame_skip, "max_frames": self.max_frames, "action_repeat_probability": 0.0}
+        return given.replace(**rules, mirrored=False, render_mode=None)
 
 
 def load_track(name: str) -> Track:

@@ -157,6 +157,15 @@ class BaseEnvironment:
         return self._batch.worlds
 
     @property
+    def taken_actions(self) -> Any:
+        """Numbers, 0..5, of the actions that the last step took, (n,) int64, with n = 1 for a single environment.
+
+        With ``action_repeat_probability`` these are not always the actions that the step was given: inputs to be
+        replayed follow from these. Undefined before the first step, and where the episode was over.
+        """
+        return self._batch.taken_actions
+
+    @property
     def graphs(self) -> Graphs:
         """The graphs of the levels, in the same order; made on first use and shared by all environments."""
         return self._batch.graphs

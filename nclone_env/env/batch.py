@@ -177,6 +177,13 @@ class Batch:
         return keeper.ended if keeper else self._no_final.worlds
 
     @property
+    def taken_actions(self) -> np.ndarray:
+        """Numbers of the actions that the last step took, (n,) int64; undefined where an episode was over."""
+        if self.config.action_repeat_probability > 0.0:
+            return self.episodes["action"].astype(np.int64)
+        return self.actions.copy()
+
+    @property
     def pictures(self) -> PictureArrays:
         """The source arrays of the pictures of the levels."""
         return self._arrays.pictures

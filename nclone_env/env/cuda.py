@@ -165,7 +165,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
     def _allocate(self) -> None:
         """Allocate everything on the device."""
         torch, config, count, specs = self._torch, self.config, self.num_envs, self._batch.specs
-        self._actions = self._tensor(count, np.int64)
+        self._actions = self._taken = self._tensor(count, np.int64)
         self._refused = self._zeros((1,), np.int64)
         self._mask = self._zeros((count,), np.bool_)
         self._rows = {spec.name: self._tensor((count, *spec.shape), spec.dtype) for spec in specs}
@@ -374,7 +374,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         """
         self._lifecycle.check("step", AFTER_RESET)
         rows = {self._seen[name]: tensor for name, tensor in self._rows_of(out).items()}
-        chosen = self._chosen(actions)
+        chosen = self._taken = self._chosen(actions)
         with self._lifecycle.changing:
             self._lifecycle.phase = BROKEN
             replaced: dict[Any, Any] = {**rows, self._arrays.actions: chosen}
@@ -521,6 +521,17 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         self._lifecycle.check("pictures", AFTER_RESET)
         self._pull()
         return super().pictures(indices)
+
+    @property
+    def taken_actions(self) -> Any:
+        """Actions of the last step as a tensor; see :attr:`NPlusPlusVectorEnv.taken_actions`.
+
+        Without ``action_repeat_probability`` it shares memory with those that were given.
+        """
+        if self.config.action_repeat_probability > 0.0:
+            episodes = self._state["episodes"].tensor.view(self.num_envs, EPISODE.itemsize)
+            return episodes[:, EPISODE.fields["action"][1]].long()  # type: ignore[index]
+        return self._taken
 
     @property
     def worlds(self) -> WorldArrays:

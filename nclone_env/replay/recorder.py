@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import numpy as np
-
-from nclone_env.env import NPlusPlusEnv, check_actions
+from nclone_env.env import NPlusPlusEnv
 from nclone_env.errors import RecordingError
 from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.replay.recording import Recording
@@ -51,9 +49,7 @@ class EpisodeRecorder:
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Step the environment and record its frames; see ``NPlusPlusEnv.step``."""
         result = self.env.step(action)
-        number = np.zeros((), np.int64)
-        check_actions(action, self._own.config.action_space, number)
-        self._inputs += bytes([INPUT_OF_ACTION[int(number)]]) * result[4]["frames"]
+        self._inputs += bytes([INPUT_OF_ACTION[self._own.taken_actions[0]]]) * result[4]["frames"]
         return result
 
     def recording(self) -> Recording:

@@ -49,8 +49,9 @@ def test_unknown_names_are_refused():
 def test_a_mode_sets_the_rules_and_allows_its_observations():
     track = load_track("Builtin-v1")
     given = EnvironmentConfig(observations=("locals",), frame_skip=1, max_frames=10, mirrored=True)
-    config = track.environment("state", given)
-    assert (config.frame_skip, config.max_frames, config.mirrored) == (4, 1200, False)
+    config = track.environment("state", given.replace(action_repeat_probability=0.25))
+    rules = config.frame_skip, config.max_frames, config.mirrored, config.action_repeat_probability
+    assert rules == (4, 1200, False, 0.0)
     assert config.observations == ("locals",)
     assert track.environment("pixels").observations == ("player_frame", "global_view")
     with pytest.raises(ConfigError, match=r"observations: expected those of mode 'state' \(.*\), got action_outcomes"):

@@ -145,6 +145,23 @@ def test_what_is_rare_is_done_as_by_the_processor():
     assert np.array_equal(host.pictures([1])[0], there.pictures([1])[0])
 
 
+@pytest.mark.parametrize("chance", [0.0, 0.5])
+@pytest.mark.parametrize("space", ["discrete", "multi_discrete"])
+def test_the_taken_actions_are_those_of_the_processor(space, chance):
+    random = np.random.default_rng(2)
+    envs = both(observations=("game_state",), action_repeat_probability=chance, action_space=space)
+    for each in envs:
+        each.reset(seed=4)
+        each.action_space.seed(5)
+    for step in range(12):
+        given = random.integers(2, size=(COUNT, 2)) if space == "multi_discrete" else random.integers(6, size=COUNT)
+        for each, actions in zip(envs, (given, given if step % 2 else torch.from_numpy(given)), strict=True):
+            each.step(actions)
+        assert_equal(*(each.taken_actions for each in envs))
+    for each in envs:
+        each.close()
+
+
 def test_rows_of_the_caller_are_written_in_place_and_actions_are_not_copied():
     host, there = both()
     host.reset(seed=2), there.reset(seed=2)

@@ -59,6 +59,24 @@ def test_a_snapshot_remembers_the_action_before():
         assert env.step(0)[0]["game_state"].tobytes() == expected
 
 
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep", "Disabled"])
+@pytest.mark.parametrize("chance", [0.0, 0.5])
+def test_the_taken_actions_alone_lead_to_the_same_states(mode, chance):
+    given = np.random.default_rng(7).integers(6, size=(STEPS, 3))
+    with (
+        closing(NPlusPlusVectorEnv(None, 3, **FIELDS, action_repeat_probability=chance, autoreset_mode=mode)) as envs,
+        closing(NPlusPlusVectorEnv(None, 3, **FIELDS, autoreset_mode=mode)) as control,
+    ):
+        for each in (envs, control):
+            each.reset(seed=1)
+        taken = []
+        for actions in given:
+            seen = envs.step(actions)[0]["game_state"].tobytes()
+            taken.append(envs.taken_actions)
+            assert control.step(taken[-1])[0]["game_state"].tobytes() == seen
+    assert np.array_equal(taken, given) == (chance == 0)
+
+
 @pytest.mark.parametrize("chance", [-0.1, 1.5, float("nan"), "often"])
 def test_a_probability_is_checked(chance):
     with pytest.raises(ConfigError, match="action_repeat_probability: expected"):

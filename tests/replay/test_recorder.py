@@ -9,6 +9,7 @@ from nclone_env.errors import RecordingError
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
 from nclone_env.replay.recorder import EpisodeRecorder
 from nclone_env.replay.recording import read_recording, write_recording
+from nclone_env.sim.trajectory import simulate
 
 from ..env.bases import ENVIRONMENT_ID, JUMP_RIGHT, QUICK_DEATH, QUICK_WIN, RIGHT, WALK
 
@@ -54,6 +55,22 @@ def test_each_frame_is_recorded_with_its_input():
     play(recorder, actions)
     wanted = np.repeat([INPUT_OF_ACTION[action] for action in actions], 3)
     assert recorder.recording().inputs.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("kind", ["discrete", "multi_discrete"])
+def test_a_recording_holds_the_actions_that_were_taken(kind):
+    """Of sticky actions: the recording ends where the environment is; the actions that were given lead elsewhere."""
+    recorder = recorder_of(WALK, action_repeat_probability=0.5, action_space=kind)
+    recorder.env.action_space.seed(1)
+    actions = [recorder.env.action_space.sample() for _ in range(50)]
+    play(recorder, actions, seed=3)
+    recording = read_recording(write_recording(recorder.recording()))
+    assert recording.verify().agrees
+    numbers = [action[0] + 3 * action[1] if kind == "multi_discrete" else action for action in actions]
+    given = np.repeat(np.take(INPUT_OF_ACTION, numbers), 4)
+    x, y = (recorder.env.worlds.ninjas[0][name] for name in ("x", "y"))
+    ends = [simulate(recording.level, inputs) for inputs in (recording.inputs, given[: len(recording.inputs)])]
+    assert [(run.x[-1], run.y[-1]) == (x, y) for run in ends] == [True, False]
 
 
 def test_the_recording_reproduces_the_states_of_the_environment():

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.env import OUTCOMES, REGISTERED, WON, NPlusPlusEnv, NPlusPlusVectorEnv, flat_masks
 from nclone_env.errors import ConfigError, ResetNeededError, optional_module, plain
-from nclone_env.game import INPUT_OF_ACTION, NUM_DIRECTIONS
+from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.memory import MemoryNode
 from nclone_env.replay import WatchedRun
 
@@ -282,5 +282,4 @@ def _inputs(model: Any, config: EnvironmentConfig, argmax: bool, number: int) ->
         action, state = model.predict(observation, state, begins, deterministic=argmax)
         observation, _, terminated, truncated, info = env.step(action)
         ended, begins = terminated or truncated, np.zeros(1, np.bool_)
-        code = int(action[0] + NUM_DIRECTIONS * action[1]) if np.ndim(action) else int(action)
-        yield from [int(INPUT_OF_ACTION[code])] * info["frames"]
+        yield from [INPUT_OF_ACTION[env.taken_actions[0]]] * info["frames"]

@@ -36,6 +36,10 @@ class VectorEnvironment(Protocol):
     ) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Advance all environments by one step."""
 
+    @property
+    def taken_actions(self) -> np.ndarray:
+        """Actions that the last step took, (n,)."""
+
     def set_level_weights(self, weights: Any = None) -> None:
         """Draw the levels of future episodes by weights (L,)."""
 
@@ -100,6 +104,7 @@ def play_episodes(
     waiting: np.ndarray,
     most_steps: int,
     out: Mapping[str, np.ndarray] | None = None,
+    taken: np.ndarray | None = None,
 ) -> np.ndarray:
     """Play the first episode of each environment until all of these have ended; return (n,) ``PLAYED`` records.
 
@@ -107,10 +112,15 @@ def play_episodes(
         envs: n environments that have been reset, with same-step autoreset or without any.
         choose: chooses the actions; they are arbitrary where no episode is waited for.
         waiting: (n,) bool, the environments whose episode is waited for; all False in the end.
+        taken: (most_steps, n), written: the actions that the steps took. Environments without ``taken_actions`` take
+            those that are chosen.
     """
     played = np.zeros(envs.num_envs, PLAYED)
     for step in range(most_steps):
-        observations, _, terminated, truncated, info = envs.step(choose(observations, waiting, step), out=out)
+        actions = choose(observations, waiting, step)
+        observations, _, terminated, truncated, info = envs.step(actions, out=out)
+        if taken is not None:
+            taken[step] = getattr(envs, "taken_actions", actions)
         ended = np.flatnonzero((terminated | truncated) & waiting)
         if len(ended) == 0:
             continue

@@ -69,7 +69,7 @@ class LevelResult:
     won: bool
     """Whether ``actions`` reach the exit."""
     actions: np.ndarray = field(repr=False)
-    """(k,) int8, actions of the fastest win; without a win, of the first environment."""
+    """(k,) int8, actions that the fastest win took; without a win, the first environment."""
 
     def inputs(self, environment: EnvironmentConfig) -> np.ndarray:
         """Return the input bytes of ``actions`` in the environment of the evaluation, (frames,) uint8.
@@ -223,11 +223,9 @@ def _play_levels(
 
     def act(seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
         check_wanted()
-        chosen = choose(seen, waiting, step)
-        actions[step] = chosen
-        return chosen
+        return choose(seen, waiting, step)
 
-    played = play_episodes(envs, act, observations, np.arange(envs.num_envs) < count, most_steps)
+    played = play_episodes(envs, act, observations, np.arange(envs.num_envs) < count, most_steps, taken=actions)
     parts = (slice(first, first + episodes) for first in range(0, count, episodes))
     return [
         _result(envs.level_names[number], mode, played[part], actions[:, part])
@@ -282,9 +280,8 @@ def episode_inputs(
         observations, _ = envs.reset(seed=seed)
         with chooser(policy, config, envs, mode, seed, candidates=candidates) as choose:
             for step in itertools.count():
-                actions = choose(observations, waiting, step)
-                observations, _, terminated, truncated, info = envs.step(actions)
-                yield from (INPUT_OF_ACTION[actions[0]],) * int(info["frames"][0])
+                observations, _, terminated, truncated, info = envs.step(choose(observations, waiting, step))
+                yield from (INPUT_OF_ACTION[envs.taken_actions[0]],) * int(info["frames"][0])
                 if terminated[0] or truncated[0]:
                     break
 

@@ -140,7 +140,7 @@ def play_actions(level: Level, actions: np.ndarray, config: EnvironmentConfig) -
     The last one is replaced where the mask excludes it: more actions are equal in a step that victory cuts short.
     """
     actions = actions.copy()
-    alone = config.replace(levels=(level,), mirrored=False, action_space="discrete")
+    alone = config.replace(levels=(level,), mirrored=False, action_space="discrete", action_repeat_probability=0.0)
     with closing(NPlusPlusVectorEnv(alone, 1, autoreset_mode="Disabled", num_threads=1)) as env:
         seen, _ = env.reset(seed=0)
         rows = {name: np.zeros((len(actions) + 1, *array.shape[1:]), array.dtype) for name, array in seen.items()}

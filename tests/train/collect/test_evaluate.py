@@ -10,7 +10,7 @@ import torch
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError
-from nclone_env.game import CELEBRATING
+from nclone_env.game import CELEBRATING, DEAD
 from nclone_env.level.build import build_room
 from nclone_env.level.level import Level
 from nclone_env.sim.trajectory import simulate
@@ -226,6 +226,19 @@ def test_what_is_planned_happens():
     assert simulate(HOP, result.inputs(ALONE)).state[-1] == CELEBRATING
     inputs = list(episode_inputs(MOSTLY_RIGHT, ALONE, HOP, "sampled", 0, 16))
     assert inputs == result.inputs(ALONE).tolist()
+
+
+@pytest.mark.parametrize("candidates", [1, 4])
+def test_the_episode_that_is_shown_is_the_one_that_was_played(candidates):
+    """Also where steps repeat the action before them: what is kept are the actions taken."""
+    policy, sticky = policy_of(0.1, 0.05, 0.5, 0.05, 0.05, 0.25), ALONE.replace(action_repeat_probability=0.4)
+    result = result_of(policy, sticky, 32, candidates=candidates)
+    assert simulate(HOP, result.inputs(sticky)).state[-1] == CELEBRATING
+    first = result_of(policy, sticky, 1, candidates=candidates)
+    shown = list(episode_inputs(policy, sticky, HOP, "sampled", 0, candidates))
+    assert shown != list(episode_inputs(policy, ALONE, HOP, "sampled", 0, candidates))
+    assert simulate(HOP, shown).state[-1] == (CELEBRATING if first.won else DEAD)
+    assert len(shown) == first.mean_frames
 
 
 def test_equal_seeds_give_equal_episodes_and_others_do_not(monkeypatch):

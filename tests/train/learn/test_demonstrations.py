@@ -131,5 +131,15 @@ def test_levels_without_a_known_solution_are_named(monkeypatch):
         list(read_demonstrations((LEVELS[3],)))
 
 
+def test_a_demonstration_repeats_no_action_at_random():
+    level = LEVELS[1]
+    actions = held_actions(load_level(level), late(level, 1), 4)
+    plain, sticky = (
+        play_actions(load_level(level), actions, CONFIG.replace(action_repeat_probability=chance))
+        for chance in (0.0, 0.5)
+    )
+    assert sticky.actions.tolist() == plain.actions.tolist() == actions.tolist()
+
+
 def test_actions_that_do_not_win_give_no_trajectory():
     assert play_actions(load_level(LEVELS[0]), np.zeros(5, np.int64), CONFIG) is None
