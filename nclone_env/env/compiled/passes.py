@@ -106,6 +106,7 @@ class RewardPass:
     """
 
     def __init__(self, function: RewardFunction, arrays: StepArrays):
+        self._name = _name_of(function)
         try:
             self._replace = compile_reward(function)
             self._replace(*_arguments(arrays), 0, 0)
@@ -118,7 +119,10 @@ class RewardPass:
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Replace the rewards of environments ``first`` to ``last - 1``."""
-        self._replace(*_arguments(call.arrays), first, last)
+        try:
+            self._replace(*_arguments(call.arrays), first, last)
+        except IndexError as error:
+            raise _named("reward_function", self._name, error) from error
 
 
 def _arguments(arrays: StepArrays) -> tuple[Any, ...]:
@@ -130,7 +134,7 @@ def compile_reward(function: RewardFunction) -> Callable[..., None]:
     if not callable(function):
         raise TypeError("It cannot be called.")
     function, before, after = _arguments_of(function) if isinstance(function, partial) else (function, (), ())
-    compiled: Any = function if hasattr(function, "py_func") else numba.njit(error_model="numpy")(function)
+    compiled = _compiled(function)
 
     def replace_rewards(events, episodes, results, settings, first, last):
         for index in range(first, last):
@@ -198,7 +202,7 @@ class OwnPass:
     """
 
     def __init__(self, own: ObservationFunction, arrays: StepArrays, ended: WorldArrays):
-        self._name, self.ended = own.name, ended
+        self._name, self._of, self.ended = own.name, _name_of(own.function), ended
         try:
             self._write = _compiled_observation(own.function)
             nothing, places = np.zeros((0, own.size), np.float32), np.zeros(0, np.int32)
@@ -212,11 +216,14 @@ class OwnPass:
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
         """Write the rows of environments ``first`` to ``last - 1``, and of their episodes that ended."""
         arrays, results = call.arrays, call.arrays.results
-        if self._name in call.out:
-            self._write(arrays.worlds, call.out[self._name], _OWN_ROWS, results, call.base, first, last)
-        if call.final is not None:
-            final = call.final.arrays[self._name]
-            self._write(call.final_view.worlds, final, call.final.places, results, call.base, first, last)
+        try:
+            if self._name in call.out:
+                self._write(arrays.worlds, call.out[self._name], _OWN_ROWS, results, call.base, first, last)
+            if call.final is not None:
+                final = call.final.arrays[self._name]
+                self._write(call.final_view.worlds, final, call.final.places, results, call.base, first, last)
+        except IndexError as error:
+            raise _named("observation_function", self._of, error) from error
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the worlds of ended episodes."""
@@ -227,7 +234,7 @@ def _compiled_observation(function: Callable[[Any, np.ndarray], object]) -> Call
     """Return a compiled function that writes a row for each of a range of environments, or those that ended."""
     if not callable(function):
         raise TypeError("It cannot be called.")
-    compiled: Any = function if hasattr(function, "py_func") else numba.njit(error_model="numpy")(function)
+    compiled = _compiled(function)
 
     def write_rows(worlds, out, places, results, base, first, last):
         for index in range(first, last):
@@ -242,6 +249,26 @@ def _compiled_observation(function: Callable[[Any, np.ndarray], object]) -> Call
             compiled(OwnWorld(worlds.ninjas[index], states, moving), out[row])
 
     return plain_dispatcher(write_rows, {"nopython": True, "nogil": True, "error_model": "numpy"})
+
+
+def _compiled(function: Any) -> Any:
+    """Return a function of the user compiled with checks of its indices, unless it says ``boundscheck=False`` itself.
+
+    Without them one that is out of range reads or writes memory behind the array, as there it is in every kernel.
+    """
+    given = {name: value for name, value in getattr(function, "targetoptions", {}).items() if value is not None}
+    options = {"nopython": True, "error_model": "numpy"} if not hasattr(function, "py_func") else {}
+    return numba.jit(**{"boundscheck": True, **options, **given})(getattr(function, "py_func", function))
+
+
+def _named(argument: str, name: str, error: IndexError) -> IndexError:
+    """Return an error of a function of the user with its name."""
+    return IndexError(f"{argument}: expected indices within their arrays in {name}, got another one ({error})")
+
+
+def _name_of(function: Any) -> str:
+    function = function.func if isinstance(function, partial) else function
+    return getattr(function, "__qualname__", type(function).__name__)
 
 
 def _arguments_of(function: partial[float]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:

@@ -12,6 +12,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, ObservationFunction, errors
+from nclone_env.env.compiled.passes import _compiled
 from nclone_env.env.compiled.records import DIED, WON
 
 from ..bases import choices
@@ -157,6 +158,57 @@ NOT_COMPILED = r"reward_function: expected a function of one event that Numba ca
 def test_what_is_no_reward_function_is_refused(function, message):
     with pytest.raises(errors.ConfigError, match=message):
         make(reward_function=function)
+
+
+TABLE = np.arange(5.0)
+
+
+def paid(event, more=0):
+    return TABLE[event["frames"] + more]
+
+
+@pytest.mark.parametrize("function", [paid, numba.njit(paid), numba.njit(cache=False, nogil=True)(paid)])
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_an_index_out_of_range_in_a_reward_is_an_error_of_its_name(function, num_threads):
+    envs = make(4, reward_function=functools.partial(function, more=0), num_threads=num_threads)
+    envs.reset(seed=1)
+    assert envs.step([0] * 4)[1].tolist() == [4.0] * 4
+    envs = make(4, reward_function=functools.partial(function, more=1), num_threads=num_threads)
+    envs.reset(seed=1)
+    with pytest.raises(IndexError, match=r"reward_function: expected indices within their arrays in paid, got another"):
+        envs.step([0] * 4)
+    env = NPlusPlusEnv(levels="first-steps/01-walk", reward_function=functools.partial(function, more=1000))
+    env.reset(seed=1)
+    with pytest.raises(IndexError, match="in paid"):
+        env.step(0)
+
+
+def test_checks_of_indices_are_left_out_where_the_function_says_so():
+    told = _compiled(numba.njit(boundscheck=False, error_model="python")(paid)).targetoptions
+    assert (told["boundscheck"], told["error_model"]) == (False, "python")
+    for function in (paid, numba.njit(paid)):
+        assert _compiled(function).targetoptions["boundscheck"] is True
+
+
+def behind(world, out):
+    out[world.entity_states.size] = 1.0
+
+
+def before_the_first(world, out):
+    out[0] = world.entity_states[-world.entity_states.size - 1]
+
+
+def of_movers(world, out):
+    out[0] = world.movers[world.movers.size]["x"]
+
+
+@pytest.mark.parametrize("function", [behind, numba.njit(behind), before_the_first, of_movers])
+@pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
+def test_an_index_out_of_range_in_an_observation_is_an_error_of_its_name(function, mode):
+    envs = make(2, observation_function=ObservationFunction(function, 1), autoreset_mode=mode)
+    message = rf"observation_function: expected indices within their arrays in {function.__name__}, got another"
+    with pytest.raises(IndexError, match=message):
+        envs.reset(seed=1)
 
 
 def way(world, out):
