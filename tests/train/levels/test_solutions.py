@@ -102,6 +102,29 @@ def names_of(levels):
     return tuple(level.name for level in levels)
 
 
+def test_of_many_levels_a_sample_is_planned_that_does_not_depend_on_the_others(monkeypatch):
+    asked: list[tuple[str, ...]] = []
+
+    def solutions(self, levels, max_frames):
+        asked.append(tuple(level.raw.digest for level in levels))
+        return {level.name: b"\x01" for level in levels}
+
+    monkeypatch.setattr(Planner, "solutions", solutions)
+    many = load_levels(("first-steps", "jumps", "hazards"))
+    digests = sorted(level.raw.digest for level in many)
+    for most in (3, len(many), len(many) + 1):
+        monkeypatch.setattr("nclone_env.train.levels.solutions._MOST_PLANNED", most)
+        for levels in (many, many[::-1]):
+            found = find(pack(levels), ["planned"], 400, Planner())
+            order = [level.raw.digest for level in levels if level.raw.digest in digests[:most]]
+            assert asked.pop() == tuple(order)
+            assert len(found) == min(most, len(many))
+    monkeypatch.setattr("nclone_env.train.levels.solutions._MOST_PLANNED", 1)
+    known = find(pack(many), ["known", "planned"], 5400, Planner())
+    assert len(known) == len(many)
+    assert not asked, "what is solved already is no part of the sample"
+
+
 def test_only_what_nothing_else_solves_is_planned(monkeypatch):
     levels = playable_levels(EnvironmentConfig(levels=LEVELS, mirrored=True))
     asked = []
