@@ -93,10 +93,12 @@ Types without mover records ignore ``shift``."""
 
 LASER_FRAME = np.dtype(
     [(name, "f8") for name in ("x", "y", "angle", "next_x", "next_y", "next_angle")]
-    + [("motion", "i4"), ("frames", "i2"), ("sense", "u1"), ("next_sense", "u1")],
+    + [("motion", "i4"), ("frames", "i2"), ("sense", "u1"), ("next_sense", "u1"), ("has_door", "?")],
     align=True,
 )
-"""A frame of a surface laser, before and after it (``sim.entities.laser.known``); ``sense`` 0: an empty entry."""
+"""A frame of a surface laser, before and after it (``sim.entities.laser.known``); ``sense`` 0: an empty entry.
+
+One with a door in reach holds while the doors there are as at the start of the level."""
 
 
 class LevelArrays(NamedTuple):

@@ -11,9 +11,9 @@ import numpy as np
 from nclone_env.game import LASER_TURRET, ROWS
 from nclone_env.jit import kernel
 from nclone_env.level import DOOR_CLOSED_AT_0, LASER_FRAME, LevelSet
-from nclone_env.sim.entities.laser.known import UNCHANGED, find
+from nclone_env.sim.entities.laser.known import REACH, UNCHANGED, find
 from nclone_env.sim.entities.laser.motion import FRAMES_LEFT, MOTION, NORMAL_ANGLE, SPINNER, is_closed_form
-from nclone_env.sim.entities.laser.turret import REACH, crawl, start
+from nclone_env.sim.entities.laser.turret import crawl, start
 from nclone_env.sim.query import cells_within
 
 _FRAMES = 3000  # that each laser is followed
@@ -90,11 +90,13 @@ def follow(levels, level, entity, slot, states, mover, table, found, count):
         known["x"], known["y"], known["angle"], known["sense"] = x, y, angle, sense
         mover[MOTION] = _NO_MOTION
         crawl(levels, level, mover, states, 0, slot)
-        if (mover[MOTION] != _NO_MOTION and is_closed_form(mover)) or not is_among_tiles(levels, level, x, y):
+        segments, doors = count_segments(levels, level, x, y)
+        if (mover[MOTION] != _NO_MOTION and is_closed_form(mover)) or segments == 0:
             known["sense"] = 0
         else:
             known["next_x"], known["next_y"], known["next_angle"] = mover["x"], mover["y"], mover[NORMAL_ANGLE]
             known["next_sense"], known["motion"] = states[slot], mover[MOTION]
+            known["has_door"] = doors > 0
             known["frames"] = UNCHANGED if mover[MOTION] == _NO_MOTION else mover[FRAMES_LEFT]
             found[count] = known
             count += 1
@@ -104,16 +106,15 @@ def follow(levels, level, entity, slot, states, mover, table, found, count):
 
 
 @kernel
-def is_among_tiles(levels, level, x, y):
-    """Return whether a laser at (x, y) finds segments, and none of a door."""
-    cells, found = cells_within(x, y, REACH), False
+def count_segments(levels, level, x, y):
+    """Return the numbers of segments in reach of a laser at (x, y), and of those of doors among them."""
+    cells, count, doors = cells_within(x, y, REACH), 0, 0
     for column in range(cells[0], cells[1] + 1):
         begin = levels.segment_start[level, column * ROWS + cells[2]]
         for i in range(begin, levels.segment_start[level, column * ROWS + cells[3] + 1]):
-            if levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0:
-                return False
-            found = True
-    return found
+            count += 1
+            doors += levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0
+    return count, doors
 
 
 @kernel

@@ -14,7 +14,7 @@ import math
 from nclone_env.game import ARC_RADIUS, FACING_X, FACING_Y, ROWS
 from nclone_env.jit import called_kernel, kernel, local_f64
 from nclone_env.level import CONVEX, DOOR_CLOSED_AT_0, STRAIGHT
-from nclone_env.sim.entities.laser.known import recall
+from nclone_env.sim.entities.laser.known import REACH, recall
 from nclone_env.sim.entities.laser.motion import (
     BEAM_ANGLE,
     CLOCKWISE,
@@ -42,7 +42,6 @@ from nclone_env.sim.trigonometry import atan2, rough_sin_cos, sin_cos, wrap
 
 MOST_LISTED = 40
 FOUND_SLOTS = 2 * MOST_LISTED  # of a list: the index of a segment and its squared distance, alternately
-REACH = 12.0  # half side of the square whose cells are searched for segments, pixels
 _FAR = 9999999.0
 _BEAM_TURN = 20.0 * CORNER_TURN  # per frame at most (rule L4)
 _LOG_SLOTS = 3 * STEPS  # per step: position, and the index of a straight segment or one of

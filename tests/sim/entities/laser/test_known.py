@@ -5,6 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from nclone_env.game import REGULAR_DOOR
+from nclone_env.level import DOOR_CLOSED_AT_0
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import LASER_FRAME, pack
 from nclone_env.level.load import load_level
@@ -90,12 +92,40 @@ def test_every_frame_is_found_at_its_place():
             assert find(frames, first, stop, known["x"], known["y"], known["angle"], known["sense"]) == first + place
 
 
-def test_near_doors_nothing_is_remembered():
-    """The laser goes round one block, on which there may be doors; it turns round at corners of the block alone."""
-    doors = [f"regular_door {x} {y} {o}" for x in (86, 88, 90, 92, 94) for y in (46, 48, 50, 52) for o in (0, 2)]
-    free, closed = (
-        Session(build_level("laser_turret 90 47 6 0", *more, tiles={(22, 12): 3})).levels.laser_frames["sense"]
-        for more in ([], doors)
-    )
-    assert free.any()
-    assert not closed.any()
+def block_with_doors():
+    """Levels of a laser that goes round a block: with closed doors there, and with open ones."""
+    places = [(x, y) for x in (86, 88, 90, 92, 94) for y in (46, 48, 50, 52)]
+    closed = [f"regular_door {x} {y} {o}" for x, y in places for o in (0, 2)]
+    opened = [line for x, y in places for line in (f"trap_door {x} {y}", "trap_door_switch 20 80")]
+    return [build_level("laser_turret 90 47 6 0", *more, tiles={(22, 12): 3}) for more in (closed, opened)]
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_frames_beside_doors_hold_while_these_are_as_at_the_start(number):
+    levels = pack([block_with_doors()[number]])
+    session, bare = Session(levels), empty(levels)
+    frames = session.levels.laser_frames[session.levels.laser_frames["sense"] > 0]
+    assert frames["has_door"].any()
+    doors = session.levels.segments["owner"][session.levels.segments["kind"] >= DOOR_CLOSED_AT_0]
+    random, inputs, changed = np.random.default_rng(number), np.zeros(100, np.uint8), False
+    for _ in range(8):
+        assert hashes(session, inputs) == hashes(bare, inputs)
+        flipped = random.choice(doors, 6, replace=False)
+        for each in (session, bare):
+            each.worlds.entity_states[each.worlds.rooms["entities"]["first"][0] + flipped] ^= 1
+        changed |= session.hash() != Session(levels).hash()
+    assert changed
+
+
+def test_a_door_that_has_moved_is_noticed():
+    """Negative control: whether doors are as at the start is looked at."""
+    levels = pack([block_with_doors()[0]])
+    session, blind = Session(levels), Session(levels)
+    frames = session.levels.laser_frames.copy()
+    frames["has_door"] = False
+    blind.levels = blind.levels._replace(laser_frames=frozen(frames))
+    for each in (session, blind):
+        each.play(bytes(600))
+        each.worlds.entity_states[: len(levels.arrays.entities)][levels.arrays.entities["type"] == REGULAR_DOOR] ^= 1
+    assert session.hash() == blind.hash()
+    assert hashes(session, np.zeros(400, np.uint8)) != hashes(blind, np.zeros(400, np.uint8))
