@@ -222,10 +222,13 @@ class _Own(Player):
         return one_thread_per_call()
 
     def begin(self, most_probable: bool, seed: int) -> None:
-        self._argmax, self._seed = most_probable, seed
+        self._argmax, self._seed, self._begins = most_probable, seed, True
 
     def __call__(self, observations: Any, rows: np.ndarray) -> np.ndarray:
         seed, self._seed = self._seed, None  # of the first call
+        begins, self._begins = self._begins, False
+        if self._policy.recurrent:  # sees all rows, as its memory belongs to rows
+            return self._policy.act(observations, argmax=self._argmax, seed=seed, episode_start=begins)[rows]
         return self._policy.act(_rows_of(observations, rows), argmax=self._argmax, seed=seed)
 
 

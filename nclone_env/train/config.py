@@ -124,6 +124,8 @@ class TrainConfig:
 
     hidden_size: Annotated[int, Within(1, 4096)] = option(64, fixed="policy")
     """Units of each of the two hidden layers."""
+    recurrent_size: Annotated[int, Within(0, 4096)] = option(0, fixed="policy")
+    """Units of a recurrent layer (GRU) in front of the hidden layers: a memory of the episode; 0: none."""
     shared_trunk: bool = option(True, fixed="policy")
     """Share the hidden layers between policy and value function; otherwise each has its own."""
     learner: str = option("ppo", fixed="run")
@@ -160,6 +162,7 @@ class TrainConfig:
                 f"num_minibatches: expected a divisor of num_envs * num_steps = {self.batch_size}, "
                 f"got {self.ppo.num_minibatches}; choose one of {_listed_divisors(self.batch_size)}"
             )
+        self._check_recurrence()
         if Path(self.name).name != self.name or self.name == ".." or "\0" in self.name:
             raise ConfigError(
                 f"name: expected a folder name without separators, neither . nor .., got {shortened(self.name)}"
@@ -170,6 +173,20 @@ class TrainConfig:
             )
         if self.environment.observations == ("action_mask",):
             raise ConfigError("observations: expected something to see beside action_mask; add game_state")
+
+    def _check_recurrence(self) -> None:
+        """Reject what a policy with memory cannot be trained with."""
+        if self.recurrent_size and self.num_envs % self.ppo.num_minibatches:
+            raise ConfigError(
+                f"num_minibatches: expected a divisor of num_envs = {self.num_envs} with recurrent_size, as "
+                f"minibatches consist of whole sequences, got {self.ppo.num_minibatches}; choose one of "
+                f"{_listed_divisors(self.num_envs)}"
+            )
+        if self.recurrent_size and self.clone.warm_start:
+            raise ConfigError(
+                "recurrent_size: expected 0 with warm_start, as single steps are cloned, got "
+                f"{self.recurrent_size}; use starts=known, which begins episodes along the same solutions"
+            )
 
     @classmethod
     def of(cls, **options: Any) -> TrainConfig:

@@ -53,7 +53,7 @@ def stub_network(run: Any) -> None:
     """Make the network of a run return what its scratch holds, without computing; collectors call it from Python."""
     network = run.network
 
-    def outputs(seat: int, observations: Any) -> tuple[np.ndarray, np.ndarray]:
+    def outputs(seat: int, observations: Any, states: Any = None) -> tuple[np.ndarray, np.ndarray]:
         scratch, count = network._seats[seat].scratch, len(observations["game_state"])
         scratch.logits[:count] = 0
         return scratch.logits[:count], scratch.values[:count, 0]

@@ -67,6 +67,7 @@ def compare(folder):
 
         train("two")
         train("other", seed=1)
+        train("two, memory", recurrent_size=8)
         train("part", stop_after=2)
         train("", resume=folder / "part")
         train("", resume=folder / "one, part")

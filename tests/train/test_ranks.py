@@ -40,6 +40,7 @@ def runs(tmp_path_factory):
     """The folder of the runs of one process and of two ranks."""
     folder = tmp_path_factory.mktemp("ranks")
     train(settings(folder, "one"))
+    train(settings(folder, "one, memory", recurrent_size=8))
     prepare(folder)
     call("tests.train.ranked", "compare", folder, "killed", folder / "lost")
     return folder
@@ -67,6 +68,12 @@ def test_two_ranks_equal_one_process(runs):
     for expected, got in zip(one["curve"], two["curve"], strict=True):
         for name in ("entropy", "value_loss", "grad_norm", "success_rate", "mean_return"):
             assert float(got[name]) == pytest.approx(float(expected[name]), rel=1e-4, nan_ok=True), name
+
+
+def test_two_ranks_train_a_memory_as_one_process(runs):
+    one, two = (contents(runs / f"{name}, memory" / "checkpoint.pt") for name in ("one", "two"))
+    assert two["environments"] == one["environments"], "the same actions, to the bit"
+    assert distance(runs, "one, memory", "two, memory") < 1e-5
 
 
 def test_another_seed_gives_another_run(runs):

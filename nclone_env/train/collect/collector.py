@@ -125,7 +125,8 @@ class Collector:
             number, started = columns.cursor, time.perf_counter()
             info = self._step(seat, step + number)
             self.step_seconds[number] = time.perf_counter() - started
-        columns.row("values")[:] = self._network.outputs(seat, columns.observation())[1]
+        states = columns.begin_states().copy()  # the next rollout begins with this observation
+        columns.row("values")[:] = self._network.outputs(seat, columns.observation(), states)[1]
         return info
 
     def _step(self, seat: int, step: int) -> dict[str, Any]:
@@ -143,7 +144,7 @@ class Collector:
         """Record actions (n,), their log probabilities and the values at the cursor; return the actions."""
         columns = self.columns
         observations = columns.observation()
-        logits, values = self._network.outputs(seat, observations)
+        logits, values = self._network.outputs(seat, observations, columns.begin_states())
         actions = columns.row("actions")
         masks = observations.get("action_mask", NO_MASKS)
         draw = (self._seed, self.first, step, self._arrays.probabilities, actions, columns.row("log_probs"))
@@ -166,7 +167,8 @@ class Collector:
         for name, target in self._finals.items():
             np.take(finals[name], places[:rows], axis=0, out=target[:rows], mode="clip")
         chosen = {name: target[:rows] for name, target in self._finals.items()}
-        _, values = self._network.outputs(seat, self.columns.stacked_finals(indices[:rows], chosen))
+        seen, states = self.columns.stacked_finals(indices[:rows], chosen), self.columns.states[indices[:rows]]
+        _, values = self._network.outputs(seat, seen, states)
         self.columns.row("final_values")[indices[:count]] = values[:count]
 
 

@@ -24,7 +24,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env._processes import check_wanted, in_order, threads
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv, playable_levels
-from nclone_env.errors import check_choice, check_integer
+from nclone_env.errors import ConfigError, check_choice, check_integer
 from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.level import Level
 from nclone_env.machine import default_workers
@@ -125,7 +125,7 @@ def evaluate(
     Raises:
         ConfigError: if the mode is unknown, or a number is out of range.
     """
-    check_candidates(candidates)
+    check_candidates(candidates, policy)
     check_choice("mode", mode, get_args(Mode))
     check_integer("episodes_per_level", episodes_per_level, low=1, high=_MOST_EPISODES)
     check_integer("seed", seed, low=0)
@@ -204,9 +204,11 @@ def chooser(
             yield search
     else:
         shapes, outputs, argmax = policy.observation_shapes, partial(policy_outputs, policy), mode == "argmax"
+        states = np.zeros((envs.num_envs, policy.recurrent_size), np.float32)
 
         def choose(seen: Mapping[str, np.ndarray], waiting: np.ndarray, step: int) -> np.ndarray:
-            return chosen_actions(outputs, {name: seen[name] for name in shapes}, argmax, (seed, first, step), waiting)
+            own = {name: seen[name] for name in shapes}
+            return chosen_actions(outputs, own, argmax, (seed, first, step), waiting, states)
 
         yield choose
 
@@ -261,7 +263,7 @@ def policy_runs(
     candidates: int = 1,
 ) -> list[WatchedRun]:
     """Return an episode of a policy on each level, played as its inputs are taken; ``label`` begins their labels."""
-    check_candidates(candidates)
+    check_candidates(candidates, policy)
     return [
         WatchedRun(
             level, episode_inputs(policy, environment, level, mode, seed, candidates), f"{label}{shown_name(level)}"
@@ -302,9 +304,14 @@ _OUTWEIGHS = 1e6
 """More than any return."""
 
 
-def check_candidates(candidates: int) -> None:
-    """Check the number of candidates of a decision."""
+def check_candidates(candidates: int, policy: ActorCritic | None = None) -> None:
+    """Check the number of candidates of a decision, and that the policy can propose more than one."""
     check_integer("candidates", candidates, low=1, high=_MOST_CANDIDATES)
+    if candidates > 1 and policy is not None and policy.recurrent_size:
+        raise ConfigError(
+            f"candidates: expected 1 for a policy with memory, got {candidates} with recurrent_size "
+            f"{policy.recurrent_size}; copies of the environments have no memory of the episode"
+        )
 
 
 class CandidateSearch:

@@ -4,6 +4,7 @@ Every held-out level is played k times with sampled actions, by the threads and 
 training reads is changed, so a run has the same parameters with and without it.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -46,11 +47,13 @@ class HeldOutLevels:
         attempts: int,
         seed: int,
         most_steps: int,
+        recurrent_size: int = 0,
     ):
         self.digests = tuple(digests)
         self.results = np.zeros(len(self.digests), LEVEL_ATTEMPTS)
         self._envs, self._network = tuple(envs), network
         self._observations = [observation_arrays(group) for group in self._envs]
+        self._states = [np.zeros((group.num_envs, recurrent_size), np.float32) for group in self._envs]
         self._attempts, self._most_steps = attempts, most_steps
         self._seed = int(np.random.SeedSequence([seed, 2]).generate_state(1)[0])
         self._played = np.zeros(len(self.digests) * attempts, PLAYED)
@@ -87,16 +90,18 @@ class HeldOutLevels:
         """Reset and step the environments of every thread once; the results are left as they are."""
 
         def begin(seat: int, first: int, last: int) -> None:
-            for envs, observations in zip(self._envs[first:last], self._observations[first:last]):
+            groups = zip(self._envs, self._observations, self._states)
+            for envs, observations, states in itertools.islice(groups, first, last):
                 envs.reset(seed=0, out=observations)
-                self._network.outputs(seat, observations)
+                self._network.outputs(seat, observations, states)
                 envs.step(np.zeros(envs.num_envs, np.int64), out=observations)
 
         workers.run(begin, 0, len(self._envs))
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the environments, their observations and the results."""
-        arrays = {"results": self.results, "attempts": self._played}
+        arrays: dict[str, np.ndarray] = {"results": self.results, "attempts": self._played}
+        arrays |= {f"states {seat}": states for seat, states in enumerate(self._states) if states.size}
         own = array_group("results", arrays, shared=True)
         seen = (array_group("observations", arrays, shared=True) for arrays in self._observations)
         envs = _of_the_run(merged([envs.memory() for envs in self._envs]))
@@ -110,6 +115,8 @@ class HeldOutLevels:
     def _play_batch(self, seat: int, first: int, first_step: int) -> None:
         """Play the episodes from number ``first`` on, one in each environment of a thread."""
         envs, observations, count = self._envs[seat], self._observations[seat], len(self._played)
+        states = self._states[seat]
+        states.fill(0)
         numbers = first + np.arange(envs.num_envs)
         waiting = numbers < count  # environments beyond the last episode repeat its level
         envs.assign_levels(np.minimum(numbers, count - 1) // self._attempts)
@@ -117,7 +124,7 @@ class HeldOutLevels:
 
         def choose(seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
             draw = self._seed, first, first_step + step
-            return chosen_actions(partial(self._network.outputs, seat), seen, False, draw, waiting)
+            return chosen_actions(partial(self._network.outputs, seat), seen, False, draw, waiting, states)
 
         played = play_episodes(envs, choose, observations, waiting, self._most_steps, observations)
         self._played[first : first + len(played)] = played[: count - first]

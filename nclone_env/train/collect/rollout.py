@@ -60,18 +60,25 @@ class RolloutStorage:
     the policy sees stacks (k, *shape) of the last k observations, oldest first, gathered from these rows; an episode
     starts with its first observation repeated.
 
+    A policy with memory has states (h,) of each environment: those that the rollout begins with, from which learning
+    starts, and those after the latest step.
+
     Attributes:
         arrays: the fields of every step.
         observation_arrays: name to (T + k, N, *shape).
         flat_observations: name to ((T + k) * N, *shape), the same memory.
         learning_fields: the fields that the loss reads, (T * N,), the same memory.
         reference: (T * N, a) float32, probabilities of a reference policy, or (0, a).
+        episode_starts: (T + k, N) bool, whether an observation is the first of its episode; (0, N) if neither stacks
+            nor a memory need it.
+        states: (2, N, h) float32, the states before step 0, and the present ones.
         pinned: whether all that a policy on a device reads is page-locked.
 
     Args:
         observation_space: the ``Dict`` space of one environment.
         frame_stack: k; 1 disables stacking.
         reference_actions: a, choices of a reference policy whose probabilities are stored; 0: none.
+        recurrent_size: h, units of a policy with memory; 0: none.
     """
 
     def __init__(
@@ -82,6 +89,7 @@ class RolloutStorage:
         frame_stack: int = 1,
         reference_actions: int = 0,
         pinned: bool = False,
+        recurrent_size: int = 0,
     ):
         rows = num_steps * num_envs if reference_actions else 0
         self.reference = host_zeros((rows, reference_actions), np.float32, pinned)
@@ -103,9 +111,9 @@ class RolloutStorage:
             name: host_zeros((num_steps + frame_stack, num_envs, *box.shape), box.dtype, pinned)
             for name, box in boxes.items()
         }
-        # Whether an observation is the first of its episode; only stacking needs it.
-        depth = num_steps + frame_stack if frame_stack > 1 else 0
+        depth = num_steps + frame_stack if frame_stack > 1 or recurrent_size else 0
         self.episode_starts = host_zeros((depth, num_envs), np.bool_, pinned)
+        self.states = np.zeros((2, num_envs, recurrent_size), np.float32)
         self.flat_observations = {
             name: array.reshape(-1, *array.shape[2:]) for name, array in self.observation_arrays.items()
         }
@@ -138,13 +146,14 @@ class RolloutStorage:
 
     def commit(self) -> None:
         """Write every page once: the system provides the memory of zeroed arrays only then."""
-        for array in (*self.arrays, *self.observation_arrays.values()):
+        for array in (*self.arrays, *self.observation_arrays.values(), self.states):
             array.fill(0)
 
     def continue_from_end(self) -> None:
         """Start the next rollout from the last observations of this one."""
         for array in (*self.observation_arrays.values(), self.episode_starts):
             array[: self.frame_stack] = array[self.num_steps : self.num_steps + self.frame_stack]
+        self.states[0] = self.states[1]
 
     def memory(self) -> MemoryNode:
         """Return the tree of owned bytes."""
@@ -152,6 +161,7 @@ class RolloutStorage:
             "observations": self.observation_arrays,
             "steps": self.arrays._asdict(),
             "stacks": {"episode starts": self.episode_starts},
+            "memory of the policy": {"states": self.states},
             "reference policy": {"probabilities": self.reference},
         }
         nodes = (array_group(name, arrays, shared=False) for name, arrays in groups.items())
@@ -200,6 +210,18 @@ class RolloutColumns:
         self.storage.episode_starts[:depth, self.first : self.last] = True
         return self._rows[depth - 1]
 
+    @property
+    def states(self) -> np.ndarray:
+        """The present states (n, h) of a policy with memory; it writes those after each step."""
+        return self.storage.states[1, self.first : self.last]
+
+    def begin_states(self) -> np.ndarray:
+        """Return the states, (n, h), with 0 where the observation at the cursor is the first of its episode."""
+        storage, states = self.storage, self.states
+        if states.size:
+            states[storage.episode_starts[self.cursor + storage.frame_stack - 1, self.first : self.last]] = 0
+        return states
+
     def observation(self) -> dict[str, np.ndarray]:
         """Return the observations at the cursor, from which the policy chooses the next actions.
 
@@ -219,9 +241,8 @@ class RolloutColumns:
         self.row("rewards")[:] = rewards
         self.row("terminated")[:] = terminated
         self.row("truncated")[:] = truncated
-        depth = self.storage.frame_stack
-        if depth > 1:
-            starts = self.storage.episode_starts[self.cursor + depth, self.first : self.last]
+        if len(self.storage.episode_starts):
+            starts = self.storage.episode_starts[self.cursor + self.storage.frame_stack, self.first : self.last]
             np.logical_or(terminated, truncated, out=starts)
         self.cursor += 1
 
@@ -234,8 +255,9 @@ class RolloutColumns:
         return {name: np.concatenate((before[name][:, 1:].numpy(), final[name][:, None]), 1) for name in final}
 
     def restart(self) -> None:
-        """Record the next rollout; only the cursor moves."""
+        """Record the next rollout: the cursor moves, and states are again those that the rollout begins with."""
         self.cursor = 0
+        self.states[:] = self.storage.states[0, self.first : self.last]
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the stacks."""

@@ -33,6 +33,10 @@ from nclone_env.train.policies.torch_network import TorchNetwork, flat_gradient,
 def make_learner(parts: LearnerParts) -> Learner:
     """Return the learner that the configuration names."""
     name = parts.config.learner
+    if parts.config.recurrent_size and name != "ppo":
+        raise ConfigError(
+            f"learner: expected ppo with recurrent_size, as others learn from single steps, got {shortened(name)}"
+        )
     if name in LEARNERS:
         return LEARNERS[name](parts)
     (found, *_) = entry_points(group=GROUP, name=name) or (None,)
@@ -136,9 +140,10 @@ class DevicePPO:
         mean, scale = advantages.mean(), 1 / (advantages.std(correction=0) + 1e-8)
         share = 1 / config.minibatch_size
         coefficients = config.ppo.clip_coef, config.ppo.value_coef, entropy_coef, reference_coef
+        observations = self._rollout.gather(steps)
         loss, terms = module_loss(
-            self._network.module,
-            self._rollout.gather(steps),
+            self._network.module(observations),
+            observations,
             fields,
             LossScaling(mean.float(), scale.float(), share, *coefficients),
             self._rollout.reference.index_select(0, steps) if has_reference else None,

@@ -73,6 +73,9 @@ class PPO:
     Every rank computes the same order of the steps of all ranks, differentiates those of its own environments in each
     minibatch, and adds up the gradients with the others. So K ranks take the same minibatches as one: only sums of
     floats are in another order.
+
+    A policy with memory learns from whole sequences, all steps of an environment in the rollout: minibatches and parts
+    consist of those, numbered by their environments, instead of steps.
     """
 
     def __init__(self, parts: LearnerParts):
@@ -83,9 +86,11 @@ class PPO:
         self._workers = workers
         self._ranks, self._envs = ranks, ranks.share(config.num_envs)
         self._advantages = storage.learning_fields.advantages
-        self._order = np.zeros(config.batch_size, np.int64)
-        self._part_size, self._most_steps = part_size, min(config.minibatch_size, config.num_steps * len(self._envs))
-        most_parts = count_parts(self._most_steps, part_size)
+        self._length = config.num_steps if config.recurrent_size else 1  # steps of a row of a minibatch
+        self._order = np.zeros(config.batch_size // self._length, np.int64)
+        self._part_size = part_size // self._length
+        self._most_rows = min(config.minibatch_size, config.num_steps * len(self._envs)) // self._length
+        most_parts = count_parts(self._most_rows, self._part_size)
         self._gradients = np.zeros((most_parts, len(parameters.vector)), np.float32)
         self._sums = np.zeros((most_parts, 6))
         self._totals = np.zeros(7)
@@ -118,8 +123,8 @@ class PPO:
     def warm_up(self) -> None:
         """Compute the gradients of a minibatch with every thread's scratch, and throw them away."""
         shuffle(self._order, self._config.seed, 0, 0)
-        self._rows = np.arange(self._most_steps)
-        moments(self._advantages, self._rows)
+        self._rows = np.arange(self._most_rows)
+        moments(self._advantages, self._steps(self._rows))
         if self._epoch is not None:
             self._warm_up_compiled(self._epoch)
             return
@@ -143,12 +148,18 @@ class PPO:
         parts = np.zeros((self._ranks.count, len(minibatches), 3))
         for part, rows in zip(parts[self._ranks.number], minibatches, strict=True):
             if len(rows):
-                part[:] = len(rows), *moments(self._advantages, rows)
+                part[:] = len(rows), *moments(self._advantages, self._steps(rows))
         self._ranks.add_up(parts)
         return combine_moments(parts).tolist()
 
+    def _steps(self, rows: np.ndarray) -> np.ndarray:
+        """Return the steps of rows of a minibatch."""
+        if self._length == 1:
+            return rows
+        return (np.arange(self._length)[:, None] * len(self._envs) + rows).ravel()
+
     def _descend(self, rows: np.ndarray, mean: float, deviation: float, learning_rate: float) -> None:
-        """Take one gradient step on a minibatch, given the steps of this rank, and moments of the advantages of all."""
+        """Take one gradient step on a minibatch, given the rows of this rank, and moments of the advantages of all."""
         config = self._config
         self._scaling = self._scaling._replace(mean=np.float32(mean), scale=np.float32(1 / (deviation + 1e-8)))
         self._rows = rows

@@ -8,25 +8,28 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from nclone_env.train.policies.network import NO_MASKS, ActorCritic, as_by_default, flushes_denormals
+from nclone_env.train.policies.network import NO_MASKS, NO_STATES, ActorCritic, as_by_default, flushes_denormals
 from nclone_env.train.policies.sampling import sample_actions
 from nclone_env.train.policies.torch_network import most_probable
 
 
 def chosen_actions(
-    outputs_of: Callable[[Mapping[str, np.ndarray]], tuple[np.ndarray, np.ndarray]],
+    outputs_of: Callable[[Mapping[str, np.ndarray], np.ndarray], tuple[np.ndarray, np.ndarray]],
     observations: Mapping[str, np.ndarray],
     argmax: bool,
     draw: tuple[int, int, int],
     waiting: np.ndarray | None = None,
+    states: np.ndarray = NO_STATES,
 ) -> np.ndarray:
     """Return the most probable actions, or sampled ones, (n,) int64.
 
     Args:
-        outputs_of: returns logits (k, 6) and values for k observations; it is called with few different k.
+        outputs_of: returns logits (k, 6) and values for k observations, and replaces their states by those after; it
+            is called with few different k.
         observations: name to array, (n, *shape).
         draw: seed, number of the first row, and step: the random number of a row is a function of these three.
         waiting: (n,) bool, the rows that are asked for, others are arbitrary; None: all.
+        states: (n, h) float32, those of a policy with memory before the observations, replaced by those after.
     """
     masks, count = observations.get("action_mask"), len(next(iter(observations.values())))
     logits = np.zeros((count, NO_MASKS.shape[1]), np.float32)
@@ -34,9 +37,13 @@ def chosen_actions(
     size = 1 << (len(rows) - 1).bit_length()
     if size < count:
         padded = np.resize(rows, size)
-        logits[rows] = outputs_of({name: array[padded] for name, array in observations.items()})[0][: len(rows)]
+        some = states[padded] if states.size else states
+        seen = {name: array[padded] for name, array in observations.items()}
+        logits[rows] = outputs_of(seen, some)[0][: len(rows)]
+        if states.size:
+            states[rows] = some[: len(rows)]
     else:
-        logits[:] = outputs_of(observations)[0]
+        logits[:] = outputs_of(observations, states)[0]
     if argmax:
         return most_probable(torch.from_numpy(logits), None if masks is None else torch.from_numpy(masks)).numpy()
     actions, log_probs = np.zeros(count, np.int64), np.zeros(count, np.float32)
@@ -44,13 +51,23 @@ def chosen_actions(
     return actions
 
 
-def policy_outputs(policy: ActorCritic, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the logits (n, 6) and the values (n,) of a policy for n observations."""
+def policy_outputs(
+    policy: ActorCritic, observations: Mapping[str, np.ndarray], states: np.ndarray = NO_STATES
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the logits (n, 6) and the values (n,) of a policy for n observations.
+
+    A policy with memory replaces ``states``, (n, h) float32, by those after the observations; others ignore them.
+    """
     changed = (
         torch.is_autocast_enabled("cpu") or flushes_denormals()
     )  # nothing else counts here, and looking takes time
     with as_by_default() if changed else nullcontext(), torch.inference_mode():
-        logits, values = policy({name: torch.from_numpy(array) for name, array in observations.items()})
+        seen = {name: torch.from_numpy(array) for name, array in observations.items()}
+        if policy.recurrent_size:
+            logits, values, after = policy.step(seen, torch.from_numpy(states))
+            states[:] = after.numpy()
+        else:
+            logits, values = policy(seen)
     return logits.numpy(), values.numpy()
 
 

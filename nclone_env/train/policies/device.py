@@ -15,8 +15,13 @@ def learning_device(config: TrainConfig, ranks: Ranks) -> torch.device | None:
 
     ``auto`` takes a GPU for pictures only: other policies cost less on the processor than the launches of its kernels.
     """
-    if config.device == "cpu":
+    if config.device == "cpu" or (config.device == "auto" and config.recurrent_size):
         return None
+    if config.recurrent_size:
+        raise ConfigError(
+            f"device: expected cpu with recurrent_size {config.recurrent_size}, got {config.device}; "
+            "policies with memory learn on the processor: use --device cpu"
+        )
     usable = torch.cuda.is_available()
     has_pictures = any(name in PICTURES for name in config.environment.observations)
     if config.device == "auto" and (not has_pictures or ranks.count > 1 or not usable):

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from nclone_env.errors import ConfigError
 from nclone_env.game import NUM_ACTIONS
 from nclone_env.jit import specialised_at_first
 from nclone_env.memory import MemoryNode, arrays_node
@@ -31,8 +32,16 @@ from nclone_env.train.policies.arrays import (
     StoredSets,
 )
 from nclone_env.train.policies.encoder_kernels import ENTITY_UNITS, add_picture_gradients, encode_pictures
-from nclone_env.train.policies.network import HIDDEN_LAYERS, NO_MASKS, ActorCritic, FlatParameters, PictureEncoder
-from nclone_env.train.policies.torch_network import StoredSteps, TorchNetwork
+from nclone_env.train.policies.network import (
+    HIDDEN_LAYERS,
+    NO_MASKS,
+    NO_STATES,
+    ActorCritic,
+    FlatParameters,
+    PictureEncoder,
+)
+from nclone_env.train.policies.recurrence import RecurrentNetwork
+from nclone_env.train.policies.torch_network import StoredSequences, StoredSteps, TorchNetwork
 
 _ENCODED = ("locals", "entity_states")
 _NO_SETS = StoredSets(np.zeros((0, 1), np.uint8), np.zeros((0, 0, 1), np.float32), np.zeros((0, 0), np.uint8))
@@ -82,7 +91,9 @@ class MLP:
     def load(self) -> None:
         """Do nothing: the parameters are read where they are."""
 
-    def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def outputs(
+        self, seat: int, observations: Mapping[str, np.ndarray], states: np.ndarray = NO_STATES
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return logits (n, a) and values (n,) for n observations; the seat's next call overwrites them."""
         scratch = self._seats[seat].scratch
         first = observations[next(iter(self._widths))]
@@ -315,7 +326,18 @@ def make_network(
     most_rows: int,
     device: torch.device | None = None,
 ) -> Network:
-    """Return the network of a policy on stored steps; arguments as of ``train.policies.torch_network.TorchNetwork``."""
+    """Return the network of a policy on stored steps; arguments as of ``train.policies.torch_network.TorchNetwork``.
+
+    Raises:
+        ConfigError: if a policy with memory is to learn from what is no rollout.
+    """
+    if policy.recurrent_size:
+        if not isinstance(storage, StoredSequences):
+            raise ConfigError(
+                "policy: expected one without memory to learn from single steps, got recurrent_size "
+                f"{policy.recurrent_size}; make it with recurrent_size=0"
+            )
+        return RecurrentNetwork(policy, parameters, storage, seats, most_rows)
     dtypes = {name: array.dtype for name, array in storage.flat_observations.items()}
     if device is None and covers(dtypes, storage.frame_stack):
         return MLP(policy, parameters, storage, seats, most_rows)

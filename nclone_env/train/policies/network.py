@@ -39,6 +39,8 @@ Observations = Mapping[str, Tensor]
 HIDDEN_LAYERS = 2
 NO_MASKS = np.zeros((0, NUM_ACTIONS), np.int8)
 """Masks of actions that allow all."""
+NO_STATES = np.zeros((0, 0), np.float32)
+"""States of a policy without memory."""
 _GAIN = math.sqrt(2)
 """Gain of orthogonal weights before a rectifier: it keeps the variance of standard normal inputs."""
 
@@ -74,6 +76,9 @@ def flushes_denormals() -> bool:
 class ActorCritic(nn.Module):
     """Policy and value function with two hidden layers of rectified units, separate or shared.
 
+    With ``recurrent_size`` a gated recurrent unit (GRU; Cho et al., 2014) reads the features in each step of an
+    episode, and the hidden layers see its state beside them.
+
     Vectors are used unchanged, stacks of them flattened; every other observation passes through an encoder that policy
     and value function share. The features of all are concatenated in the order of ``observation_shapes``. Without
     encoders the parameters are those of the MLPs alone.
@@ -83,6 +88,7 @@ class ActorCritic(nn.Module):
             k observations has a first axis k. ``action_mask`` may be among them and is no input.
         hidden_size: units of each hidden layer.
         shared_trunk: share both hidden layers between policy and value function.
+        recurrent_size: h, units of the recurrent layer; 0: none.
         generator: random generator of the initial weights; torch's default generator if None.
 
     Raises:
@@ -95,11 +101,12 @@ class ActorCritic(nn.Module):
         *,
         hidden_size: int = 64,
         shared_trunk: bool = True,
+        recurrent_size: int = 0,
         generator: torch.Generator | None = None,
     ):
         super().__init__()
         self.observation_shapes = {name: tuple(shape) for name, shape in observation_shapes.items()}
-        self.hidden_size, self.shared_trunk = hidden_size, shared_trunk
+        self.hidden_size, self.shared_trunk, self.recurrent_size = hidden_size, shared_trunk, recurrent_size
         encoders = make_encoders(self.observation_shapes)
         self.encoders = nn.ModuleDict({name: encoder for name, encoder in encoders.items() if encoder is not None})
         self.input_widths = {
@@ -107,16 +114,44 @@ class ActorCritic(nn.Module):
             for name, encoder in encoders.items()
         }
         width = sum(self.input_widths.values())
-        sizes = (width, *[hidden_size] * HIDDEN_LAYERS)
+        self.recurrence = nn.GRUCell(width, recurrent_size) if recurrent_size else None
+        sizes = (width + recurrent_size, *[hidden_size] * HIDDEN_LAYERS)
         self.trunk = _mlp(sizes) if shared_trunk else None
         self.actor = nn.Linear(hidden_size, NUM_ACTIONS) if shared_trunk else _mlp((*sizes, NUM_ACTIONS))
         self.critic = nn.Linear(hidden_size, 1) if shared_trunk else _mlp((*sizes, 1))
         _initialise(self.float(), generator)  # whatever the default dtype is
 
     def forward(self, observations: Observations) -> tuple[Tensor, Tensor]:
-        """Return the logits (n, 6) and the values (n,) of n observations."""
+        """Return the logits (n, 6) and the values (n,) of n observations.
+
+        Raises:
+            ConfigError: if the policy has a memory.
+        """
+        if self.recurrent_size:
+            raise ConfigError(
+                f"policy: expected one without memory, got one with recurrent_size {self.recurrent_size}; "
+                "call policy.act(observation, episode_start=...), or step(observations, states) of its network"
+            )
+        return self.outputs(self.features(observations))
+
+    def step(self, observations: Observations, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the logits (n, 6), the values (n,) and the new states of n observations, one of each episode.
+
+        ``states``, (n, h) float32, are those after the observations before, 0 where an episode begins.
+        """
+        features = self.features(observations)
+        if self.recurrence is None:
+            return *self.outputs(features), states
+        after = self.recurrence(features, states)
+        return *self.outputs(torch.cat((features, after), dim=1)), after
+
+    def features(self, observations: Observations) -> Tensor:
+        """Return the features of all observations side by side, (n, width)."""
         parts = [self._encoded(name, observations) for name in self.input_widths]
-        features = parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+
+    def outputs(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the logits and the values of what the hidden layers see."""
         if self.trunk is not None:
             features = self.trunk(features)
         return self.actor(features), self.critic(features).squeeze(1)
@@ -140,7 +175,11 @@ def make_policy(
     values).
     """
     policy = ActorCritic(
-        observation_shapes, hidden_size=config.hidden_size, shared_trunk=config.shared_trunk, generator=generator
+        observation_shapes,
+        hidden_size=config.hidden_size,
+        shared_trunk=config.shared_trunk,
+        recurrent_size=config.recurrent_size,
+        generator=generator,
     )
     critic = policy.critic[-1] if isinstance(policy.critic, nn.Sequential) else policy.critic
     assert isinstance(critic, nn.Linear)
@@ -166,6 +205,12 @@ def _initialise(policy: ActorCritic, generator: torch.Generator | None) -> None:
     for module in policy.modules():
         if isinstance(module, nn.Embedding):
             nn.init.orthogonal_(module.weight, generator=generator)
+        elif isinstance(module, nn.GRUCell):
+            for weight in (module.weight_ih, module.weight_hh):
+                for gate in weight.chunk(3):
+                    nn.init.orthogonal_(gate, generator=generator)
+            for bias in (module.bias_ih, module.bias_hh):
+                nn.init.zeros_(bias)
         elif isinstance(module, (nn.Linear, nn.Conv2d)):
             nn.init.orthogonal_(module.weight, gains.get(module, _GAIN), generator=generator)
             assert module.bias is not None

@@ -40,6 +40,12 @@ class Policy:
     def __init__(self, network: ActorCritic, config: TrainConfig, checkpoint: Checkpoint, levels: Sequence[str] = ()):
         self.network, self.config, self.checkpoint, self._levels = network, config, checkpoint, tuple(levels)
         self._seed, self._step = secrets.randbits(63), 0
+        self._states = np.zeros((0, network.recurrent_size), np.float32)
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether it has a memory of the episode: :meth:`act` must be told where episodes begin."""
+        return self.network.recurrent_size > 0
 
     @cached_property
     def environment(self) -> EnvironmentConfig:
@@ -52,8 +58,16 @@ class Policy:
         levels = self._levels or policy_levels(self.config)
         return self.config.evaluated_environment.replace(levels=levels)
 
-    def act(self, observation: Observation, argmax: bool = False, seed: int | None = None) -> Any:
+    def act(
+        self,
+        observation: Observation,
+        argmax: bool = False,
+        seed: int | None = None,
+        episode_start: bool | np.ndarray | None = None,
+    ) -> Any:
         """Choose an action for an observation, or one for each of a batch.
+
+        A recurrent policy keeps the states of the n episodes from call to call; each call is their next step.
 
         Sampled actions are drawn as by :func:`evaluate`: action i of the k-th call is a function of the seed, i and k.
 
@@ -63,18 +77,24 @@ class Policy:
             argmax: take the most probable action instead of a sampled one.
             seed: starts a new sequence of random numbers, as that of ``reset`` does; None continues the one before,
                 of which the first is different for each policy that is loaded.
+            episode_start: whether an observation is the first of its episode, for all or (n,) bool. A recurrent policy
+                requires it; others need none.
 
         Returns:
             The action, an int from 0 to 5, for one observation; (n,) int64 for a batch.
 
         Raises:
-            ConfigError: if an observation is missing, or has another shape or no numbers; or the seed is negative.
+            ConfigError: if an observation is missing, or has another shape or no numbers; the seed is negative; or the
+                states of a recurrent policy are not those of this batch.
         """
         batch, is_one = self._batch(observation)
+        states = self._begun(episode_start, len(next(iter(batch.values()))))
         if seed is not None:
             check_integer("seed", seed, low=0, high=2**63 - 1)
             self._seed, self._step = int(seed), 0
-        actions = chosen_actions(partial(policy_outputs, self.network), batch, argmax, (self._seed, 0, self._step))
+        draw = self._seed, 0, self._step
+        actions = chosen_actions(partial(policy_outputs, self.network), batch, argmax, draw, states=states)
+        self._states = states
         self._step += not argmax
         return int(actions[0]) if is_one else actions
 
@@ -83,12 +103,40 @@ class Policy:
 
         The module takes observations (n, *shape) and returns the logits (n, 6). ``action_mask`` is no argument: where
         the mask is 0, replace the logit by -inf.
+
+        Raises:
+            ConfigError: if the policy is recurrent.
         """
+        if self.recurrent:
+            raise ConfigError(
+                f"policy: expected one without memory, got one with recurrent_size {self.network.recurrent_size}; "
+                "export its network, whose step(observations, states) returns the new states too"
+            )
         seen, names = self.checkpoint.observations, [name for name in self.network.observation_shapes if name != MASK]
         dtypes = {name: seen[name].dtype if name in seen else torch.float32 for name in names}
         shapes = self.network.observation_shapes
         examples = {name: torch.zeros(2, *shapes[name], dtype=dtypes[name], device="cpu") for name in names}
         return _Logits(self.network, names).eval(), examples
+
+    def _begun(self, episode_start: bool | np.ndarray | None, count: int) -> np.ndarray:
+        """Return the states, (n, h), before n observations, 0 where an episode begins."""
+        if not self.recurrent:
+            return self._states
+        starts = np.asarray(episode_start)
+        if starts.dtype != np.bool_ or starts.shape not in ((), (count,)):
+            got = "None" if episode_start is None else f"{starts.dtype} of shape {starts.shape}"
+            raise ConfigError(
+                f"episode_start: expected a bool, or bool of shape ({count},), for a recurrent policy, got {got}; pass "
+                "True with the first observation of an episode, else False: terminated | truncated of the step before"
+            )
+        starts = np.broadcast_to(starts, count)
+        if len(self._states) != count and not starts.all():
+            raise ConfigError(
+                f"episode_start: expected True for all {count} observations, as the call before had "
+                f"{len(self._states)}, got False; pass all environments in each call"
+            )
+        kept = self._states if len(self._states) == count else np.zeros((count, self._states.shape[1]), np.float32)
+        return np.where(starts[:, None], np.float32(0), kept)
 
     def _batch(self, observation: Observation) -> tuple[dict[str, np.ndarray], bool]:
         """Return the arrays that the network reads with a batch axis, and whether there was none."""

@@ -10,7 +10,7 @@ bool: 0 for each action that is not allowed. Every row must leave one.
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -22,7 +22,7 @@ from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.policies.arrays import LearningFields, LossScaling
 from nclone_env.train.policies.device import fetch, host_zeros, is_pinned, send
 from nclone_env.train.policies.mlp_kernels import REFERENCE_KL
-from nclone_env.train.policies.network import ActorCritic, FlatParameters
+from nclone_env.train.policies.network import NO_STATES, ActorCritic, FlatParameters
 
 
 class StoredSteps(Protocol):
@@ -46,6 +46,18 @@ class StoredSteps(Protocol):
 
     def gather(self, steps: Tensor, out: Mapping[str, Tensor]) -> None:
         """Write the observations of b steps, (b,) int64, or stacks of them, to ``out``, (b, ...) by name."""
+
+
+@runtime_checkable
+class StoredSequences(StoredSteps, Protocol):
+    """What a network with memory reads of T steps of N environments in a rollout; step t of i is t * N + i."""
+
+    num_steps: int
+    num_envs: int
+    episode_starts: np.ndarray
+    """(T + k, N) bool, whether an observation is the first of its episode; that of step t is in row t + k - 1."""
+    states: np.ndarray
+    """(2, N, h) float32, of which the first are those before step 0."""
 
 
 class TorchNetwork:
@@ -91,8 +103,13 @@ class TorchNetwork:
         if self.device is not None:
             send(self._parameters.vector, self.vector)
 
-    def outputs(self, seat: int, observations: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Return logits (n, a) and values (n,) for n observations; the seat's next call may overwrite them."""
+    def outputs(
+        self, seat: int, observations: Mapping[str, np.ndarray], states: np.ndarray = NO_STATES
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return logits (n, a) and values (n,) for n observations; the seat's next call may overwrite them.
+
+        A policy with memory replaces ``states``, (n, h) float32, by those after the observations; others ignore them.
+        """
         if self.device is None:
             with torch.inference_mode():
                 logits, values = self.module({name: torch.from_numpy(observations[name]) for name in self._inputs})
@@ -119,7 +136,7 @@ class TorchNetwork:
         fields = LearningFields(*(field[steps] for field in self._fields))
         has_reference = scaling.reference_coef > 0 and len(self._storage.reference) > 0
         reference = torch.from_numpy(self._storage.reference)[steps] if has_reference else None
-        loss, terms = module_loss(self.module, observations, fields, scaling, reference)
+        loss, terms = module_loss(self.module(observations), observations, fields, scaling, reference)
         torch.from_numpy(out)[:] = flat_gradient(loss, self.module)
         sums[:] = terms.numpy()
 
@@ -144,7 +161,7 @@ class TorchNetwork:
 
 
 def module_loss(
-    module: ActorCritic,
+    outputs: tuple[Tensor, Tensor],
     observations: Mapping[str, Tensor],
     steps: LearningFields[Tensor],
     scaling: LossScaling,
@@ -152,12 +169,12 @@ def module_loss(
 ) -> tuple[Tensor, Tensor]:
     """Return the loss of b steps, differentiable in the parameters, and (6,) float64 sums for ``UpdateStatistics``.
 
-    ``reference``, (b, a) float32, are the probabilities of a reference policy; None does without it.
+    ``outputs`` are logits (b, a) and values (b,) of the observations, which give the masks. ``reference``, (b, a)
+    float32, are the probabilities of a reference policy; None does without it.
     """
-    logits, values = module(observations)
+    logits, values = outputs
     masks = observations.get("action_mask")
-    outputs = log_probs_and_entropies(logits, steps.actions, masks)
-    loss, terms = ppo_loss(*outputs, values, steps, scaling)
+    loss, terms = ppo_loss(*log_probs_and_entropies(logits, steps.actions, masks), values, steps, scaling)
     if reference is not None:
         divergence = divergences(reference, logits, masks).sum()
         loss = loss + divergence * scaling.reference_coef * scaling.share

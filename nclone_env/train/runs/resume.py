@@ -144,8 +144,8 @@ def _restore_environments(run: TrainingRun, checkpoint: Checkpoint) -> None:
 def _gather_worlds(run: TrainingRun) -> tuple[dict[str, np.ndarray], list[bytes]] | None:
     """Return what the environments of all ranks need to go on to rank 0, None to the others.
 
-    That are the observations that the next rollout begins with, (k, N, *shape) by name, and where episodes start; and
-    the snapshot of each environment.
+    That are the observations that the next rollout begins with, (k, N, *shape) by name, where episodes start, and the
+    states of a policy with memory, (1, N, h); and the snapshot of each environment.
     """
     rows = {name: array[: run.storage.frame_stack] for name, array in _first_rows(run).items()}
     states = [envs.get_state(i) for envs in (each.envs for each in run.collectors) for i in range(envs.num_envs)]
@@ -164,7 +164,8 @@ def _gather_worlds(run: TrainingRun) -> tuple[dict[str, np.ndarray], list[bytes]
 
 def _first_rows(run: TrainingRun) -> Mapping[str, np.ndarray]:
     """Return the arrays whose first rows a rollout begins with, by their names in checkpoints."""
-    return {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts}
+    states = {"states": run.storage.states[:1]} if run.config.recurrent_size else {}
+    return {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts, **states}
 
 
 def _tensors(state: dict[str, Any]) -> dict[str, Any]:

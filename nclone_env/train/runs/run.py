@@ -38,6 +38,8 @@ _GROUP_SIZE, _DEVICE_GROUP_SIZE, _SMALLEST_GROUP, _MOST_GROUPS = 128, 512, 16, 1
 most groups: where Python makes the steps, one of a group takes the interpreter 40 us, on a device 500, and threads take
 turns in it. Other sizes would round the values of last observations in another way: seeds would give other policies."""
 
+_RECURRENT_PART = 1024
+
 Score = tuple[float, float, float]
 """Recent success rate of the worst level, mean success rate, mean return: what makes a checkpoint the best."""
 
@@ -132,7 +134,13 @@ def group_sizes(num_envs: int, device: torch.device | None = None) -> list[int]:
 
 
 def part_size(config: TrainConfig) -> int:
-    """Return the most steps of a part of a minibatch: its activations should stay in the cache of a core."""
+    """Return the most steps of a part of a minibatch: its activations should stay in the cache of a core.
+
+    With a memory a part has whole sequences, of more steps: each step of them costs a call of torch.
+    """
+    if config.recurrent_size:
+        sequences = config.num_envs // config.ppo.num_minibatches
+        return config.num_steps * min(sequences, max(1, _RECURRENT_PART // config.num_steps))
     has_pictures = any(name in PICTURES for name in config.environment.observations)
     return min(256 if has_pictures else 512, config.minibatch_size)
 
@@ -219,7 +227,13 @@ def assemble(
     """Return what learns, and its parts: a policy on rollouts of ``num_envs`` environments with such observations."""
     parameters, actions = FlatParameters(policy), NUM_ACTIONS if config.keeps_clone else 0
     storage = RolloutStorage(
-        config.num_steps, num_envs, observation_space, config.frame_stack, actions, is_pinned(device)
+        config.num_steps,
+        num_envs,
+        observation_space,
+        config.frame_stack,
+        actions,
+        is_pinned(device),
+        config.recurrent_size,
     )
     network = make_network(policy, parameters, storage, workers.count, most_rows(config, ranks, device), device)
     parts = LearnerParts(config, policy, parameters, storage, network, workers, part_size(config), ranks, device)
@@ -251,4 +265,5 @@ def make_held_out(
         attempts=config.evaluation.attempts,
         seed=config.seed,
         most_steps=environment.max_steps,
+        recurrent_size=config.recurrent_size,
     )

@@ -37,7 +37,7 @@ class PolicyNetwork:
     def __init__(self, policy):
         self.policy, self.rows = policy, []
 
-    def outputs(self, seat, observations):
+    def outputs(self, seat, observations, states=None):
         self.rows.append(len(observations["game_state"]))
         with torch.inference_mode():
             logits, values = self.policy({"game_state": torch.from_numpy(observations["game_state"])})
@@ -112,8 +112,12 @@ def test_batches_are_no_larger_than_what_the_network_takes(tmp_path):
 
 @pytest.mark.parametrize(
     ("make_envs", "fields"),
-    [(LineWorld, {}), (make_environments, {"frame_stack": 2, "num_envs": 8, "total_timesteps": 8 * 16 * 4})],
-    ids=["toy", "real stacks"],
+    [
+        (LineWorld, {}),
+        (LineWorld, {"recurrent_size": 8}),
+        (make_environments, {"frame_stack": 2, "num_envs": 8, "total_timesteps": 8 * 16 * 4}),
+    ],
+    ids=["toy", "memory", "real stacks"],
 )
 def test_training_is_the_same_with_and_without_evaluation(tmp_path, make_envs, fields):
     """The levels are split in all of them; only the evaluations differ."""

@@ -28,6 +28,8 @@ VARIANTS = {
     "stacks with masks": {"frame_stack": 2, "observations": ("game_state", "action_mask"), "vector_dtype": "float16"},
     "masks": {"observations": ("game_state", "locals", "action_mask"), "locals_size": 5},
     "outcomes": {"observations": ("game_state", "action_outcomes"), "held_out": 0.4},
+    "memory": {"recurrent_size": 8, "num_threads": 3, "held_out": 0.4},
+    "memory and stacks": {"recurrent_size": 8, "frame_stack": 2, "num_envs": 48},
     "pictures": {"observations": ("game_state", "player_frame"), "frame_stack": 2, "num_envs": 4},
 }
 
@@ -54,9 +56,15 @@ def test_estimate_equals_use(variant, tmp_path):
 def test_estimate_grows_with_every_size(tmp_path):
     """Negative control: each size that costs memory changes the estimate."""
     totals = {estimate_bytes(TrainConfig.of(output=tmp_path, **SMALL)).total_bytes}
-    for name, value in (("num_envs", 44), ("num_steps", 12), ("hidden_size", 20), ("frame_stack", 2)):
+    for name, value in (
+        ("num_envs", 44),
+        ("num_steps", 12),
+        ("hidden_size", 20),
+        ("frame_stack", 2),
+        ("recurrent_size", 8),
+    ):
         totals.add(estimate_bytes(TrainConfig.of(output=tmp_path, **{**SMALL, name: value})).total_bytes)
-    assert len(totals) == 5
+    assert len(totals) == 6
 
 
 def test_a_run_that_does_not_fit_is_refused(monkeypatch):

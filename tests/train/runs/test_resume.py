@@ -16,6 +16,8 @@ CASES = pytest.mark.parametrize(
         (LineWorld, {}),
         (LineWorld, {"num_envs": 80, "total_timesteps": 80 * 16 * 4, "shared_trunk": False}),
         (LineWorld, {"frame_stack": 3}),
+        (LineWorld, {"recurrent_size": 8, "num_envs": 80, "total_timesteps": 80 * 16 * 4}),
+        (make_environments, {"recurrent_size": 8, "frame_stack": 2, "shared_trunk": False}),
         (make_environments, {"levels": ("first-steps", "hazards"), "frame_skip": 8}),
         (make_environments, {"frame_stack": 2, "num_envs": 8}),
         (LineWorld, {"curriculum": "progress", "held_out": 0.33, "evaluation_interval": 1}),
@@ -33,7 +35,7 @@ CASES = pytest.mark.parametrize(
             },
         ),
     ],
-    ids=["toy", "groups", "stacks", "real", "real stacks", "curriculum", "starts"],
+    ids=["toy", "groups", "stacks", "memory", "memory and stacks", "real", "real stacks", "curriculum", "starts"],
 )
 
 
