@@ -24,7 +24,7 @@ print(nclone_env.Action.JUMP, nclone_env.NPlusPlusEnv.__name__, wrap(4.0), sum(w
 
 
 ROOMS = ("gallery", "generate", "train", "cli", "replay", "plan", "profiler", "benchmark", "jobs")
-LEFT_OUT = ("__pycache__", "policies", "_levels", *ROOMS)
+LEFT_OUT = ("__pycache__", "policies", "recipes", "_levels", *ROOMS)
 
 
 def remove_sources(folder: Path) -> None:

@@ -22,7 +22,10 @@ pytest.importorskip("hatch_fancy_pypi_readme")
 
 ROOT = Path(__file__).parents[1]
 REPOSITORY = "https://github.com/nclone-env/nclone-env"
-POLICIES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "nclone_env" / "policies").iterdir())
+DATA = {
+    name: sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "nclone_env" / name).iterdir())
+    for name in ("policies", "recipes")
+}
 LEVELS = sorted(path.relative_to(ROOT / "levels").as_posix() for path in (ROOT / "levels").rglob("*.toml"))
 EXAMPLE = """
 import gymnasium
@@ -130,8 +133,9 @@ def test_the_wheel_contains_the_package_its_levels_and_nothing_else(wheel):
         names = set(archive.namelist())
     assert LEVELS
     assert {f"nclone_env/_levels/{name}" for name in LEVELS} <= names
-    assert POLICIES
-    assert set(POLICIES) <= names
+    for files in DATA.values():
+        assert files
+        assert set(files) <= names
     assert {"nclone_env/py.typed", "nclone_env/memory/report.html.jinja"} <= names
     tops = {name.split("/")[0] for name in names}
     assert len(tops) == 3

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import shlex
 import shutil
 import sys
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +18,7 @@ from tyro.conf import Positional
 
 from nclone_env.cli.output import check_episodes, check_free, check_suffix
 from nclone_env.cli.progress import LevelProgress, TrainingProgress, say, stop_on_signals
-from nclone_env.errors import ConfigError, StoppedError
+from nclone_env.errors import ConfigError, NcloneError, StoppedError
 from nclone_env.train import Hooks, TrainConfig, require_training_extra
 
 if TYPE_CHECKING:
@@ -49,8 +52,10 @@ def train(
 
     Args:
         config: configuration of the run.
-        recipe: file of options (TOML, such as the ``run.toml`` in the folder of each run), or the folder of a run to
-            repeat. Options given here replace those of the file.
+        recipe: name of a recipe (defaults, game-lookahead, game-motion, generated, generated-lookahead), file of
+            options (TOML, such as the ``run.toml`` in the folder of each run), or the folder of a run to repeat.
+            Options given here replace those of the file. By default game-motion for packs of levels by players,
+            generated for generated levels, defaults for others and with ``--init``.
         resume: run folder or checkpoint to continue from. All options are those of that run, except the ones given
             here; with ``--name`` the continuation gets a folder of its own.
         init: run folder, checkpoint or bundled policy that a new run begins with; value function and optimiser are new.
@@ -95,11 +100,17 @@ def train(
 
 
 def _check_recipe(path: Path, config: TrainConfig, init: Path | None, is_first: bool) -> None:
-    """Check that a run can be repeated, and print in what this computer and copy of the package differ."""
-    from nclone_env.train import read_recipe
+    """Check that a run can be repeated, and print in what this computer and copy of the package differ.
+
+    Of a recipe that ships with the package print its name and purpose.
+    """
+    from nclone_env.train import purpose, read_recipe, recipe_names
 
     recipe = read_recipe(path)
     recipe.check_inputs(config, init)
+    if is_first and recipe.name:
+        others = ", ".join(name for name in recipe_names() if name != recipe.name)
+        say(f"recipe {recipe.name}: {purpose(recipe.name)}; --config takes others: {others}", stream=sys.stderr)
     if is_first:
         say(*(f"{recipe.path}: {difference}" for difference in recipe.differences()))
 
@@ -146,29 +157,55 @@ def _print_end(result: TrainResult, seconds: float) -> None:
 
 
 def train_command(args: Sequence[str]) -> Callable[..., int]:
-    """Return the command with the defaults of these arguments: the options of ``--config`` or ``--resume``."""
-    recipe, resume = (_value(args, name) if args[:1] == ["train"] else None for name in ("--config", "--resume"))
+    """Return the command with the defaults of these arguments: the options of ``--resume``, or of a recipe."""
+    if args[:1] != ["train"]:
+        return train
+    recipe, resume = (_value(args, name) for name in ("--config", "--resume"))
+    if resume is not None and recipe is not None:
+        raise ConfigError(f"config: expected none with --resume, which has its options, got {recipe}; leave one out")
+    recipe = _recipe_of_levels(args) if recipe is None and resume is None else recipe
     if recipe is None and resume is None:
         return train
     require_training_extra()
     from nclone_env.train import read_recipe, resumed_config
 
-    if resume is None:
-        assert recipe is not None
-        read = read_recipe(recipe)
-        return functools.partial(train, config=read.config, init=read.init)
-    if recipe is not None:
-        raise ConfigError(f"config: expected none with --resume, which has its options, got {recipe}; leave one out")
-    return functools.partial(train, config=resumed_config(resume))
+    if recipe is None:
+        return functools.partial(train, config=resumed_config(str(resume)))
+    read = read_recipe(recipe)
+    return functools.partial(train, config=read.config, init=read.init, recipe=Path(recipe))
+
+
+def _recipe_of_levels(args: Sequence[str]) -> str | None:
+    """Return the name of the recipe for the levels of ``--levels``; None for the defaults, and if there are no such.
+
+    The network of another policy has its own options, so with ``--init`` there is none.
+    """
+    levels = _values(args, "--levels")
+    if not levels or _value(args, "--init") is not None:
+        return None
+    from nclone_env.train import DEFAULTS, recipe_for
+
+    with suppress(NcloneError), warnings.catch_warnings():  # the run reports both
+        warnings.simplefilter("ignore")
+        name = recipe_for(levels)
+        return None if name == DEFAULTS else name
+    return None
 
 
 def _value(args: Sequence[str], option: str) -> str | None:
-    """Return the value of an option, None if it is not given."""
+    """Return the value of an option, the last one if it is given several times; None if it is not given."""
+    return next(iter(_values(args, option)), None)
+
+
+def _values(args: Sequence[str], option: str) -> list[str]:
+    """Return the values of an option where it is given last, none if it is not given."""
+    found: list[str] = []
     for index, arg in enumerate(args):
         name, equals, value = arg.partition("=")
-        if name == option and (equals or index + 1 < len(args)):
-            return value if equals else args[index + 1]
-    return None
+        if name == option:
+            behind = itertools.takewhile(lambda word: not word.startswith("--"), args[index + 1 :])
+            found = [value] if equals else list(behind)
+    return found
 
 
 def _arguments(folder: Path, episodes: int | None, video: bool) -> str:

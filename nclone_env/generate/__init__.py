@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # for other rooms
         check_generation,
         compile_kernels,
         entry_of,
+        is_generated_title,
         write_collection,
     )
 

@@ -36,6 +36,7 @@ from nclone_env.level import Level, write_index, write_pack
 from nclone_env.replay import RECORDING_SUFFIX, Recording, recording_name, write_recording
 
 TABLE_SUFFIX, FOLDER_SUFFIX = ".jsonl", "-recordings"
+_TITLE = re.compile(rf"({'|'.join(FAMILIES)}) ({'|'.join(SPLITS)}) \d+-\d+")
 ATTEMPTS = 400
 """Sketches that are tried for one level before an error says that none was accepted."""
 
@@ -129,6 +130,11 @@ def generate_level(
         f"difficulty: expected a range that levels of the family {family!r} have, got "
         f"{difficulty[0]}..{difficulty[1]}: none of {ATTEMPTS} sketches was accepted ({reasons}); widen the range"
     )
+
+
+def is_generated_title(title: str) -> bool:
+    """Return whether a title is one that :func:`generate_level` gives."""
+    return _TITLE.fullmatch(title) is not None
 
 
 def generated_levels(

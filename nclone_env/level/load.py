@@ -61,6 +61,17 @@ class LevelRef:
         return Level(file.level(self.number), self.name)
 
     @property
+    def title(self) -> str:
+        """The title of a level of a pack, empty for other levels, which would have to be read."""
+        pack = None if self._file is None or self.number is None else self._file.pack
+        return "" if pack is None or self.number is None else pack.titles[self.number]
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the level is a file of text, as the built-in ones are."""
+        return self.path.suffix == TEXT_SUFFIX
+
+    @property
     def reference(self) -> str:
         """The name or path that denotes this level alone: ``set/level``, ``folder/pack.txt#12`` or a file's path."""
         if self.make is not None or self.path == levels_folder() / f"{self.name}{TEXT_SUFFIX}":

@@ -28,6 +28,7 @@ readers only name them.
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from mmap import mmap
 
 import numpy as np
@@ -79,7 +80,7 @@ class Pack:
         """Return the number of levels."""
         return len(self.lines)
 
-    @property
+    @cached_property
     def titles(self) -> tuple[str, ...]:
         """The title of each level; nothing is checked."""
         places = ((first, min(last, first + _LONGEST)) for _, first, last in self.lines.tolist())

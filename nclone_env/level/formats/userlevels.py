@@ -20,6 +20,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.level.formats.map_bytes import (
@@ -64,7 +65,7 @@ class UserlevelPage:
         """Return the number of levels."""
         return self._count
 
-    @property
+    @cached_property
     def titles(self) -> tuple[str, ...]:
         """The title of each level; nothing is checked."""
         return tuple(self._titles())

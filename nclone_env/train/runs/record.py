@@ -1,8 +1,9 @@
 """``run.toml``: what a run was, and the recipe with which ``nclone-env train --config`` repeats it.
 
 A recipe is TOML: options of :class:`TrainConfig` by key, those of the reward in a table of that name, and ``init``.
-Those that it leaves out have their defaults. The file of a run has all, and the table ``run``: time, command, version,
-commit, machine, libraries, the digests of its levels and files, and in ``run.resumed`` where it was continued.
+Those that it leaves out have their defaults; ``recipes`` has those that ship with the package. The file of a run has
+all, and the table ``run``: time, command, version, commit, machine, libraries, the digests of its levels and files, and
+in ``run.resumed`` where it was continued.
 """
 
 import hashlib
@@ -20,7 +21,7 @@ from typing import Any
 
 from nclone_env._files import expanded, open_regular, unless_it_fails, write_file
 from nclone_env._version import __version__
-from nclone_env.errors import ConfigError, plain, shortened
+from nclone_env.errors import ConfigError, did_you_mean, plain, shortened
 from nclone_env.level import load_levels
 from nclone_env.memory import machine
 from nclone_env.options import flat, from_flat
@@ -29,6 +30,7 @@ from nclone_env.train.policies.checkpoint import commit
 from nclone_env.train.policies.files import policy_file
 from nclone_env.train.ranks import Ranks
 from nclone_env.train.runs.folder import RECORD
+from nclone_env.train.runs.recipes import named_recipe, recipe_names
 
 _OWN, _INIT = "run", "init"
 _PLACE = ("name", "output")
@@ -50,6 +52,8 @@ class Recipe:
     """The policy that the run begins with, if not with a new one."""
     made: Mapping[str, Any]
     """The table ``run``; empty in a recipe that no run wrote."""
+    name: str = ""
+    """Its name, if it ships with the package."""
 
     def differences(self) -> list[str]:
         """Return in what this computer and copy of the package differ from those of the run, and what it changed."""
@@ -67,7 +71,7 @@ class Recipe:
         Raises:
             ConfigError: if one is another by its digest.
         """
-        same = config.environment.levels == self.config.environment.levels
+        same = "levels" in self.made and config.environment.levels == self.config.environment.levels
         now = {"levels": _level_digests(config) if same else {}, "files": _file_digests(config, init)}
         for kind, digests in now.items():
             for name, digest in self.made.get(kind, {}).items():
@@ -80,24 +84,29 @@ class Recipe:
 
 
 def read_recipe(path: str | Path) -> Recipe:
-    """Read a recipe: the options of a training run in a file, or of the run in a folder.
+    """Read a recipe: the options of a training run in a file, of the run in a folder, or those of a name.
+
+    A file, or the folder of a run, has precedence over a recipe of the same name that ships with the package.
 
     Raises:
         ConfigError: if the file is missing or no TOML, or an option is unknown or out of range; it names the file.
     """
-    path = expanded(path)
+    given, path = str(path), expanded(path)
     path = path / RECORD if path.is_dir() else path
+    shipped = None if path.exists() else named_recipe(given)
+    path = shipped or path
     try:
         with open_regular(path, _MOST_BYTES) as file:
             values = tomllib.loads(file.read().decode(errors="surrogateescape"))
         made, init = values.pop(_OWN, {}), values.pop(_INIT, None)
         if not isinstance(made, dict) or not isinstance(init, str | None):
             raise ConfigError(f"{_OWN}, {_INIT}: expected a table and a text, got {shortened((made, init))}")
-        return Recipe(path, from_flat(TrainConfig(), values), None if init is None else Path(init), made)
+        config = from_flat(TrainConfig(), values)
+        return Recipe(path, config, None if init is None else Path(init), made, given if shipped else "")
     except OSError as error:
         raise ConfigError(
-            f"config: expected a file of options, or the folder of a run that has a {RECORD}, "
-            f"got {plain(path)}: {error.strerror}"
+            f"config: expected a file of options, the folder of a run that has a {RECORD}, or one of "
+            f"{', '.join(recipe_names())}, got {plain(given)}: {error.strerror}{did_you_mean(given, recipe_names())}"
         ) from error
     except (ConfigError, ValueError, RecursionError) as error:  # the last of values within values
         raise ConfigError(f"{plain(path)}: {error}") from error

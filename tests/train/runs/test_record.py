@@ -141,7 +141,7 @@ def test_compare_tells_what_else_differs(tmp_path, capsys):
         ("[reward]\nswich = 1", "recipe.toml: .*unknown field 'swich'.*'switch'"),
         ("seed = ", "recipe.toml: Invalid value"),
         ("run = 1", "recipe.toml: run, init: expected a table and a text"),
-        (None, "config: expected a file of options, or the folder of a run that has a run.toml, got .*No such file"),
+        (None, "config: expected a file of options, the folder of a run .*, or one of .*, got .*No such file"),
     ],
 )
 def test_what_is_no_recipe_is_refused_in_one_line(tmp_path, text, message, capsys):
