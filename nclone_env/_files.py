@@ -81,6 +81,19 @@ def expanded(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.expanduser(path))
 
 
+def there(test: Callable[[], bool]) -> bool:
+    """Return what ``Path.exists`` and its like do, False also for a name longer than the system takes.
+
+    What a user names may as well be no file at all, but a set of levels or a bundled policy.
+    """
+    try:
+        return test()
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        return False
+
+
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write ``data`` to a temporary file next to ``path``, then rename it to ``path``."""
     fill_file(path, lambda temporary: temporary.write_bytes(data))

@@ -253,7 +253,7 @@ def _expected(hint: Any, value: Any) -> str:
     if hint is str:
         return "" if isinstance(value, str) else "text"
     if hint is Path:
-        return "" if isinstance(value, (str, os.PathLike)) else "a path"
+        return "" if isinstance(value, (str, os.PathLike)) and "\0" not in str(value) else "a path"
     return ""
 
 

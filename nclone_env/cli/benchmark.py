@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import Positional
 
-from nclone_env._files import expanded
+from nclone_env._files import expanded, there
 from nclone_env._processes import threads
 from nclone_env._table import table
 from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
@@ -245,7 +245,7 @@ def export_data(
     files: list[str] = []
     for source in sources:
         folder = expanded(source)
-        files += sorted(map(str, folder.rglob("*.replay"))) if folder.is_dir() else [source]
+        files += sorted(map(str, folder.rglob("*.replay"))) if there(folder.is_dir) else [source]
     found = played(files, config, _packs(packs))
     for source, reason in found.skipped.items():
         say(f"left out: {source}: {reason}", stream=sys.stderr)

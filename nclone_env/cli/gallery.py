@@ -8,6 +8,7 @@ from typing import Any
 
 from tyro.conf import Positional
 
+from nclone_env._files import there
 from nclone_env._processes import threads
 from nclone_env.cli.output import check_exists, check_folder, check_free, counted
 from nclone_env.cli.progress import StatusLine, say
@@ -96,5 +97,5 @@ def _of_submission(path: Path, folder: Path, part: object) -> Path:
 
 def _title(levels: tuple[str, ...]) -> str:
     """Return a title from the names of levels."""
-    names = [Path(name).stem if Path(name).exists() else name for name in levels]
+    names = [Path(name).stem if there(Path(name).exists) else name for name in levels]
     return ", ".join(names) if 0 < len(names) <= 3 else "Levels"

@@ -5,8 +5,8 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from nclone_env._files import Claims
-from nclone_env.errors import ConfigError, check_integer
+from nclone_env._files import Claims, there
+from nclone_env.errors import ConfigError, check_integer, shortened
 
 _MOST_EPISODES = 1 << 24
 
@@ -43,8 +43,8 @@ def release_claims() -> None:
 
 def check_exists(argument: str, path: Path, expected: str) -> None:
     """Check that a file that a command reads exists."""
-    if not path.exists():
-        raise ConfigError(f"{argument}: expected {expected}, got {str(path)!r}, which does not exist")
+    if not there(path.exists):
+        raise ConfigError(f"{argument}: expected {expected}, got {shortened(str(path), 200)}, which does not exist")
 
 
 def check_folder(argument: str, path: Path) -> None:

@@ -22,6 +22,7 @@ from typing import Annotated, Any
 import tyro
 
 import nclone_env
+from nclone_env._files import there
 from nclone_env._table import format_bytes
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
@@ -338,8 +339,9 @@ def run(
 def _target(path: str) -> tuple[list[str], str | None]:
     """Return what ``python`` is told to run for a path, and the folder from which the program imports first."""
     file = Path(path)
-    is_package = (file / "__init__.py").is_file() and path.isidentifier()  # python -m runs it, and can import from it
-    if (file.is_file() or file.is_dir()) and not is_package:
+    # a package: python -m runs it, and can import from it
+    is_package = path.isidentifier() and there((file / "__init__.py").is_file)
+    if there(lambda: file.is_file() or file.is_dir()) and not is_package:
         is_archive = file.is_dir() or (file.suffix != ".py" and zipfile.is_zipfile(file))
         return [path if path[0] != "-" else f"./{path}"], os.path.realpath(
             file if is_archive else file.resolve().parent

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from tyro.conf import Positional
 
+from nclone_env._files import there
 from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.cli.progress import say
 from nclone_env.cli.replay import check_scale
@@ -179,7 +180,7 @@ def _letters(count: int) -> list[str]:
 
 
 def _is_policy(path: Path) -> bool:
-    if path.is_dir() or is_named(path):
+    if there(path.is_dir) or is_named(path):
         return True
     try:
         with path.open("rb") as file:

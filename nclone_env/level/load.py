@@ -23,6 +23,8 @@ from nclone_env.level.level import Level, RawLevel, loading_fault
 _MOST_NAMED = 50
 """Files of a folder that a message names."""
 _NUMBERS = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
+_MOST_NUMBERED = 100_000
+"""Levels of one list of numbers, so that a slip such as ``0-999999999`` does not fill the memory."""
 _GENERATED, _MOST_GENERATED = "generated:", 10**9
 _MAKER = "nclone_env.generate.names"
 """The module that makes generated levels: of a room behind this one, loaded when such a level is named."""
@@ -206,6 +208,11 @@ def _numbers(text: str, reference: str, size: int) -> list[int]:
     for part in text.split(","):
         first, last = (int(bound) for bound in (part.split("-") * 2)[:2])
         if first <= last < size:
+            if len(numbers) + last - first >= _MOST_NUMBERED:
+                raise UnknownLevelError(
+                    f"level: expected a list of at most {_MOST_NUMBERED} levels, got {shortened(part)} in "
+                    f"{shortened(reference, 200)}; name fewer"
+                )
             numbers += range(first, last + 1)
             continue
         if first > last:

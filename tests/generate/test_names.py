@@ -53,6 +53,8 @@ def test_nothing_is_made_before_a_level_is_loaded(monkeypatch):
         ("generated:", "expected numbers behind 'generated:'"),
         ("generated:all", "expected numbers behind 'generated:'"),
         ("generated:5-1", "write 1-5"),
+        ("generated:0-999999998", "expected a list of at most 100000 levels, got '0-999999998' in 'gen.*; name fewer"),
+        ("generated:" + ",".join(["0-49999"] * 3), "expected a list of at most 100000 levels, got '0-49999' in"),
         ("generated:0:cave", "expected families .* or seed-7 behind the numbers, got 'generated:0:cave'"),
         ("generated:0:90..10", "difficulty: expected a range"),
     ],

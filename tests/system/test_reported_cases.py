@@ -231,3 +231,48 @@ def test_arrays_that_lie_are_refused(out):
     with pytest.raises(errors.BufferError):
         envs.reset(seed=0, out=out())
     envs.reset(seed=0, out={"game_state": good().view(Liar)})  # the truth
+
+
+# Names that no system takes
+
+LONG = "x" * 5000
+NAMED = (
+    "watch,{}",
+    "evaluate,{}",
+    "play,{}",
+    "play,first-steps,--ghost,{}",
+    "gallery,{},--output,a",
+    "solve,{},--output,a",
+    "merge,{},--output,a",
+    "replay,verify,{}",
+    "replay,convert,{},a.replay",
+    "levels,show,{}",
+    "benchmark,verify,{}",
+    "benchmark,submit,{},--track,Planning-v1",
+    "profile,script,{}",
+    "train,--config,{}",
+    "train,--resume,{}",
+    "train,--init,{}",
+    "train,--levels,{}",
+    "train,--starts,{}",
+    "train,--warm-start,{}",
+)
+
+
+@pytest.mark.parametrize("command", NAMED)
+@pytest.mark.parametrize("name", [LONG, "y" * 300])
+def test_a_name_longer_than_the_system_takes_is_no_such_file(command, name, capsys):
+    args = command.format(name).split(",")
+    assert main(args) in (1, 2)  # 1: of several that were asked for, one is none
+    told = capsys.readouterr()
+    assert "Traceback" not in told.err
+    assert name[:30] in told.err + told.out
+    assert len(told.err.splitlines()) <= 1
+
+
+@pytest.mark.parametrize("field", ["output", "name", "levels", "starts", "warm_start", "learner"])
+def test_a_zero_byte_in_an_option_is_refused_in_one_line(field, folder, capsys):
+    (folder / "run.toml").write_text(f'{field} = "a\\u0000b"\nnum_envs = 1\nnum_steps = 8\ntotal_timesteps = 8\n')
+    assert main(["train", "--config", "run.toml"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "a\\x00" in line

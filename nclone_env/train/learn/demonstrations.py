@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nclone_env._files import expanded
+from nclone_env._files import expanded, there
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import WON, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError
@@ -98,7 +98,7 @@ def read_demonstrations(sources: Iterable[str | Path]) -> Iterator[Demonstration
     solutions = known_solutions()
     for source in sources:
         path = expanded(source)
-        if path.is_file():
+        if there(path.is_file):
             recording = load_any_recording(path)
             yield Demonstration(str(path), load_level(recording.level), recording.inputs)
             continue

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nclone_env._files import UNREADABLE, check_directory, expanded, fill_file
+from nclone_env._files import UNREADABLE, check_directory, expanded, fill_file, there
 from nclone_env._version import __version__
 from nclone_env.errors import CheckpointError, ConfigError, plain, shortened
 from nclone_env.options import Option, leaves
@@ -322,7 +322,7 @@ def _check_objects(pickled: bytes) -> None:
 
 
 def _read(path: Path) -> Any:
-    if not path.is_file():
+    if not there(path.is_file):
         raise _error(path, "expected a checkpoint file, but the file does not exist")
     kind = other_kind(path)
     if kind:

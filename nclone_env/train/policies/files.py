@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nclone_env._files import UNREADABLE, check_directory, expanded
+from nclone_env._files import UNREADABLE, check_directory, expanded, there
 from nclone_env.errors import CheckpointError, ConfigError, check_choice, did_you_mean, optional_module, shortened
 from nclone_env.train.config import TrainConfig
 
@@ -45,8 +45,8 @@ def other_kind(path: str | Path) -> str:
 def checkpoint_file(path: str | Path) -> Path:
     """Return the checkpoint that is meant by a file or by the folder of a run."""
     path = expanded(path)
-    file = path / LATEST if path.is_dir() else path
-    if not file.is_file():
+    file = path / LATEST if there(path.is_dir) else path
+    if not there(file.is_file):
         hint = f"; to begin a new run with this policy pass --init {path}" if is_named(path) else ""
         raise CheckpointError(
             f"{file}: expected a checkpoint file, but the file does not exist; "
@@ -79,7 +79,7 @@ def policy_file(path: str | Path) -> Path:
 
 def is_named(path: str | Path) -> bool:
     """Return whether a policy is named, a bundled one or one on the hub, rather than a file of the user."""
-    return str(path).startswith(_HUB) or (str(path) in bundled_names() and not Path(path).exists())
+    return str(path).startswith(_HUB) or (str(path) in bundled_names() and not there(Path(path).exists))
 
 
 def policy_card(name: str) -> dict[str, Any]:

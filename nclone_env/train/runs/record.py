@@ -12,14 +12,14 @@ import platform
 import shlex
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from nclone_env._files import expanded, open_regular, unless_it_fails, write_file
+from nclone_env._files import expanded, open_regular, there, unless_it_fails, write_file
 from nclone_env._version import __version__
 from nclone_env.errors import ConfigError, did_you_mean, plain, shortened
 from nclone_env.level import load_levels
@@ -38,6 +38,8 @@ _PLACE = ("name", "output")
 _LIBRARIES = ("numpy", "numba", "llvmlite", "gymnasium", "torch")
 MADE_BY = ("version", "commit", "processor", "python", *_LIBRARIES)
 """What the bits of a result may depend on besides options and levels: keys of the table ``run``."""
+_SAID = ("time", "command", "system", "continued")
+"""What else the table ``run`` says as text."""
 _MOST_BYTES = 1 << 24
 _HEAD = "# Options of a training run: nclone-env train --config FILE repeats it. The table run says how it was made.\n"
 
@@ -92,8 +94,8 @@ def read_recipe(path: str | Path) -> Recipe:
         ConfigError: if the file is missing or no TOML, or an option is unknown or out of range; it names the file.
     """
     given, path = str(path), expanded(path)
-    path = path / RECORD if path.is_dir() else path
-    shipped = None if path.exists() else named_recipe(given)
+    path = path / RECORD if there(path.is_dir) else path
+    shipped = None if there(path.exists) else named_recipe(given)
     path = shipped or path
     try:
         with open_regular(path, _MOST_BYTES) as file:
@@ -101,6 +103,7 @@ def read_recipe(path: str | Path) -> Recipe:
         made, init = values.pop(_OWN, {}), values.pop(_INIT, None)
         if not isinstance(made, dict) or not isinstance(init, str | None):
             raise ConfigError(f"{_OWN}, {_INIT}: expected a table and a text, got {shortened((made, init))}")
+        _check_made(made, _OWN)
         config = from_flat(TrainConfig(), values)
         return Recipe(path, config, None if init is None else Path(init), made, given if shipped else "")
     except OSError as error:
@@ -110,6 +113,30 @@ def read_recipe(path: str | Path) -> Recipe:
         ) from error
     except (ConfigError, ValueError, RecursionError) as error:  # the last of values within values
         raise ConfigError(f"{plain(path)}: {error}") from error
+
+
+def _check_made(made: Mapping[str, Any], where: str) -> None:
+    """Check a table ``run``, or one of ``run.resumed``: each value of a key that is read, or written, has its kind."""
+    for name, value in made.items():
+        here = f"{where}.{plain(name)}"
+        if name == "resumed":
+            _expect(here, value, list, "a list of tables")
+            for number, part in enumerate(value):
+                _expect(f"{here}[{number}]", part, dict, "a table")
+                _check_made(part, f"{here}[{number}]")
+        elif name in ("levels", "files", "options"):
+            _expect(here, value, dict, "a table")
+            for key, item in value.items() if name != "options" else ():
+                _expect(f"{here}.{shortened(key)}", item, str, "a digest")
+        elif name in ("cores", "processes", "timesteps"):
+            _expect(here, value, int, "a whole number")
+        elif name in (*MADE_BY, *_SAID):
+            _expect(here, value, str, "a text")
+
+
+def _expect(where: str, value: Any, kind: type, expected: str) -> None:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ConfigError(f"{where}: expected {expected}, got {shortened(value)}; leave it out")
 
 
 def write_record(folder: Path, config: TrainConfig, init: str | Path | None, ranks: Ranks, source: Path | None) -> None:
@@ -181,7 +208,7 @@ def _level_digests(config: TrainConfig) -> dict[str, str]:
 
 def _file_digests(config: TrainConfig, init: str | Path | None) -> dict[str, str]:
     """Return the digests of the files that a run is given besides its levels."""
-    files: Iterable[Path] = filter(Path.is_file, map(Path, (*config.starts, *config.clone.warm_start)))
+    files = (path for path in map(Path, (*config.starts, *config.clone.warm_start)) if there(path.is_file))
     named = {str(path): path for path in files}
     if init is not None:
         named[str(init)] = policy_file(init)
