@@ -172,14 +172,16 @@ def optional_module(name: str, extra: str) -> Any:
     """Import a module of an optional dependency.
 
     Raises:
-        MissingExtraError: if it is not installed; the message names the extra to install.
-        ImportError: if it is, and fails.
+        MissingExtraError: if it is not installed, or is and fails; the message names the extra to install.
     """
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         package = _PACKAGES.get(name, name.partition(".")[0].replace("_", "-"))
-        raise MissingExtraError(f"{package} is not installed; {installation(extra)}") from error
+        said = "is not installed"
+        if not isinstance(error, ModuleNotFoundError) or not f"{name}.".startswith(f"{error.name}."):
+            said = f"is installed, but cannot be imported: {' '.join(str(error).split())[:200]}"
+        raise MissingExtraError(f"{package} {said}; {installation(extra)}") from error
 
 
 def installation(extra: str) -> str:

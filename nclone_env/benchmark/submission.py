@@ -16,7 +16,7 @@ import platform
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -282,6 +282,10 @@ def check_submission(found: Submission, source: str = "submission") -> None:
             raise FormatError(source, name, "an object of JSON values", shortened(value))
         if len(text) > _MOST_TEXT:
             raise FormatError(source, name, f"at most {_MOST_TEXT:,} characters of JSON", f"{len(text):,}")
+    for name, score in (found.scores or {}).items():
+        values = score.values() if isinstance(score, Mapping) else (score,)
+        if any(isinstance(value, bool) or not isinstance(value, Real | None) for value in values):  # true equals 1
+            raise FormatError(source, f"scores: {shortened(name)}", "numbers by name", shortened(score))
     parts = [part for run in found.runs for part in _parts(run).values()]
     size = sum(len(part) if isinstance(part, bytes) else part.nbytes for part in parts)
     if size > _MOST_BYTES:

@@ -276,3 +276,27 @@ def test_a_zero_byte_in_an_option_is_refused_in_one_line(field, folder, capsys):
     assert main(["train", "--config", "run.toml"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "a\\x00" in line
+
+
+# Libraries that are there and fail
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import six_that_is_not_there", "No module named 'six_that_is_not_there'"),
+        ("raise ImportError('libGL.so.1: cannot open\\nshared object')", "libGL.so.1: cannot open shared object"),
+        ("from os import absent", "cannot import name 'absent' from 'os'"),
+    ],
+)
+def test_a_library_that_cannot_be_imported_is_told_in_one_line(source, said, folder, monkeypatch):
+    (folder / "a_library.py").write_text(source)
+    monkeypatch.setitem(sys.modules, "a_library", None)
+    del sys.modules["a_library"]
+    monkeypatch.syspath_prepend(folder)
+    with pytest.raises(errors.MissingExtraError) as caught:
+        errors.optional_module("a_library", "train")
+    assert str(caught.value).startswith(f"a-library is installed, but cannot be imported: {said}")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(errors.MissingExtraError, match="no-library-at-all is not installed; run pip install"):
+        errors.optional_module("no_library_at_all.part", "train")

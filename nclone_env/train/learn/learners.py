@@ -12,14 +12,19 @@ copying them back together with its statistics: that is its only synchronisation
 ``train.learn.ppo``.
 """
 
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.metadata import entry_points
+from numbers import Real
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env.errors import ConfigError, shortened
+from nclone_env.errors import ConfigError, NcloneError, shortened
 from nclone_env.memory import MemoryNode, array_group, array_node
 from nclone_env.train.collect.rollout import NOT_STACKED, RolloutStorage, stacked_rows
 from nclone_env.train.learn.adam import Adam, descend
@@ -38,15 +43,16 @@ def make_learner(parts: LearnerParts) -> Learner:
             f"learner: expected ppo with recurrent_size, as others learn from single steps, got {shortened(name)}"
         )
     if name in LEARNERS:
-        return LEARNERS[name](parts)
+        return LEARNERS[name](parts) if name == OWN else OtherLearner(name, LEARNERS[name], parts)
     (found, *_) = entry_points(group=GROUP, name=name) or (None,)
     if found is None:
         raise ConfigError(
             f"learner: expected one of {', '.join(learner_names())}, got {shortened(name)}; add a function that makes "
             f"it to nclone_env.train.learn.learners.LEARNERS, or to the entry points {GROUP} of your package"
         )
-    made: Learner = found.load()(parts)
-    return made
+    with _naming(name, f"loading {found.value}"):
+        make = found.load()
+    return OtherLearner(name, make, parts)
 
 
 def learner_names() -> list[str]:
@@ -55,10 +61,90 @@ def learner_names() -> list[str]:
 
 
 GROUP = "nclone_env.learners"
+OWN = "ppo"
 LEARNERS: dict[str, Callable[[LearnerParts], Learner]] = {
-    "ppo": lambda parts: PPO(parts) if parts.device is None else DevicePPO(parts)
+    OWN: lambda parts: PPO(parts) if parts.device is None else DevicePPO(parts)
 }
 """Name to what makes the learner."""
+
+
+class OtherLearner:
+    """A learner of another place: one line names it where it fails, or returns what a run cannot use.
+
+    Args:
+        name: its name.
+        make: makes it.
+    """
+
+    def __init__(self, name: str, make: Callable[[LearnerParts], Learner], parts: LearnerParts):
+        self._name = name
+        with _naming(name, "making it"):
+            self._learner = make(parts)
+
+    def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
+        """Update the parameters; return statistics that are numbers of Python."""
+        with _naming(self._name, "update"):
+            found = self._learner.update(number, learning_rate, entropy_coef, reference_coef)
+            values = found if isinstance(found, tuple) else ()
+            if len(values) != len(UpdateStatistics._fields) or not all(isinstance(value, Real) for value in values):
+                raise TypeError(f"expected numbers for {', '.join(UpdateStatistics._fields)}, got {shortened(found)}")
+            return UpdateStatistics(*map(float, values))
+
+    def warm_up(self) -> None:
+        """Prepare for updates."""
+        with _naming(self._name, "warm_up"):
+            self._learner.warm_up()
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of optimiser and scratch."""
+        with _naming(self._name, "memory"):
+            found = self._learner.memory()
+            if not isinstance(found, MemoryNode):
+                raise TypeError(f"expected a MemoryNode, got {shortened(found)}")
+            return found
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps, as one that can be read again holds it."""
+        with _naming(self._name, "state"):
+            found = self._learner.state()
+            if not isinstance(found, Mapping):
+                raise TypeError(f"expected values by name, got {shortened(found)}")
+            return {str(name): _kept(value) for name, value in found.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from such a state."""
+        with _naming(self._name, "restore"):
+            self._learner.restore(state)
+
+
+@contextmanager
+def _naming(name: str, where: str) -> Iterator[None]:
+    """Name a learner in its errors, and the line of its code that raised them."""
+    try:
+        yield
+    except NcloneError:
+        raise
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        at = f"{Path(frame.filename).name}, line {frame.lineno}"
+        said = shortened(str(error), 200)[1:-1]
+        raise ConfigError(
+            f"learner: expected one that works, got {shortened(name)}: {where}: {type(error).__name__}: {said} ({at})"
+        ) from error
+
+
+def _kept(value: Any) -> Any:
+    """Return a value of a state as checkpoints hold it: tensors for arrays, values of Python for scalars of NumPy."""
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value.copy())
+    if isinstance(value, Mapping):
+        return {key: _kept(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [*map(_kept, value)]
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or type(value) in (bool, int, float, str, bytes, Tensor):
+        return value
+    raise TypeError(f"expected arrays, numbers and texts, got {shortened(value)}")
 
 
 class DevicePPO:

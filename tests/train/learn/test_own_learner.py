@@ -104,3 +104,88 @@ def test_another_package_brings_a_learner(tmp_path, monkeypatch):
 def test_an_unknown_name_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"learner: expected one of ppo, reinforce, got 'sac'; add .*LEARNERS"):
         train(config(tmp_path, learner="sac"), make_envs=LineWorld)
+
+
+def broken(**methods):
+    """Return a learner with other methods."""
+    return type("Broken", (Reinforce,), methods)
+
+
+def fails(*arguments):
+    return {}["absent"]
+
+
+STATISTICS = UpdateStatistics(*[0.0] * 7)
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (fails, "making it: KeyError: 'absent' (test_own_learner.py, line"),
+        (lambda: None, "making it: TypeError: "),
+        (lambda parts: None, "warm_up: AttributeError: 'NoneType' object has no attribute"),
+        (broken(update=fails), "update: KeyError: 'absent' (test_own_learner.py, line"),
+        (broken(update=lambda *_: None), "update: TypeError: expected numbers for policy_loss, value_loss, entropy"),
+        (broken(update=lambda *_: STATISTICS[:3]), "update: TypeError: expected numbers for policy_loss"),
+        (broken(update=lambda *_: STATISTICS._replace(entropy="0")), "update: TypeError: expected numbers"),
+        (broken(update=lambda *_: STATISTICS._replace(entropy=None)), "update: TypeError: expected numbers"),
+        (broken(warm_up=fails), "warm_up: KeyError"),
+        (broken(memory=lambda self: 3), "memory: TypeError: expected a MemoryNode, got 3"),
+        (broken(state=lambda self: [3]), "state: TypeError: expected values by name, got [3]"),
+        (broken(state=lambda self: {"rates": {1, 2}}), "state: TypeError: expected arrays, numbers and texts, got {1"),
+        (broken(state=lambda self: {"self": self}), "state: TypeError: expected arrays, numbers and texts, got <"),
+    ],
+)
+def test_one_line_names_a_learner_that_fails(learner, message, tmp_path, monkeypatch):
+    monkeypatch.setitem(LEARNERS, "broken", learner)
+    with pytest.raises(ConfigError) as caught:
+        train(config(tmp_path, learner="broken"), make_envs=LineWorld)
+    (line,) = str(caught.value).splitlines()
+    assert line.startswith(f"learner: expected one that works, got 'broken': {message}")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("not_there:Learner", "loading not_there:Learner: ModuleNotFoundError: No module named 'not_there'"),
+        (f"{__name__}:Absent", f"loading {__name__}:Absent: AttributeError: "),
+        ("os", "making it: TypeError: 'module' object is not callable"),
+        ("written_wrongly:Learner", "loading written_wrongly:Learner: SyntaxError: "),
+    ],
+)
+def test_one_line_names_a_learner_of_another_package_that_does_not_load(entry, message, tmp_path, monkeypatch):
+    installed = tmp_path / "another-1.0.dist-info"
+    installed.mkdir()
+    (tmp_path / "written_wrongly.py").write_text("class Learner(:\n")
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: another\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text(f"[nclone_env.learners]\nelsewhere = {entry}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        train(config(tmp_path, learner="elsewhere"), make_envs=LineWorld)
+    (line,) = str(caught.value).splitlines()
+    assert line.startswith(f"learner: expected one that works, got 'elsewhere': {message}")
+
+
+def test_numbers_of_numpy_and_arrays_within_are_read_again(tmp_path, monkeypatch):
+    """Torch refuses to load what NumPy would pickle: such a checkpoint could never be resumed."""
+    seen = []
+
+    def state(self):
+        return {"updates": np.int64(self.updates), "inner": {"array": np.arange(3.0), 7: (np.float32(0.5), None)}}
+
+    def update(self, *arguments):
+        found = Reinforce.update(self, *arguments)
+        return found._replace(clone_kl=np.float32(0), clip_fraction=np.int64(0), approx_kl=torch.tensor(0.0).item())
+
+    def restore(self, state):
+        Reinforce.restore(self, state)
+        seen.append(state)
+
+    monkeypatch.setitem(LEARNERS, "counting", broken(state=state, update=update, restore=restore))
+    fields = {"learner": "counting", "learning_rate": 0.3}
+    whole = train(config(tmp_path, name="whole", **fields), make_envs=LineWorld)
+    train(config(tmp_path, name="part", **fields), until(2), make_envs=LineWorld)
+    ended = train(config(tmp_path, **fields), resume=tmp_path / "part", make_envs=LineWorld)
+    assert np.array_equal(vector(ended), vector(whole))
+    ((found,)) = seen
+    assert (found["updates"], found["inner"]["array"].tolist(), found["inner"][7]) == (2, [0, 1, 2], [0.5, None])

@@ -195,6 +195,29 @@ def test_weights_and_biases_is_refused_without_its_library(tmp_path, monkeypatch
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "raise ImportError('no protobuf')",
+        "import protobuf_that_is_not_there",
+        "raise TypeError('Descriptors cannot be created directly')",
+        "def init(**options):\n    raise ValueError('api_key not configured')\n",
+        "class Run:\n    def log(self, row, step): raise OSError('offline')\ndef init(**options): return Run()\n",
+    ],
+)
+def test_a_run_goes_on_without_a_tracker_that_fails(tmp_path, monkeypatch, source):
+    (tmp_path / "libraries").mkdir()
+    (tmp_path / "libraries" / "wandb.py").write_text(source)
+    monkeypatch.setitem(sys.modules, "wandb", None)  # what was there comes back in the end
+    del sys.modules["wandb"]
+    monkeypatch.syspath_prepend(tmp_path / "libraries")
+    with pytest.warns(RuntimeWarning, match="wandb is left out: ") as warned:
+        ended = train(config(tmp_path, name="a", track="wandb"), make_envs=LineWorld)
+    assert len(warned) == 1
+    control = train(config(tmp_path, name="b", track="none"), make_envs=LineWorld)
+    assert contents(ended.checkpoint)["policy"] == contents(control.checkpoint)["policy"]
+
+
 def test_weights_and_biases_gets_curve_and_options(tmp_path, monkeypatch):
     pytest.importorskip("wandb")
     for name, value in {"MODE": "offline", "SILENT": "true", "CONSOLE": "off"}.items():
