@@ -4,7 +4,7 @@ import gc
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from nclone_env.memory.process import (
     heap_bytes,
     resident_bytes,
     shared_file_bytes,
-    worker_bytes,
+    worker_sizes,
 )
 from nclone_env.memory.traced import Frame, live_lines, table_bytes
 from nclone_env.memory.tree import MemoryNode
@@ -107,16 +107,19 @@ class SnapshotLog(_Log):
     def __init__(self, capacity: int):
         super().__init__(capacity, len(Snapshot.__dataclass_fields__))
         self._own = Held(0, 0)  # what the profiler has taken since the first snapshot
+        self.workers: Mapping[int, int] = {}
+        """Bytes of each child process at the last snapshot, by its number."""
 
     def take(self, step: float, tree: MemoryNode, notes: int = 0) -> None:
         """Take a snapshot without collecting garbage, and without ``notes``, bytes of the profiler's own."""
         resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes() + notes
+        self.workers = worker_sizes("anonymous")
         self._values[self._count] = (
             step,
             resident.rss,
             resident.pss,
             resident.anonymous - tables - self._own.anonymous,
-            worker_bytes("anonymous"),
+            sum(self.workers.values()),
             heap.in_use - tables - self._own.native if heap else -1,
             tree.bytes_where(mapped=False),
             committed_tree_bytes(tree),

@@ -68,6 +68,8 @@ _SEARCH_AFTER, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 1.0, 3.0
 _FLOORS = {**FLOORS, "traced": 6 * 1024, "native": 128 * 1024, "process": ARENA}
 """Bytes by which memory may vary beside the code. Traced: the user's lines are added up, once Python's free lists are
 emptied. Native: the profiler works at the same time, and each thread has caches."""
+_EACH_WORKER = 128 * 1024
+"""The same of each worker process, together an arena at least."""
 _NOTHING = MemoryNode("nothing reported")
 _FIRST_STEP = "first step", "before the first step was counted"
 
@@ -172,9 +174,8 @@ class Watch:
         self._garbage.include()
         self._stages.append(stage("after", "at the end of the block"))
         self._search(_LAST_SEARCH_SECONDS)
-        if self._wants_trace:
-            self._of_workers, keepers = self._workers.close()
-            self._keepers |= {keeper.line: keeper for keeper in keepers}
+        self._of_workers, keepers = self._workers.close(*self._judged())
+        self._keepers |= {keeper.line: keeper for keeper in keepers}
         if self._began_trace:
             tracemalloc.stop()
         self.stats = compute_stats(self._measurements())
@@ -262,6 +263,7 @@ class Watch:
             start_tracing()
             self._began_trace = True
         self._log.clear()
+        self._workers.clear()
         self._traced.clear()
         self._loading.restart()
         self._every = 1
@@ -306,10 +308,12 @@ class Watch:
         """Take a snapshot at a step, or at a time in milliseconds."""
         if len(self._log) == _CAPACITY:
             self._log.thin()
+            self._workers.thin()
             if self._tracing is None:
                 self._traced.thin()
             self._every *= 2
         self._log.take(place, self._owner.memory() if self._owner is not None else _NOTHING, self._traced.nbytes)
+        self._workers.note(place, self._log.workers)
         if self._wants_trace and self._tracing is None:
             self._traced.take(place, lines=True, always=last)
 
@@ -327,7 +331,6 @@ class Watch:
         start = time.thread_time()
         growths = growths_of(self._measurements(with_lines=False))
         growing = growing_alone(growths).keys()
-        self._workers.note()
         if self._wants_trace and "workers" in growing:
             self._workers.request()
         if growing & {"traced", "native", "process"}:
@@ -372,6 +375,10 @@ class Watch:
         first, last = self._loading.longest_without(steps[0] if not self._steps else 0.0, steps[-1])
         return first + WARM_UP_SHARE * (last - first), last
 
+    def _floors(self) -> dict[str, int]:
+        workers = max(ARENA, _EACH_WORKER * self._workers.most)
+        return {**_FLOORS, "workers": workers, **({} if self._garbage.all_full else {"traced": FREE_LISTS})}
+
     def _measurements(self, with_lines: bool = True) -> Measurements:
         snapshots = self._log.snapshots()
         last = snapshots[-1].step
@@ -388,7 +395,7 @@ class Watch:
             snapshots=snapshots,
             stages=tuple(self._stages),
             traced=self._traced.records() if self._wants_trace else (),
-            floors=_FLOORS if self._garbage.all_full else {**_FLOORS, "traced": FREE_LISTS},
+            floors=self._floors(),
             line_steps=self._traced.line_steps(),
             lines=self._traced.lines() if with_lines else (),
             untraced=(

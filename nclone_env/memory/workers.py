@@ -20,10 +20,10 @@ import threading
 import time
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, replace
-from multiprocessing import spawn
+from multiprocessing import process, spawn
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -131,9 +131,8 @@ class WorkerLines:
     def __init__(self) -> None:
         self._folder = Path()
         self._prepare: Callable[[str], dict[str, Any]] = spawn.get_preparation_data
-        self._first: dict[int, int] = {}  # bytes of each process when it was first noted, and last
-        self._last: dict[int, int] = {}
-        self._commands: dict[int, str] = {}
+        self._sizes: list[tuple[float, float, Mapping[int, int]]] = []  # place, seconds, bytes of each process
+        self._names: dict[int, str] = {}
 
     def open(self) -> None:
         """Have every process that ``multiprocessing`` or a fork starts from now on wait for the request."""
@@ -163,45 +162,70 @@ class WorkerLines:
         if WorkerLines.current is not None:
             (self._folder / REQUEST).touch()
 
-    def note(self) -> None:
-        """Note the memory of the processes."""
-        from nclone_env.memory.process import command_of, worker_sizes
+    def note(self, place: float, sizes: Mapping[int, int]) -> None:
+        """Note the bytes of each process, by its number, at a step of the program or a time."""
+        from nclone_env.memory.process import command_of
 
-        sizes = worker_sizes("anonymous")
-        self._commands |= {process: command_of(process) for process in sizes.keys() - self._commands.keys()}
-        self._first = {**sizes, **self._first}
-        self._last |= sizes
+        self._sizes.append((place, time.perf_counter(), sizes))
+        new = sizes.keys() - self._names.keys()
+        names = {child.pid: f", {child.name}" for child in getattr(process, "_children", ())} if new else {}
+        self._names |= {child: f"process {child}{names.get(child, '')}: {command_of(child)}" for child in new}
 
-    def close(self) -> tuple[dict[str, float], tuple[Keeper, ...]]:
+    @property
+    def most(self) -> int:
+        """The largest number of processes at a time."""
+        return max((len(sizes) for *_, sizes in self._sizes), default=0)
+
+    def thin(self) -> None:
+        """Drop every second note, but not the first."""
+        del self._sizes[1::2]
+
+    def clear(self) -> None:
+        """Drop all notes."""
+        self._sizes.clear()
+
+    def close(self, first: float, last: float) -> tuple[dict[str, float], tuple[Keeper, ...]]:
         """Stop waiting, and remove the folder.
 
-        Return each line, as ``file:line``, with its share in what grew in all processes; and their keepers, or the
-        processes that grew most where there are no lines.
+        Return each line, as ``file:line``, with its share in what grew in all processes; and their keepers. Where lines
+        explain less than a tenth of what grew from place ``first`` to ``last``, the processes that grew most are named.
         """
-        from nclone_env.memory.measurements import Keeper
-
-        rates: Counter[str] = Counter()
-        keepers: list[Keeper] = []
-        for file in sorted(self._folder.glob("*.json")) if WorkerLines.current is not None else ():
-            lines, found = json.loads(file.read_text())
-            rates.update(lines)
-            keepers.extend(Keeper(*keeper) for keeper in found)
-        if WorkerLines.current is not None:
-            WorkerLines.current = None
-            spawn.get_preparation_data = self._prepare  # type: ignore[assignment]
-            shutil.rmtree(self._folder, ignore_errors=True)
-        shares = {line: rate / rates.total() for line, rate in rates.items()}
-        return shares, tuple(keepers if shares else self._grown())
-
-    def _grown(self) -> Iterator[Keeper]:
         from nclone_env._table import format_bytes
         from nclone_env.memory.measurements import WORKER, Keeper
 
-        grown = Counter({process: size - self._first[process] for process, size in self._last.items()})
+        rates: Counter[str] = Counter()
+        keepers: list[Keeper] = []
+        is_open = WorkerLines.current == self._folder
+        for file in sorted(self._folder.glob("*.json")) if is_open else ():
+            lines, found = json.loads(file.read_text())
+            rates.update(lines)
+            keepers.extend(Keeper(*keeper) for keeper in found)
+        if is_open:
+            WorkerLines.current = None
+            spawn.get_preparation_data = self._prepare  # type: ignore[assignment]
+            shutil.rmtree(self._folder, ignore_errors=True)
+        noted = [note for note in self._sizes if first <= note[0] <= last]
+        grown = self._grown(noted)
         whole = sum(size for size in grown.values() if size > 0)
-        for process, size in grown.most_common(_NAMED):
-            if size > _LEAST_SHARE * whole > 0:
-                yield Keeper(WORKER, f"process {process}: {self._commands[process]}", format_bytes(size, sign=True))
+        if rates and rates.total() * (noted[-1][1] - noted[0][1] if noted else 0.0) >= _LEAST_SHARE * whole:
+            return {line: rate / rates.total() for line, rate in rates.items()}, tuple(keepers)
+        most = [(child, size) for child, size in grown.most_common(_NAMED) if size > _LEAST_SHARE * whole > 0]
+        return {}, tuple(Keeper(WORKER, self._names[child], format_bytes(size, sign=True)) for child, size in most)
+
+    def _grown(self, noted: Sequence[tuple[float, float, Mapping[int, int]]]) -> Counter[int]:
+        """Return the bytes that each process kept in the last part beyond those in the first, as the verdict counts."""
+        import numpy as np
+
+        from nclone_env.memory.judge import kept_levels
+
+        if len(noted) < 2:
+            return Counter()
+        places = np.array([place for place, *_ in noted], dtype=np.float64)
+        found: Counter[int] = Counter()
+        for child in noted[-1][2]:
+            _, levels = kept_levels(places, np.array([sizes.get(child, 0) for *_, sizes in noted]))
+            found[child] = int(levels[-1] - levels[0])
+        return found
 
 
 class _Start:

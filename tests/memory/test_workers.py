@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import time
@@ -10,6 +11,7 @@ from typing import Any
 import cloudpickle
 import pytest
 
+from nclone_env.memory import profile
 from nclone_env.memory.workers import WorkerLines, _with_file
 
 
@@ -34,7 +36,7 @@ def test_a_worker_names_its_line_and_the_keeper(method):
     while not list(Path(lines._folder).glob("*.json")) and process.is_alive():
         time.sleep(0.1)
     ended.set()
-    shares, keepers = lines.close()
+    shares, keepers = lines.close(0, 1)
     process.join()
     line = f"{__file__}:{work.__code__.co_firstlineno + 4}"
     assert max(shares, key=lambda place: shares[place]) == line
@@ -54,17 +56,56 @@ def test_a_line_of_a_function_sent_by_cloudpickle_has_its_file():
     assert _with_file("other.py:7") == "other.py:7"
 
 
-def test_processes_that_grow_without_lines_are_named(monkeypatch):
-    sizes = iter([{7: 10_000_000, 8: 1}, {7: 30_000_000, 8: 2}, {}])
-    monkeypatch.setattr("nclone_env.memory.process.worker_sizes", lambda field: next(sizes))
+@pytest.fixture
+def grown(monkeypatch):
+    """Lines of workers of which one took 20 MB in 3 s, and another began meanwhile."""
     monkeypatch.setattr("nclone_env.memory.process.command_of", lambda process: f"command {process}")
     lines = WorkerLines()
     lines.open()
-    for _ in range(3):
-        lines.note()
-    shares, (keeper,) = lines.close()
+    monkeypatch.setattr("time.perf_counter", iter([0.0, 1.0, 2.0, 3.0, 4.0]).__next__)
+    for place, sizes in enumerate(
+        [{7: 1}, {7: 10_000_000, 8: 1}, {7: 20_000_000, 8: 2}, {7: 30_000_000, 9: 5_000_000}]
+    ):
+        lines.note(float(place), sizes)
+    return lines
+
+
+def test_processes_that_grow_without_lines_are_named_with_what_they_grew_in_the_judged_part(grown):
+    lines, names = grown, ["process 7: command 7", "process 9: command 9"]
+    shares, keepers = lines.close(1.0, 3.0)
     assert not shares
-    assert (keeper.name, keeper.kind) == ("process 7: command 7", "+19.07 MB")
+    assert [(keeper.name, keeper.kind) for keeper in keepers] == list(zip(names, ["+19.07 MB", "+4.77 MB"]))
+
+
+def test_every_second_note_on_processes_is_dropped(grown):
+    grown.thin()
+    shares, (keeper,) = grown.close(0.0, 3.0)
+    assert not shares
+    assert keeper.kind == "+19.07 MB"  # of the first and the third note
+    grown.clear()
+    assert grown.close(0.0, 3.0) == ({}, ())
+
+
+@pytest.mark.parametrize(("rate", "is_named"), [(5e6, True), (2e6, True), (1e6, False)])
+def test_lines_that_explain_less_than_a_tenth_are_not_named(grown, rate, is_named):
+    """Of 25 MB in 2 s: the rest is memory of native code, which workers do not trace."""
+    keeper = [f"{__file__}:1", "kept", "list", 0]
+    (grown._folder / "7.json").write_text(json.dumps(({f"{__file__}:1": rate}, [keeper])))
+    shares, keepers = grown.close(1.0, 3.0)
+    assert shares == ({f"{__file__}:1": 1.0} if is_named else {})
+    assert keepers[0].name == ("kept" if is_named else "process 7: command 7")
+
+
+def test_a_child_of_multiprocessing_has_its_name(monkeypatch):
+    monkeypatch.setattr("nclone_env.memory.process.command_of", lambda process: "command")
+    child = multiprocessing.get_context("fork").Process(target=int, name="Worker-3", daemon=True)
+    child.start()
+    lines = WorkerLines()
+    for place, size in enumerate([0, 4096]):
+        lines.note(float(place), {child.pid: size})
+    _, (keeper,) = lines.close(0.0, 1.0)
+    child.join()
+    assert keeper.name == f"process {child.pid}, Worker-3: command"
 
 
 def test_a_worker_that_imports_gives_a_sign():
@@ -79,5 +120,13 @@ def test_a_worker_that_imports_gives_a_sign():
         os.utime(sign, (0, 0))  # the process has gone on
         assert not lines.are_loading()
     finally:
-        lines.close()
+        lines.close(0, 1)
     assert not lines.are_loading()
+
+
+@pytest.mark.parametrize(("workers", "floor"), [(0, 1024**2), (8, 1024**2), (24, 3 * 1024**2)])
+def test_the_floor_of_workers_is_an_arena_or_that_of_each(workers, floor):
+    watch = profile()
+    watch._workers.note(0.0, dict.fromkeys(range(-workers, 0), 1))
+    watch._workers.note(1.0, {})  # they have ended
+    assert watch._floors()["workers"] == floor
