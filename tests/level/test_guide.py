@@ -10,7 +10,7 @@ from nclone_env.game import KINDS, ONE_WAY
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.level_set import pack
 from nclone_env.level.routes.distance import solid_mask
-from nclone_env.level.routes.guide import make_guide
+from nclone_env.level.routes.guide import make_guide, paths_with_doors
 from nclone_env.level.routes.lattice import FAR, LATTICE, clear_nodes, length_at, one_way_steps, path_lengths
 from nclone_env.plan.kernels import path_remaining
 from nclone_env.sim.session import Session
@@ -177,3 +177,27 @@ def test_a_switch_outside_the_world_is_out_of_reach():
     level = build_level(*things, "locked_door 40 60", "locked_door_switch 40 255", tiles=HALL)
     guides = [make_guide(pack([one])) for one in (level, build_level(*things, tiles=HALL))]
     assert len(guides[0].landmarks) == len(guides[1].landmarks)
+
+
+def walled(*things):
+    """Return a level whose exit no path leads to."""
+    tiles = CORRIDOR.copy()
+    tiles[:, 25] = 1
+    return build_level("exit 120 62", "exit_switch 110 62", *things, tiles=tiles, spawn=(40, 62))
+
+
+@pytest.mark.parametrize("more", [0, 1, 99, 100])
+@pytest.mark.parametrize("make", ["corridor", "walled", "open"])
+def test_paths_with_doors_are_those_of_the_guide(make, more):
+    doors = ("locked_door 150 60 0", "locked_door_switch 140 62") * more
+    if make == "corridor":
+        level = build_level(*BEHIND_A_DOOR, *doors, tiles=CORRIDOR, spawn=(40, 62))
+    else:
+        level = walled(*doors) if make == "walled" else build_room("exit 90 58", "exit_switch 20 58", *doors)
+    levels = pack([level])
+    guide, paths = make_guide(levels), paths_with_doors(levels)
+    assert paths.landmarks[:-1].tolist() == guide.landmarks.tolist()
+    assert KINDS[levels.entities_of(0)["type"][paths.landmarks[-1]]].name == "exit"
+    fields = guide.fields[:, ::2, ::2]
+    assert np.array_equal(paths.fields, np.where(fields < FAR, fields, np.inf))
+    assert np.isfinite(paths.fields).any(axis=(1, 2)).all()

@@ -17,12 +17,15 @@ import numpy as np
 
 from nclone_env.game import COLUMNS, ROWS
 from nclone_env.jit import kernel
-from nclone_env.level.routes.lattice import HALF_DOOR, clear_nodes, nodes_at_door, spread
+from nclone_env.level.routes.lattice import HALF_DOOR, clear_nodes, nodes_at_door, spread, spread_lengths
 from nclone_env.level.tiles import SOLID_SAMPLES
 
 FIELD_SHAPE = (2 * ROWS + 1, 2 * COLUMNS + 1)
 SPACING = 12.0
 CLEARANCE = 9.5  # a little below the ninja's radius of 10, so that nodes 10 pixels above a slope still count
+SOLID_SHAPE = (12 * ROWS, 12 * COLUMNS)
+"""Of the mask of solids, squares of 2 x 2 pixels."""
+_SQUARES = 12  # of a tile, down and across
 _REACH = 2  # lattice lines on each side that a point looks at for its nearest nodes
 
 Point = tuple[int, int]
@@ -37,18 +40,41 @@ def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequen
         (1 + X, 51, 89) float32, read-only, pixels, infinite where there is no path: first the shortest path by any
         switch to its exit; then the path to each exit.
     """
-    free = free_nodes(tiles)
-    fields = np.full((1 + len(exits), *FIELD_SHAPE), np.inf, dtype=np.float32)
-    for number, point in enumerate(exits, start=1):
-        seed(fields[number], free, point, 0.0)
-        spread(fields[number], free, SPACING)
-    for number, (x, y) in enumerate(switches, start=1):
-        onward = float(distance_at(fields, number, float(x), float(y)))
-        if math.isfinite(onward):
-            seed(fields[0], free, (x, y), onward)
-    spread(fields[0], free, SPACING)
+    points = np.array([*exits, *switches], np.float64).reshape(-1, 2)
+    fields = np.zeros((1 + len(exits), *FIELD_SHAPE), dtype=np.float32)
+    scratch = np.zeros(FIELD_SHAPE, np.uint8), np.zeros(fields[0].size, np.int32), np.zeros(FIELD_SHAPE, np.bool_)
+    write_objective_fields(free_nodes(tiles).astype(np.float32), points, len(switches), fields, *scratch)
     fields.flags.writeable = False
     return fields
+
+
+@kernel
+def write_objective_fields(free, points, switches, fields, steps, queue, queued):
+    """Write what :func:`objective_fields` returns.
+
+    Args:
+        free: (51, 89) float32, 1 at nodes at which the ninja fits, else 0.
+        points: centres of the exits, then of their switches, (x, y).
+        switches: how many.
+        fields: (1 + X, 51, 89) float32, written.
+        steps: (51, 89) uint8, zeros.
+        queue: (51 * 89,) int32, overwritten.
+        queued: (51, 89) bool, all False, and so again afterwards.
+    """
+    exits = fields.shape[0] - 1
+    for number in range(exits + 1):
+        for row in range(free.shape[0]):
+            for column in range(free.shape[1]):
+                fields[number, row, column] = math.inf
+    for number in range(1, exits + 1):
+        seed(fields[number], free, points[number - 1, 0], points[number - 1, 1], 0.0)
+        spread_lengths(fields[number], free, steps, True, SPACING, queue, queued)
+    for number in range(1, switches + 1):
+        x, y = points[exits + number - 1, 0], points[exits + number - 1, 1]
+        onward = distance_at(fields, number, x, y)
+        if onward < math.inf:
+            seed(fields[0], free, x, y, onward)
+    spread_lengths(fields[0], free, steps, True, SPACING, queue, queued)
 
 
 def compile_kernels() -> None:
@@ -58,18 +84,44 @@ def compile_kernels() -> None:
 
 def solid_mask(tiles: np.ndarray) -> np.ndarray:
     """Return (300, 528) bool: whether each 2 x 2 pixel square of the world is solid."""
-    return np.ascontiguousarray(SOLID_SAMPLES[tiles].transpose(0, 2, 1, 3)).reshape(ROWS * 12, COLUMNS * 12)
+    solid = np.zeros(SOLID_SHAPE, np.bool_)
+    write_solid(tiles, solid)
+    return solid
 
 
-def seed(field: np.ndarray, free: np.ndarray, point: Point, onward: float) -> None:
+@kernel
+def write_solid(tiles, solid):
+    """Write what :func:`solid_mask` returns."""
+    for row in range(solid.shape[0]):
+        for column in range(solid.shape[1]):
+            tile = int(tiles[row // _SQUARES, column // _SQUARES])
+            solid[row, column] = SOLID_SAMPLES[tile, row % _SQUARES, column % _SQUARES]
+
+
+@kernel
+def seed(field, free, x, y, onward):
     """Start a field at the free nodes around a point, or at the nearest free node if there are none around it."""
-    rows, columns = np.nonzero(free)
-    if not len(rows):
-        return
-    lengths = np.hypot(columns * SPACING - point[0], rows * SPACING - point[1])
-    near = lengths <= max(_REACH * SPACING, lengths.min())
-    values = (onward + lengths[near]).astype(np.float32)
-    field[rows[near], columns[near]] = np.minimum(field[rows[near], columns[near]], values)
+    nearest = math.inf
+    for row in range(free.shape[0]):
+        for column in range(free.shape[1]):
+            length = _length(row, column, x, y)
+            if free[row, column] > 0.0 and length < nearest:
+                nearest = length
+    reach = nearest if nearest > _REACH * SPACING else _REACH * SPACING
+    for row in range(free.shape[0]):
+        for column in range(free.shape[1]):
+            length = _length(row, column, x, y)
+            if free[row, column] > 0.0 and length <= reach:
+                value = np.float32(onward + length)
+                if value < field[row, column]:
+                    field[row, column] = value
+
+
+@kernel
+def _length(row, column, x, y):
+    """Return the distance of a node from a point, pixels."""
+    dx, dy = SPACING * column - x, SPACING * row - y
+    return math.sqrt(dx * dx + dy * dy)
 
 
 @kernel
@@ -154,7 +206,8 @@ def write_reach_fields(
     out[:] = np.inf
     for plane, points in ((TO_SWITCH, switches), (TO_EXIT, exits)):
         for point in points:
-            seed(out[plane], left & seen_nodes(point, closed), point, 0.0)
+            seen = (left & seen_nodes(point, closed)).astype(np.float32)
+            seed(out[plane], seen, float(point[0]), float(point[1]), 0.0)
         spread(out[plane], left, SPACING)
     total, rest = max(int(np.count_nonzero(free)), 1), left.copy()
     while rest.any():

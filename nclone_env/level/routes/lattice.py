@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from nclone_env.game import COLUMNS, FACING_X, FACING_Y, RADIUS, ROWS
-from nclone_env.jit import kernel
+from nclone_env.jit import called_kernel, kernel
 
 SPACING = 6.0
 LATTICE = (4 * ROWS + 1, 4 * COLUMNS + 1)
@@ -20,7 +20,10 @@ FAR = 1e9
 _DIAGONAL = math.sqrt(2.0)
 _BORDER = 6  # squares of the mask of solids, 2 x 2 pixels each, along the border of the world without free nodes
 _MINE_FACTOR = np.float32(4.0)
-_DOOR_REACH = RADIUS - 1.0
+DOOR_REACH = RADIUS - 1.0
+"""Pixels from a door within which the ninja cannot be."""
+CLOSEST = 0.01
+"""Pixels to which the ninja comes up to a one-way platform."""
 _HALF_ONE_WAY = 17.0
 """Pixels from the middle of a one-way platform within which it holds the ninja (physics 02, section 6.10)."""
 
@@ -34,12 +37,12 @@ def clear_nodes(solid: np.ndarray, clearance: float, shape: tuple[int, int] = LA
     ``solid`` is (300, 528) bool, as of ``level.routes.distance.solid_mask``; the nodes divide its squares evenly.
     """
     free = np.zeros(shape, dtype=np.bool_)
-    _find_clear(solid, free, clearance)
+    find_clear(solid, free, clearance)
     return free
 
 
 @kernel
-def _find_clear(solid, free, clearance):
+def find_clear(solid, free, clearance):
     """Write whether a disc around each node is free; those next to the border of the world are not."""
     reach, squares = int(clearance / 2.0) + 1, solid.shape[0] // (free.shape[0] - 1)
     first = _BORDER // squares
@@ -63,72 +66,95 @@ def node_lengths(
     x: float, y: float, half_width: float = 0.0, half_height: float = 0.0, nodes: _Nodes = _EVERYWHERE
 ) -> np.ndarray:
     """Return float64: the distance of each node, or of some, from a point, or from a rectangle around it, pixels."""
-    down, across = _offsets(nodes, x, y)
-    dx = np.maximum(np.abs(across) - half_width, 0.0)
-    dy = np.maximum(np.abs(down) - half_height, 0.0)
-    return np.sqrt(dx * dx + dy * dy)  # unlike hypot, the same on every machine
-
-
-def _offsets(nodes: _Nodes, x: float, y: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return (rows, 1) and (1, columns) float64: how far below a point and to its right each node is, pixels."""
     rows, columns = nodes
-    down = SPACING * np.arange(rows.start, rows.stop)[:, None] - y
-    return down, SPACING * np.arange(columns.start, columns.stop)[None] - x
+    dx = np.maximum(np.abs(SPACING * np.arange(columns.start, columns.stop) - x) - half_width, 0.0)
+    dy = np.maximum(np.abs(SPACING * np.arange(rows.start, rows.stop)[:, None] - y) - half_height, 0.0)
+    return np.sqrt(dx * dx + dy * dy)  # unlike hypot, the same on every machine
 
 
 def nodes_near(x: float, y: float, width: float, height: float) -> _Nodes:
     """Return the rows and columns of all nodes not farther from a point than ``width`` and ``height``, pixels."""
-    rows, columns = (
-        slice(max(0, math.floor((at - reach) / SPACING)), max(0, min(count, math.ceil((at + reach) / SPACING) + 1)))
-        for at, reach, count in zip((y, x), (height, width), LATTICE, strict=True)
-    )
-    return rows, columns
+    return slice(*lines_near(y, height, LATTICE[0])), slice(*lines_near(x, width, LATTICE[1]))
 
 
-def nodes_at_door(door: np.void, reach: float = _DOOR_REACH) -> np.ndarray:
+@kernel
+def lines_near(place, reach, count):
+    """Return (first, end) of the lines of the lattice, of so many, not farther from a coordinate than ``reach``."""
+    first, last = int(math.floor((place - reach) / SPACING)), int(math.ceil((place + reach) / SPACING))
+    return max(first, 0), max(min(last + 1, count), 0)
+
+
+@kernel
+def node_length(row, column, x, y, half_width, half_height):
+    """Return the distance of a node from a rectangle around a point, pixels."""
+    dx, dy = abs(SPACING * column - x) - half_width, abs(SPACING * row - y) - half_height
+    dx, dy = dx if dx > 0.0 else 0.0, dy if dy > 0.0 else 0.0
+    return math.sqrt(dx * dx + dy * dy)
+
+
+def nodes_at_door(door: np.void, reach: float = DOOR_REACH) -> np.ndarray:
     """Return (101, 177) bool: the nodes that a ``DOOR`` blocks while it is closed, those nearer than ``reach``."""
-    half_x, half_y = (0.0, HALF_DOOR) if door["vertical"] else (HALF_DOOR, 0.0)
-    x, y, blocked = float(door["x"]), float(door["y"]), np.zeros(LATTICE, dtype=np.bool_)
-    nodes = nodes_near(x, y, half_x + reach, half_y + reach)
-    blocked[nodes] = node_lengths(x, y, half_x, half_y, nodes) < reach
+    blocked = np.zeros(LATTICE, dtype=np.bool_)
+    block_door(float(door["x"]), float(door["y"]), bool(door["vertical"]), reach, blocked, True)
     return blocked
 
 
-def mine_costs(mines: np.ndarray, reach: float) -> np.ndarray:
-    """Return (101, 177) float32: the factor of the length of a step into each node; more where a mine is touched.
+@kernel
+def block_door(x, y, vertical, reach, nodes, value):
+    """Give the nodes (101, 177) that are nearer to a door than ``reach`` a value."""
+    half_width, half_height = (0.0, HALF_DOOR) if vertical else (HALF_DOOR, 0.0)
+    first_row, end_row = lines_near(y, half_height + reach, nodes.shape[0])
+    first_column, end_column = lines_near(x, half_width + reach, nodes.shape[1])
+    for row in range(first_row, end_row):
+        for column in range(first_column, end_column):
+            if node_length(row, column, x, y, half_width, half_height) < reach:
+                nodes[row, column] = value
 
-    The ninja touches one, an ``ENTITY``, at a distance of ``reach`` pixels.
+
+@kernel
+def add_mine(costs, x, y, reach):
+    """Make steps into the nodes longer at which the ninja touches a mine, at a distance of ``reach`` pixels.
+
+    ``costs``, (101, 177) float32, are factors of the lengths of steps into nodes.
     """
-    costs = np.ones(LATTICE, dtype=np.float32)
-    for mine in mines:
-        x, y = float(mine["x"]), float(mine["y"])
-        nodes = nodes_near(x, y, reach, reach)
-        costs[nodes][node_lengths(x, y, nodes=nodes) < reach] = _MINE_FACTOR
-    return costs
+    first_row, end_row = lines_near(y, reach, costs.shape[0])
+    first_column, end_column = lines_near(x, reach, costs.shape[1])
+    for row in range(first_row, end_row):
+        for column in range(first_column, end_column):
+            if node_length(row, column, x, y, 0.0, 0.0) < reach:
+                costs[row, column] = _MINE_FACTOR
 
 
-def one_way_steps(one_ways: np.ndarray, closest: float = 0.01) -> np.ndarray:
+def one_way_steps(one_ways: np.ndarray, closest: float = CLOSEST) -> np.ndarray:
     """Return (101, 177) uint8: which steps from each node are barred, a bit each (:func:`step_bit`).
 
     A one-way platform, an ``ENTITY``, bars the steps through it against the side that it faces, and those that lead
     from this side closer to it than ``closest``, pixels.
     """
     barred = np.zeros(LATTICE, dtype=np.uint8)
-    before = closest + 2.0 * SPACING
-    reach = max(_HALF_ONE_WAY, before)
     for one in one_ways:
-        fx, fy = FACING_X[int(one["orientation"])], FACING_Y[int(one["orientation"])]
-        x, y = float(one["x"]), float(one["y"])
-        nodes = nodes_near(x, y, reach, reach)
-        dy, dx = _offsets(nodes, x, y)
-        ahead, aside = dx * fx + dy * fy, np.abs(dy * fx - dx * fy)
-        front = (ahead > 0.01) & (ahead < before) & (aside < _HALF_ONE_WAY)
-        for b in range(-1, 2):
-            for a in range(-1, 2):
-                step = SPACING * (a * fx + b * fy)
-                crosses = (ahead + step <= closest) & (step < 0.0)
-                barred[nodes][front & crosses] |= np.uint8(1 << step_bit(a, b))
+        bar_steps(barred, float(one["x"]), float(one["y"]), int(one["orientation"]), closest)
     return barred
+
+
+@kernel
+def bar_steps(barred, x, y, orientation, closest):
+    """Bar the steps against one platform."""
+    fx, fy = FACING_X[orientation], FACING_Y[orientation]
+    before = closest + 2.0 * SPACING
+    reach = before if before > _HALF_ONE_WAY else _HALF_ONE_WAY
+    first_row, end_row = lines_near(y, reach, barred.shape[0])
+    first_column, end_column = lines_near(x, reach, barred.shape[1])
+    for row in range(first_row, end_row):
+        for column in range(first_column, end_column):
+            dx, dy = SPACING * column - x, SPACING * row - y
+            ahead, aside = dx * fx + dy * fy, abs(dy * fx - dx * fy)
+            if 0.01 < ahead < before and aside < _HALF_ONE_WAY:
+                for b in range(-1, 2):
+                    for a in range(-1, 2):
+                        step = SPACING * (a * fx + b * fy)
+                        if step < 0.0 and ahead + step <= closest:
+                            barred[row, column] |= 1 << step_bit(a, b)
 
 
 @kernel
@@ -165,13 +191,31 @@ def path_lengths(
 
 def seeds_of(costs: np.ndarray, x: float, y: float, reach: float, onward: float) -> np.ndarray:
     """Return (101, 177) float32: the lengths of :func:`path_lengths` from nodes at the target, ``FAR`` elsewhere."""
-    field = np.full(LATTICE, FAR, dtype=np.float32)
-    lengths = np.where(costs > 0, node_lengths(x, y), np.inf)
-    nearest = float(lengths.min())
-    if nearest <= 3.0 * reach:
-        seeds = lengths <= max(reach, nearest)
-        field[seeds] = onward + lengths[seeds]
+    field = np.zeros(LATTICE, dtype=np.float32)
+    write_seeds(field, costs, x, y, reach, onward)
     return field
+
+
+@kernel
+def write_seeds(field, costs, x, y, reach, onward):
+    """Write what :func:`seeds_of` returns."""
+    nearest = math.inf
+    for row in range(field.shape[0]):
+        for column in range(field.shape[1]):
+            field[row, column] = FAR
+            if costs[row, column] > 0.0:
+                length = node_length(row, column, x, y, 0.0, 0.0)
+                nearest = length if length < nearest else nearest
+    if nearest > 3.0 * reach:
+        return
+    reach = reach if reach > nearest else nearest
+    first_row, end_row = lines_near(y, reach, field.shape[0])
+    first_column, end_column = lines_near(x, reach, field.shape[1])
+    for row in range(first_row, end_row):
+        for column in range(first_column, end_column):
+            length = node_length(row, column, x, y, 0.0, 0.0)
+            if costs[row, column] > 0.0 and length <= reach:
+                field[row, column] = onward + length
 
 
 def spread(
@@ -186,11 +230,11 @@ def spread(
     """
     steps = np.zeros(field.shape, dtype=np.uint8) if barred is None else barred
     queue, queued = np.empty(field.size, dtype=np.int32), np.zeros(field.shape, dtype=np.bool_)
-    _spread(field, costs.astype(np.float32, copy=False), steps, towards, spacing, queue, queued)
+    spread_lengths(field, costs.astype(np.float32, copy=False), steps, towards, spacing, queue, queued)
 
 
-@kernel
-def _spread(field, costs, barred, towards, spacing, queue, queued):
+@called_kernel
+def spread_lengths(field, costs, barred, towards, spacing, queue, queued):
     """Do as :func:`spread` says; scratch for each node, int32 and bool."""
     rows, columns = field.shape
     diagonal = spacing * _DIAGONAL
