@@ -3,18 +3,22 @@
 Parts, each within a share of the time, printed as they end: ``bits`` steps environments on both and compares all that
 calls return, ninjas and snapshots, with ``game_state`` on the built-in sets, and with all vectors and with pictures on
 levels with every kind of entity too, in all autoreset modes; ``speed`` is the table of environment steps by the number
-of environments; ``graph`` repeats steps in a CUDA graph. Exits with 1 if a part fails. The first run compiles, which
-takes longer than the parts: ``--prepare-for 9.0`` does that beforehand, without a GPU, for the cache that a run uses.
+of environments; ``graph`` repeats steps in a CUDA graph; ``training`` runs ``examples/ppo_gpu.py``. Exits with 1 if a
+part fails. The first run compiles, which takes longer than the parts: ``--prepare-for 9.0`` does that beforehand,
+without a GPU, for the cache that a run uses.
 
 ``--stand-in`` runs the programs on the processor instead, to test this script where there is no GPU.
 """
 
 from __future__ import annotations
 
+import runpy
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,7 @@ from nclone_env.level.build import everything
 from profiling.checks.cuda_code import programs
 from profiling.measure import describe
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 BUILT_IN = ("first-steps", "jumps", "hazards")
 VECTORS = ("game_state", "entity_states", "locals", "free_motion", "action_mask", "action_outcomes")
 MODES = ("SameStep", "NextStep", "Disabled")
@@ -176,6 +181,22 @@ def graph(device: Any, count: int) -> str:
     return f"{count:,} environments: {8 * count / float(np.median(times)):,.0f} steps/s in a CUDA graph, states equal"
 
 
+def training(device: Any, seed: int, **size: int) -> str:
+    """Return how fast ``examples/ppo_gpu.py`` trains, and the levels that its agent wins at the end."""
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        example = runpy.run_path(str(EXAMPLES / "ppo_gpu.py"))
+    finally:
+        sys.path.remove(str(EXAMPLES))
+    args = example["DeviceArgs"](seed=seed, device=device, **size)
+    began = time.perf_counter()
+    with redirect_stdout(StringIO()):
+        _, success = example["train"](args)
+    seconds = time.perf_counter() - began
+    rate = f"{args.total_timesteps:,} steps in {seconds:.2f} s with the set-up"
+    return f"seed {seed}: {rate}; won: {', '.join(f'{each:.3f}' for each in success)}"
+
+
 def prepare(capability: str) -> None:
     """Compile all programs for a compute capability, and keep their code."""
     major, minor = (int(number) for number in capability.split("."))
@@ -230,6 +251,9 @@ def main(
         report.part("speed, all kinds", 12, lambda share, n=count: speed(device, share, n, everywhere))  # type: ignore[misc]
     if not stand_in:
         report.part("graph", 10, lambda share: graph(device, 16384))
+    short = {"num_envs": few, "num_steps": 4, "total_timesteps": 16 * few} if stand_in else {}
+    for seed in range(1 if stand_in else 3):
+        report.part("training", 10, lambda _, n=seed: training(device, n, **short))  # type: ignore[misc]
     for mode in MODES:
         options = {**fields, "levels": everywhere, "autoreset_mode": mode}
         report.part(f"bits, vectors, {mode}", 40, lambda share, o=options: compare(device, share, 100, few, **o))  # type: ignore[misc]

@@ -28,4 +28,5 @@ def test_the_script_for_a_gpu_runs_on_the_stand_in(capsys):
     assert cuda_run.main(seconds=3600, stand_in=True) == 0
     printed = capsys.readouterr().out
     assert printed.count(" 0 of ") == 5
+    assert "training: seed 0: 64 steps in" in printed
     assert "failed: nothing" in printed
