@@ -13,13 +13,11 @@ if TYPE_CHECKING:  # the public names, each imported on first use
 
 if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.measurements import Advice, OwnedNode
-    from nclone_env.memory.owners import copies, of_kept_results
     from nclone_env.memory.passenger import call
-    from nclone_env.memory.passes import measured
+    from nclone_env.memory.passes import Subject, Target, estimate, measured
     from nclone_env.memory.process import machine, resident_bytes
-    from nclone_env.memory.report import comparison, estimate, write_report
-    from nclone_env.memory.sizes import Subject, Target
-    from nclone_env.memory.stats import Stats
+    from nclone_env.memory.report import comparison, write_report
+    from nclone_env.memory.stats import Stats, copies, of_kept_results
     from nclone_env.memory.tree import MemoryNode, array_group, array_node, arrays_node, merged
 
 __all__, __getattr__, __dir__ = face(__name__)

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.memory.measurements import NATIVE, Keeper, Place
+from nclone_env.memory.snapshots import FOLDER, is_own, place_of
 from nclone_env.memory.stats import GrownLine
-from nclone_env.memory.traced import FOLDER, is_own, place_of
 
 _LARGE = 1024  # bytes of an object that may be all that grows
 _DEPTH = 14

@@ -26,7 +26,7 @@ import numpy as np
 
 from nclone_env.errors import MissingExtraError, installation, shortened
 from nclone_env.machine import available_cores
-from nclone_env.memory.measurements import INTERPRETER, Machine, Stage
+from nclone_env.memory.measurements import INTERPRETER, Machine, OwnedNode, Stage
 from nclone_env.memory.tree import MemoryNode
 
 _PACKAGES = ("nclone-env", "numpy", "numba", "gymnasium")
@@ -266,6 +266,21 @@ def committed_tree_bytes(tree: MemoryNode) -> int:
     nodes = [node for _, node in tree.walk() if node.own_bytes and not node.mapped]
     unknown = sum(node.own_bytes for node in nodes if not node.blocks)
     return unknown + committed_bytes(block for node in nodes for block in node.blocks)
+
+
+def owned_nodes(tree: MemoryNode) -> tuple[OwnedNode, ...]:
+    """Return the nodes of a tree, parents first, with the bytes of each in committed pages."""
+    return tuple(
+        OwnedNode(
+            depth=depth,
+            name=node.name,
+            shared_bytes=node.bytes_where(shared=True),
+            environment_bytes=node.bytes_where(shared=False),
+            committed_bytes=committed_tree_bytes(node),
+            mapped=node.mapped,
+        )
+        for depth, node in tree.walk()
+    )
 
 
 def _neighbours(ranges: np.ndarray) -> Iterator[np.ndarray]:

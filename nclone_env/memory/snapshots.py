@@ -1,10 +1,24 @@
-"""Snapshots of memory beside code that is judged: they keep little, take little of the time, and leave no garbage."""
+"""Snapshots of memory beside code that is judged, and the source lines behind it.
 
+Snapshots keep little, take little of the time, and leave no garbage. Lines are traced by tracemalloc. It sees no memory
+of native code: of that the allocator's count is read line by line in short stretches of the run. While every line is
+watched a program takes several times as long, so that this begins only once native memory has been seen to grow, and
+ends after some thousand lines.
+"""
+
+import ctypes
 import gc
+import os
 import sys
+import sysconfig
 import time
 import tracemalloc
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +31,6 @@ from nclone_env.memory.process import (
     shared_file_bytes,
     worker_sizes,
 )
-from nclone_env.memory.traced import Frame, live_lines, table_bytes
 from nclone_env.memory.tree import MemoryNode
 
 _LINE_SNAPSHOTS = 16
@@ -27,6 +40,126 @@ _clear_caches = getattr(sys, "_clear_internal_caches", None) or sys._clear_type_
 _CHEAP = 0.002  # seconds that a full collection may take in any case
 _COST = 20
 """Longer ones take at most a twentieth of the time."""
+_FRAMES = 16  # of the call stack of each traced block: enough to pass through wrappers to the caller
+_PROBES = 4_000  # objects that a measurement of tracemalloc's tables makes
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
+FOLDER = str(Path(__file__).parent) + os.sep
+_CALLING = ("passes.py", "flat.py")  # modules of the profiler that call what is profiled
+_LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
+_INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+"""Folders of libraries, whichever Python they belong to."""
+_EVENTS = 3000  # lines, calls and returns of a stretch
+_SECONDS, _LONGEST = 1.0, 5.0
+"""Processor seconds of a stretch at most, and seconds of a program that waits: there are no snapshots meanwhile."""
+_STRETCHES = 10
+_LEAST, _FEWEST = 1024, 2  # bytes of a line that mean something, and times that it was seen to take some
+_UNIT = 8  # bytes: sizes are known this exactly beside tracemalloc's tables, which are estimated
+_asked: list["NativeLines"] = []
+"""Those that the main thread is asked to begin a stretch of: that may happen after their end."""
+
+Frame = tuple[str, int]
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """Run tracemalloc inside the block; leave it running if it was running before."""
+    already_tracing = tracemalloc.is_tracing()
+    if not already_tracing:
+        start_tracing()
+    try:
+        yield
+    finally:
+        if not already_tracing:
+            tracemalloc.stop()
+
+
+def start_tracing() -> None:
+    """Start tracemalloc with call stacks deep enough for the report."""
+    tracemalloc.start(_FRAMES)
+
+
+def table_bytes() -> int:
+    """Return the bytes of the allocator that tracemalloc's own tables take."""
+    return int(tracemalloc.get_tracemalloc_memory() * _table_factor()) if tracemalloc.is_tracing() else 0
+
+
+@cache
+def _table_factor() -> float:
+    """Measure how much more of the allocator's memory the tables take than tracemalloc says: headers of blocks."""
+    before = heap_bytes()
+    if before is None:
+        return 1.0
+    reported, kept = tracemalloc.get_tracemalloc_memory(), [None] * _PROBES
+    for number in range(_PROBES):
+        kept[number] = object()  # type: ignore[call-overload]
+    after = heap_bytes()
+    assert after is not None
+    return max(1.0, (after.in_use - before.in_use) / (tracemalloc.get_tracemalloc_memory() - reported))
+
+
+@cache
+def is_own(file: str) -> bool:
+    """Return whether a file is the user's: no library, wherever it is installed, nor part of this package."""
+    if file.startswith((*_LIBRARIES, _PACKAGE, "<frozen")) or file == "<string>":
+        return False
+    above = [folder for folder in sys.path if file.startswith(folder + os.sep)]
+    is_recorded = any(file[len(folder) + 1 :].split(os.sep)[0] in _recorded(folder) for folder in above)
+    return not (is_recorded or any(part in file for part in _INSTALLED))
+
+
+@cache
+def _recorded(folder: str) -> frozenset[str]:
+    """Return the files and folders that installed libraries list in a folder, as ``pip --target`` makes one."""
+    names: set[str] = set()
+    for record in Path(folder).glob("*.dist-info/RECORD"):
+        with suppress(OSError, UnicodeDecodeError):
+            names.update(line.split("/")[0].split(",")[0] for line in record.read_text().splitlines())
+    return frozenset(names)
+
+
+def place_of(stack: tuple[Frame, ...]) -> Place | None:
+    """Return the place of a call stack, innermost frame first; None for memory of the profiler."""
+    for number, (file, line) in enumerate(stack):
+        if file.startswith(FOLDER) and not (number and file.endswith(_CALLING)):
+            return None
+        if is_own(file):
+            return Place(*stack[0], f"{file}:{line}")
+    return Place(*stack[0], "")
+
+
+def raw_traces() -> list[tuple[int, int, tuple[Frame, ...], int]]:
+    """Return (domain, bytes, call stack, its full length) of each traced block; equal stacks are one object."""
+    import _tracemalloc  # tracemalloc.take_snapshot() makes several objects of each trace, which takes far longer
+
+    found: Any = _tracemalloc._get_traces()
+    return list(found)
+
+
+def live_lines() -> dict[Place, list[Any]]:
+    """Return [bytes, blocks, call stack] of every line with live traced memory, without that of the profiler."""
+    stacks: dict[int, list[Any]] = {}
+    traces = raw_traces()
+    for _, size, stack, _ in traces:
+        entry = stacks.get(id(stack))
+        if entry is None:
+            stacks[id(stack)] = [size, 1, stack]
+        else:
+            entry[0] += size
+            entry[1] += 1
+    found: dict[Place, list[Any]] = {}
+    for size, blocks, stack in stacks.values():
+        place = place_of(stack)
+        if place is None:
+            continue
+        entry = found.get(place)
+        if entry is None:
+            found[place] = [size, blocks, stack, size]
+        else:
+            entry[0] += size
+            entry[1] += blocks
+            if size > entry[3]:
+                entry[2:] = stack, size
+    return found
 
 
 class Garbage:
@@ -241,3 +374,132 @@ class TracedLog(_Log):
                 callers = tuple(f"{file}:{line}" for file, line in self._stacks[number][1:])
                 rows.append(SourceLine(place.file, place.line, tuple(sizes), tuple(blocks), callers, place.own))
         return tuple(rows)
+
+
+class NativeLines:
+    """Bytes of the C library's allocator that each line of the main thread took and did not free."""
+
+    def __init__(self) -> None:
+        self._found: Counter[tuple[str, int]] = Counter()  # times that a line took or freed so many units
+        self._watched: list[FrameType] = []
+        self._line = ""
+        self._in_use = 0
+        self._events = 0
+        self._ends = 0.0, 0.0
+        self._stretches = 0
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether there is a stretch now."""
+        return bool(self._watched)
+
+    def watch(self) -> None:
+        """Begin a stretch, at the next instruction of the main thread, unless there were enough."""
+        if heap_bytes() is not None and not self._watched and self._stretches < _STRETCHES:
+            _asked.append(self)
+            if ctypes.pythonapi.Py_AddPendingCall(_begin_asked, None):  # there are too many
+                _asked.remove(self)
+
+    def skip(self) -> None:
+        """Leave out what was taken since the last line, by the profiler."""
+        if self._watched:
+            self._in_use = _in_use()
+
+    def close(self) -> None:
+        """Begin no more stretches, and end the one that there may be in this thread."""
+        self._stretches = _STRETCHES
+        self._stop()
+
+    def shares(self) -> dict[str, float]:
+        """Return the share of each line, as ``file:line``, in the memory that was taken and not freed.
+
+        What was seen once may be noise: a table of another thread, or of the profiler.
+        """
+        seen: Counter[str] = Counter()
+        for (line, units), times in self._found.items():
+            seen[line] += times * (units > 0)
+        taken = {
+            line: size
+            for line, size in unfreed(self._found).items()
+            if line and size >= _LEAST and seen[line] >= _FEWEST
+        }
+        return {line: size / sum(taken.values()) for line, size in taken.items()}
+
+    def _stop(self) -> None:
+        if self._watched:
+            sys.settrace(None)
+            for frame in self._watched:
+                frame.f_trace = None
+            self._watched = []
+
+    def _begin(self, _: Any) -> int:
+        frame: FrameType | None = sys._getframe(1)
+        if self._stretches >= _STRETCHES or sys.gettrace() is not None:  # a debugger, or a measurement of coverage
+            return 0
+        self._stretches += 1
+        self._events, self._ends = 0, (time.thread_time() + _SECONDS, time.perf_counter() + _LONGEST)
+        self._line = _own_line(frame)
+        while frame is not None:
+            if is_own(frame.f_code.co_filename):
+                frame.f_trace = self._trace
+                self._watched.append(frame)
+            frame = frame.f_back
+        self._in_use = _in_use()
+        if self._watched:  # last: a pending call that makes traced calls never ends if another one waits
+            sys.settrace(self._trace)
+        return 0
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Count what was taken since the last event for the line before, at calls of libraries only when time is up."""
+        is_over = time.thread_time() > self._ends[0] or time.perf_counter() > self._ends[1]
+        file = frame.f_code.co_filename
+        is_ours = file.startswith(FOLDER)  # what the profiler takes is no line's
+        if not (is_over or is_ours or is_own(file)):  # a line of the user may call a library for hours
+            return None
+        self._found[self._line, round((_in_use() - self._in_use) / _UNIT)] += 1
+        self._events += 1
+        if is_over or self._events > _EVENTS:
+            self._stop()
+            return None
+        self._line = "" if is_ours else _own_line(frame.f_back if event == "return" else frame)
+        self._in_use = _in_use()
+        return None if is_ours else self._trace
+
+
+@ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+def _begin_asked(_: Any) -> int:
+    return _asked.pop()._begin(None)  # the last that is called: from here on calls are traced
+
+
+def unfreed(found: Mapping[tuple[str, int], int]) -> dict[str, int]:
+    """Return the bytes that each line took and none freed, by the times that it took, or freed, so many units.
+
+    A block may be freed by another line, again and again.
+    """
+    by_size: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for (line, units), times in found.items():
+        if units:
+            by_size[abs(units)].append((line, times if units > 0 else -times))
+    taken: Counter[str] = Counter()
+    for size, changes in by_size.items():
+        took = sum(times for _, times in changes if times > 0)
+        both = min(took, took - sum(times for _, times in changes))
+        for sign in (1, -1):
+            left = both
+            for times, line in sorted(((sign * times, line) for line, times in changes), reverse=True):
+                gone = min(max(0, times), left)
+                left -= gone
+                taken[line] += sign * size * _UNIT * (max(0, times) - gone)
+    return dict(taken)
+
+
+def _in_use() -> int:
+    heap = heap_bytes()
+    return (heap.in_use if heap is not None else 0) - table_bytes()
+
+
+def _own_line(frame: FrameType | None) -> str:
+    """Return the innermost line of the user's own files."""
+    while frame is not None and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""

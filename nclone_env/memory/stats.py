@@ -3,11 +3,13 @@
 Sizes are in bytes, rates in bytes per 1,000 steps.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nclone_env._table import format_bytes
 from nclone_env.memory.judge import (
     FALLS,
     MIN_SNAPSHOTS,
@@ -26,9 +28,11 @@ from nclone_env.memory.measurements import (
     LIBRARIES,
     NATIVE,
     WORKER,
+    Advice,
     AllocatingLine,
     FunctionTime,
     Measurements,
+    OwnedNode,
     Place,
     SizePoint,
     SourceLine,
@@ -42,6 +46,12 @@ _CULPRITS, _CULPRIT_SHARE = 3, 0.02
 _EXPLAINED = 0.5  # of the growth of traced memory
 TOP_FUNCTIONS = 30
 MIN_TIME_SHARE = 0.001  # of the profiled time; functions below it are not listed
+_MOST_ADVICE = 3
+_MORE_ENVIRONMENTS = "--num-envs"
+"""Begins the option of the one piece of advice that takes memory: what it takes is little for what it gives."""
+_LEAST_SAVED = 0.05
+"""Of the memory that grows with the environments: less is not worth a sentence."""
+_COPIES = re.compile(r"(.+) x (\d+)")
 
 
 @dataclass(frozen=True)
@@ -337,3 +347,45 @@ def _top(functions: Sequence[FunctionTime], field: str, whole: float) -> tuple[F
     """Return the functions with the most time in ``field``, without those below ``MIN_TIME_SHARE`` of ``whole``."""
     relevant = [item for item in functions if getattr(item, field) >= MIN_TIME_SHARE * whole]
     return tuple(sorted(relevant, key=lambda item: -getattr(item, field))[:TOP_FUNCTIONS])
+
+
+def chosen(candidates: Iterable[Advice], owners: Sequence[OwnedNode]) -> tuple[Advice, ...]:
+    """Return the pieces of advice that save most; none that takes memory, but that on more environments."""
+    least = _LEAST_SAVED * owners[0].environment_bytes if owners else 0.0
+    kept = [item for item in candidates if item.saved_bytes > least or item.option.startswith(_MORE_ENVIRONMENTS)]
+    return tuple(sorted(kept, key=lambda advice: -advice.saved_bytes)[:_MOST_ADVICE])
+
+
+def copies(owners: Sequence[OwnedNode], name: str) -> Iterator[tuple[int, int]]:
+    """Yield (number of copies, bytes of all) of the arrays with a name."""
+    return ((count, size) for array, count, size in _pools(owners) if array == name)
+
+
+def _pools(owners: Sequence[OwnedNode]) -> Iterator[tuple[str, int, int]]:
+    """Yield (name, number of copies, bytes of all) of arrays, which pools write as ``name x 2``."""
+    for node in owners:
+        found = _COPIES.fullmatch(node.name)
+        if not node.shared_bytes:
+            yield found[1] if found else node.name, int(found[2]) if found else 1, node.environment_bytes
+
+
+def of_kept_results(owners: Sequence[OwnedNode]) -> Iterator[Advice]:
+    """Yield advice on results of a vector environment that are alive at the same time, for any code."""
+    pools = [(count, size) for _, count, size in _pools(owners)]
+    kept = max((count for count, _ in pools), default=0)
+    saved = sum(size * (count - 1) // count for count, size in pools if count)
+    if kept > 1:
+        yield Advice(
+            "out=",
+            saved,
+            f"out= of step saves {format_bytes(saved)}: {kept} batches of observations are alive at the same time, and "
+            "with arrays of its own the loop needs one.",
+        )
+    finals = sum(node.environment_bytes for node in owners if node.name == "final observations")
+    if finals:
+        yield Advice(
+            "final_obs",
+            finals,
+            f'Copy what is needed of info["final_obs"] before the next step: {format_bytes(finals)} of final '
+            "observations are kept.",
+        )

@@ -36,13 +36,10 @@ from nclone_env.memory.measurements import (
     Stage,
     UntracedLine,
 )
-from nclone_env.memory.owners import chosen, of_kept_results, owned_nodes
-from nclone_env.memory.process import machine, restart_peak, stage
-from nclone_env.memory.report import write_reports
-from nclone_env.memory.sections import summary, text_of
-from nclone_env.memory.snapshots import Garbage, SnapshotLog, TracedLog, held_bytes
-from nclone_env.memory.stats import GrownLine, Stats, compute_stats, culprits, traced_lines
-from nclone_env.memory.traced import NativeLines, start_tracing
+from nclone_env.memory.process import machine, owned_nodes, restart_peak, stage
+from nclone_env.memory.report import summary, text_of, write_reports
+from nclone_env.memory.snapshots import Garbage, NativeLines, SnapshotLog, TracedLog, held_bytes, start_tracing
+from nclone_env.memory.stats import GrownLine, Stats, chosen, compute_stats, culprits, of_kept_results, traced_lines
 from nclone_env.memory.tree import MemoryNode, MemoryOwner
 from nclone_env.memory.workers import Loading, WorkerLines
 

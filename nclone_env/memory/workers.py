@@ -250,9 +250,8 @@ if hasattr(os, "register_at_fork") and __name__ != SPAWNED:  # not on Windows
 def trace(folder: Path) -> None:
     """Trace this process and write its lines that grow to the folder, until that is removed."""
     from nclone_env.memory.keepers import find_keepers
-    from nclone_env.memory.snapshots import Garbage, TracedLog
+    from nclone_env.memory.snapshots import Garbage, TracedLog, start_tracing
     from nclone_env.memory.stats import culprits, grown_lines
-    from nclone_env.memory.traced import start_tracing
 
     if not tracemalloc.is_tracing():
         start_tracing()

@@ -19,8 +19,8 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING, DEAD
 from nclone_env.memory.measurements import ProfileSettings
+from nclone_env.memory.passes import Process, measure
 from nclone_env.memory.report import JSON_REPORT, write_reports
-from nclone_env.memory.sizes import Process, measure
 from nclone_env.memory.stats import compute_stats
 from nclone_env.sim.trajectory import simulate
 
@@ -43,7 +43,7 @@ def sizes_here(target):
 
 @pytest.fixture
 def measured_here(monkeypatch):
-    monkeypatch.setattr("nclone_env.memory.sizes.measure_one_and_two", sizes_here)
+    monkeypatch.setattr("nclone_env.memory.passes.measure_one_and_two", sizes_here)
 
 
 @pytest.fixture(params=["here", pytest.param("fresh", marks=pytest.mark.slow)])

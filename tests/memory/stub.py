@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nclone_env.memory.sizes import Target
+from nclone_env.memory.passes import Target
 from nclone_env.memory.tree import MemoryNode, array_group
 
 _malloc = ctypes.CDLL(None).malloc

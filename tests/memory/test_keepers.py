@@ -18,8 +18,8 @@ import pytest
 
 from nclone_env.memory.keepers import find_keepers, objects
 from nclone_env.memory.measurements import Place
+from nclone_env.memory.snapshots import start_tracing, tracing
 from nclone_env.memory.stats import GrownLine
-from nclone_env.memory.traced import start_tracing, tracing
 
 from ..conftest import freeze_heap
 

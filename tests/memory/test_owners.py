@@ -3,9 +3,8 @@ from __future__ import annotations
 import dataclasses
 
 from nclone_env.memory.measurements import Advice, OwnedNode, Snapshot, Stage
-from nclone_env.memory.owners import chosen, copies, of_kept_results, peak_parts
-from nclone_env.memory.sections import peak_section
-from nclone_env.memory.stats import compute_stats
+from nclone_env.memory.report import peak_parts, peak_section
+from nclone_env.memory.stats import chosen, compute_stats, copies, of_kept_results
 
 from .by_hand import measurements
 

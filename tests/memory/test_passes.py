@@ -14,9 +14,8 @@ import pytest
 from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.memory import process
 from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.passes import drive, measured, record_allocations, traced_pass
+from nclone_env.memory.passes import drive, environment_counts, measured, record_allocations, traced_pass
 from nclone_env.memory.process import heap_bytes, resident_bytes, worker_bytes, worker_sizes
-from nclone_env.memory.sizes import environment_counts
 
 from .by_hand import measurements
 from .stub import StubTarget

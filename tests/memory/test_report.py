@@ -12,6 +12,10 @@ import pytest
 
 from nclone_env.errors import ConfigError, MissingExtraError, is_plain
 from nclone_env.memory.report import (
+    HEIGHT,
+    WIDTH,
+    Line,
+    chart,
     compare,
     comparison,
     comparison_text,
@@ -19,8 +23,10 @@ from nclone_env.memory.report import (
     html_text,
     json_text,
     load_profile,
+    memory_sections,
+    ticks,
+    time_sections,
 )
-from nclone_env.memory.sections import HEIGHT, WIDTH, Line, chart, memory_sections, ticks, time_sections
 from nclone_env.memory.stats import compute_stats
 
 from ..gallery.browser import PROGRAM, Browser

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.owners import owned_nodes, owner_rows
-from nclone_env.memory.sizes import _grown, estimated, extrapolated, measure_sizes, scaled
+from nclone_env.memory.passes import _grown, estimated, extrapolated, measure_sizes, scaled
+from nclone_env.memory.process import owned_nodes
+from nclone_env.memory.report import owner_rows
 from nclone_env.memory.stats import per_environment
 from nclone_env.memory.tree import MemoryNode
 

@@ -6,7 +6,6 @@ import json
 import pytest
 
 from nclone_env.memory.measurements import OwnedNode, Traced
-from nclone_env.memory.owners import folded
 from nclone_env.memory.report import (
     FLAME_GRAPH,
     HTML_REPORT,
@@ -14,12 +13,16 @@ from nclone_env.memory.report import (
     MEMORY_REPORT,
     TIME_PROFILE,
     TIME_REPORT,
+    folded,
+    format_bytes,
+    format_seconds,
     json_text,
     memory_text,
+    summary,
+    text_of,
     time_text,
     write_reports,
 )
-from nclone_env.memory.sections import format_bytes, format_seconds, summary, text_of
 from nclone_env.memory.stats import compute_stats
 
 from .by_hand import STEPS, measurements

@@ -8,8 +8,8 @@ from os.path import join
 
 import pytest
 
-from nclone_env.memory import traced
-from nclone_env.memory.traced import is_own
+from nclone_env.memory import snapshots
+from nclone_env.memory.snapshots import is_own
 
 from .planted import LIBC
 
@@ -39,11 +39,11 @@ def test_libraries_are_libraries_wherever_they_are_installed(file, own, tmp_path
 
 def test_a_stretch_ends_inside_one_call_of_a_library(monkeypatch):
     """A line such as ``train(...)`` is the last of the user's for hours; every call would be watched meanwhile."""
-    monkeypatch.setattr(traced, "_SECONDS", 0.05)
+    monkeypatch.setattr(snapshots, "_SECONDS", 0.05)
     before = sys.gettrace()
     sys.settrace(None)
     try:
-        lines = traced.NativeLines()
+        lines = snapshots.NativeLines()
         lines._begin(None)
         calls = zip(map(join, repeat("a", 100_000), repeat("b")), iter(sys.gettrace, lines))  # no line of this file
         traces = list(calls)
@@ -56,11 +56,11 @@ def test_a_stretch_ends_inside_one_call_of_a_library(monkeypatch):
 
 def test_what_another_line_frees_is_not_taken():
     found = {("a", 9): 470, ("b", -9): 468, ("leak", 10): 480, ("c", 100): 3, ("c", -300): 1, ("", 0): 50}
-    assert traced.unfreed(found) == {"a": 144, "b": 0, "leak": 38_400, "c": 0}
+    assert snapshots.unfreed(found) == {"a": 144, "b": 0, "leak": 38_400, "c": 0}
 
 
 def test_a_line_that_was_seen_once_has_no_share():
-    lines = traced.NativeLines()
+    lines = snapshots.NativeLines()
     lines._found.update({("noise", 16_000): 1, ("leak", 300): 20})
     assert lines.shares() == {"leak": 1.0}
     lines._found.clear()
@@ -71,10 +71,10 @@ def test_a_line_that_was_seen_once_has_no_share():
 def test_the_line_that_calls_the_profiler_takes_nothing():
     """What the profiler takes in ``step()`` is no line's; what the line itself takes is."""
     sizes, kept, before = [50_000, 70_000], [], sys.gettrace()
-    code = compile("def step(size, kept):\n    kept.append(malloc(size))\n", traced.FOLDER + "own.py", "exec")
+    code = compile("def step(size, kept):\n    kept.append(malloc(size))\n", snapshots.FOLDER + "own.py", "exec")
     namespace = {"malloc": LIBC.malloc}
     exec(code, namespace)
-    lines, sys_trace = traced.NativeLines(), sys.settrace
+    lines, sys_trace = snapshots.NativeLines(), sys.settrace
     sys_trace(None)
     try:
         lines._begin(None)

@@ -101,7 +101,7 @@ def test_arrays_of_an_owner_are_told_apart():
 def soon_untraced(monkeypatch):
     """End tracing after 0.3 s in which nothing grew, instead of 20 s; a step takes a millisecond of the clock."""
     monkeypatch.setattr("nclone_env.memory.watch._TRACED", 0.3)
-    monkeypatch.setattr("nclone_env.memory.traced._FRAMES", 1)
+    monkeypatch.setattr("nclone_env.memory.snapshots._FRAMES", 1)
     monkeypatch.setattr("nclone_env.memory.watch.Watch._milliseconds", lambda watch: 1.0 + watch._steps)
 
 
