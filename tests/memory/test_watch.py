@@ -16,8 +16,9 @@ pytestmark = pytest.mark.usefixtures("frozen_heap")
 
 @pytest.fixture
 def few_snapshots(monkeypatch):
-    """Keep 16 snapshots instead of 64, a third of which are taken: each takes milliseconds."""
+    """Take and keep a quarter of the snapshots: each takes milliseconds."""
     monkeypatch.setattr("nclone_env.memory.watch._CAPACITY", 16)
+    monkeypatch.setattr("nclone_env.memory.watch._MOST_APART", 1.2)
 
 
 @pytest.mark.usefixtures("few_snapshots")
@@ -99,13 +100,13 @@ def test_arrays_of_an_owner_are_told_apart():
 
 @pytest.fixture
 def soon_untraced(monkeypatch):
-    """End tracing after 0.3 s in which nothing grew, instead of 20 s; a step takes a millisecond of the clock."""
-    monkeypatch.setattr("nclone_env.memory.watch._TRACED", 0.3)
+    """End tracing after 0.1 s in which nothing grew, instead of 20 s; a step takes a millisecond of the clock."""
+    monkeypatch.setattr("nclone_env.memory.watch._TRACED", 0.1)
     monkeypatch.setattr("nclone_env.memory.snapshots._FRAMES", 1)
     monkeypatch.setattr("nclone_env.memory.watch.Watch._milliseconds", lambda watch: 1.0 + watch._steps)
 
 
-@pytest.mark.usefixtures("soon_untraced")
+@pytest.mark.usefixtures("soon_untraced", "few_snapshots")
 def test_tracing_ends_while_nothing_grows():
     with profile("fine") as watch:
         watch.step()
@@ -124,7 +125,7 @@ def test_tracing_ends_while_nothing_grows():
     assert "Nothing grew while memory was traced, until" in memory_text(watch.stats)
 
 
-@pytest.mark.usefixtures("soon_untraced")
+@pytest.mark.usefixtures("soon_untraced", "few_snapshots")
 @pytest.mark.parametrize(("expected", "traced"), [(0, 200), (5_000, 1_000)])
 def test_a_fifth_of_the_steps_is_traced_however_fast_the_clock_runs(expected, traced, monkeypatch):
     monkeypatch.setattr("nclone_env.memory.watch._TRACED", 0.0)
@@ -138,7 +139,7 @@ def test_a_fifth_of_the_steps_is_traced_however_fast_the_clock_runs(expected, tr
     assert traced <= steps < 1.5 * traced
 
 
-@pytest.mark.usefixtures("soon_untraced")
+@pytest.mark.usefixtures("soon_untraced", "few_snapshots")
 def test_a_program_that_waits_is_traced_however_long(monkeypatch):
     monkeypatch.setattr("nclone_env.memory.watch._TRACED", 1e9)
     with profile("waits") as watch:
