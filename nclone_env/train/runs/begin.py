@@ -146,4 +146,4 @@ def _take_over_folder(run: TrainingRun, source: Path | None, job: Collection[str
         if continued and folder.record.exists():
             note_resumption(folder.path, run.config, run.counters.timesteps)
         else:
-            write_record(folder.path, run.config, init, run.ranks, source)
+            write_record(folder.path, run.config, init, run.ranks, source, run.levels)

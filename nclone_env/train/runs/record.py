@@ -22,7 +22,7 @@ from typing import Any
 from nclone_env._files import expanded, open_regular, there, unless_it_fails, write_file
 from nclone_env._version import __version__
 from nclone_env.errors import ConfigError, did_you_mean, plain, shortened
-from nclone_env.level import load_levels
+from nclone_env.level import Level, load_levels
 from nclone_env.memory import machine
 from nclone_env.options import flat, from_flat
 from nclone_env.train.config import TrainConfig
@@ -139,8 +139,18 @@ def _expect(where: str, value: Any, kind: type, expected: str) -> None:
         raise ConfigError(f"{where}: expected {expected}, got {shortened(value)}; leave it out")
 
 
-def write_record(folder: Path, config: TrainConfig, init: str | Path | None, ranks: Ranks, source: Path | None) -> None:
-    """Write what a run is that begins now, continued from the checkpoint ``source`` of another if there is one."""
+def write_record(
+    folder: Path,
+    config: TrainConfig,
+    init: str | Path | None,
+    ranks: Ranks,
+    source: Path | None,
+    levels: Iterable[Level] | None = None,
+) -> None:
+    """Write what a run is that begins now, continued from the checkpoint ``source`` of another if there is one.
+
+    ``levels`` are those of the configuration, loaded; None: they are loaded now.
+    """
     with unless_it_fails(folder / RECORD):
         options = {key: value for key, value in flat(config).items() if key not in _PLACE}
         if init is not None:
@@ -154,7 +164,7 @@ def write_record(folder: Path, config: TrainConfig, init: str | Path | None, ran
         }
         if source is not None:
             made["continued"] = str(source)
-        tables = {"levels": _level_digests(config), "files": _file_digests(config, init)}
+        tables = {"levels": _level_digests(config, levels), "files": _file_digests(config, init)}
         lines = _lines({**options, _OWN: {**made, **tables}})
         write_file(folder / RECORD, (_HEAD + "\n".join(lines) + "\n").encode(errors="surrogateescape"))
 
@@ -201,9 +211,10 @@ def _library(name: str) -> str:
         return "not installed"
 
 
-def _level_digests(config: TrainConfig) -> dict[str, str]:
+def _level_digests(config: TrainConfig, levels: Iterable[Level] | None = None) -> dict[str, str]:
     """Return the digest of tiles and entities of each level by its name."""
-    return {level.name: level.raw.digest for level in load_levels(config.environment.levels)}
+    loaded = load_levels(config.environment.levels) if levels is None else levels
+    return {level.name: level.raw.digest for level in loaded}
 
 
 def _file_digests(config: TrainConfig, init: str | Path | None) -> dict[str, str]:

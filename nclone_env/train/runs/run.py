@@ -10,11 +10,16 @@ import torch
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import Workers, playable_levels
 from nclone_env.game import NUM_ACTIONS
-from nclone_env.level import LevelSource, load_levels
+from nclone_env.level import Level, LevelSource, load_levels
 from nclone_env.machine import available_cores
 from nclone_env.memory import MemoryNode, merged
 from nclone_env.train.collect.collector import Collector
-from nclone_env.train.collect.environments import MakeEnvironments, VectorEnvironment, observation_shapes
+from nclone_env.train.collect.environments import (
+    MakeEnvironments,
+    VectorEnvironment,
+    make_environments,
+    observation_shapes,
+)
 from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import MOST_ENVIRONMENTS, HeldOutLevels
 from nclone_env.train.collect.rollout import RolloutStorage
@@ -79,6 +84,8 @@ class TrainingRun:
     counters: Counters = field(default_factory=Counters)
     ranks: Ranks = ALONE
     hooks: Hooks = SILENT
+    levels: Sequence[Level] | None = None
+    """The levels that the names of the configuration denote; None if they are not all loaded."""
     device: torch.device | None = None
     """Device of the policy; None: the processor, by the threads of the run."""
     reference: Reference | None = None
@@ -166,7 +173,7 @@ def set_up(
     """Build all components of a run that writes to a folder; nothing is written yet."""
     workers = make_workers(config, ranks)
     planner = Planner(workers.count, hooks)
-    environment, held_out = _choose_levels(config)
+    environment, held_out, loaded = _choose_levels(config, make_envs is make_environments)
     share = ranks.share(config.num_envs)
     device = learning_device(config, ranks)
     sizes = group_sizes(len(share), device)
@@ -200,19 +207,26 @@ def set_up(
         ranks=ranks,
         hooks=hooks,
         device=device,
+        levels=loaded,
     )
 
 
-def _choose_levels(config: TrainConfig) -> tuple[EnvironmentConfig, tuple[LevelSource, ...]]:
-    """Return the configuration with the levels to train on, and those held out."""
+def _choose_levels(
+    config: TrainConfig, for_own: bool
+) -> tuple[EnvironmentConfig, tuple[Level, ...], tuple[Level, ...] | None]:
+    """Return the configuration with the levels to train on, those held out, and ``TrainingRun.levels``.
+
+    Levels are loaded once, unless the environments, not the package's own, may know others by these names.
+    """
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment
-    if not held_out and not config.starts:
-        return environment.replace(levels=levels), ()  # loaded by the environments alone, which may be a user's
-    named = load_levels((*levels, *held_out))  # once, and together: no two have the same name
-    count = len(named) - len(held_out)
-    playable = playable_levels(environment.replace(levels=tuple(named[:count])))
-    return environment.replace(levels=tuple(playable.levels), mirrored=False), tuple(named[count:])
+    if not (held_out or config.starts or for_own):
+        return environment.replace(levels=levels), (), None
+    named = tuple(load_levels((*levels, *held_out)))  # together: no two have the same name
+    training, out = named[: len(named) - len(held_out)], named[len(named) - len(held_out) :]
+    playable = playable_levels(environment.replace(levels=training))
+    chosen = environment.replace(levels=tuple(playable.levels), mirrored=False)
+    return chosen, out, None if held_out else named
 
 
 def assemble(

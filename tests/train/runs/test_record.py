@@ -10,6 +10,7 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from nclone_env.cli.app import main
 from nclone_env.errors import ConfigError, MissingExtraError
+from nclone_env.level.load import load_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.loop import train
 from nclone_env.train.ranks import ALONE
@@ -41,6 +42,23 @@ def test_a_run_repeats_another_to_the_bit(tmp_path, monkeypatch, capsys):
     assert kept[0].made["levels"] == kept[1].made["levels"]
     assert len(kept[0].made["levels"]) == 6
     assert kept[0].differences() == []
+
+
+LEVELS = ("first-steps/01-walk", "first-steps/06-hop")
+
+
+@pytest.mark.parametrize("fields", [{}, {"mirrored": True}, {"starts": ("known",), "max_frames": 400}], ids=str)
+def test_the_record_takes_the_levels_that_the_run_has_loaded(tmp_path, monkeypatch, fields):
+    def refuse(*_):
+        raise AssertionError("loaded again")
+
+    expected = {level.name: level.raw.digest for level in load_levels(LEVELS)}
+    with monkeypatch.context() as patch:
+        patch.setattr("nclone_env.train.runs.record.load_levels", refuse)
+        train(config(tmp_path, levels=LEVELS, name="own", total_timesteps=512, **fields))
+    assert read_recipe(tmp_path / "own").made["levels"] == expected
+    train(config(tmp_path, levels=LEVELS, name="others", total_timesteps=512), make_envs=LineWorld)
+    assert read_recipe(tmp_path / "others").made["levels"] == expected, "environments of a user load none"
 
 
 @pytest.fixture
