@@ -11,7 +11,7 @@ import numpy as np
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet, load_level, pack
-from nclone_env.sim import FIRST, Pace, finish, hash_ninja, make_worlds, mix, start, tick
+from nclone_env.sim import Pace, make_worlds, mark_of, start, tick
 
 END = np.dtype([("frames", "<u4"), ("mark", "<u4"), ("won", "?"), ("whole", "?")])
 """The end of an episode: its frames, 32 bits that depend on its actions, on the last state of the ninja, on the level
@@ -82,17 +82,15 @@ def play_range(levels, worlds, which, starts, actions, hold, most_frames, key, e
     ninja = worlds.ninjas[0]
     for number in range(first, last):
         start(levels, worlds, 0, which[number])
-        step, over, value = starts[number], False, FIRST
+        step, over = starts[number], False
         while step < starts[number + 1] and not over:
             over = hold_action(levels, worlds, actions[step], hold, most_frames)
-            value = mix(value, np.uint64(actions[step]))
             step += 1
         end = ends[number]
         end["frames"] = ninja["frame"]
         end["won"] = ninja["state"] == CELEBRATING
         end["whole"] = over and step == starts[number + 1]
-        value = mix(mix(hash_ninja(ninja, value), np.uint64(number)), np.uint64(key))
-        end["mark"] = np.uint32(finish(value) >> np.uint64(32))
+        end["mark"] = mark_of(ninja, actions, starts[number], step, number, key)
 
 
 @kernel

@@ -21,6 +21,7 @@ import numpy as np
 from nclone_env._files import LOCK, expanded, replace_folder, temporary_beside
 from nclone_env.errors import ConfigError
 from nclone_env.gallery.entries import Entry, GalleryRun
+from nclone_env.gallery.policies import PagePolicy, page_policies
 from nclone_env.gallery.tables import game_data
 from nclone_env.game import FRAMES_PER_SECOND
 from nclone_env.level import LevelSet, pack, write_map
@@ -162,9 +163,9 @@ def path_of(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
 
 
 def write_assets(folder: Path) -> None:
-    """Write style, scripts, the simulator, sprites and the icon."""
+    """Write style, scripts, the simulator, the bundled policies, sprites and the icon."""
     folder.mkdir()
-    for path in (*ASSETS.iterdir(), WEB / "simulator.js"):
+    for path in (*ASSETS.iterdir(), WEB / "simulator.js", WEB / "policies.js"):
         if path.suffix in _STATIC:
             shutil.copyfile(path, folder / path.name)
     sheets = {"sprites": sprite_sheet(MAGNIFICATION), "sprites-dark": sprite_sheet(MAGNIFICATION, "dark")}
@@ -172,9 +173,19 @@ def write_assets(folder: Path) -> None:
         (folder / f"{name}.webp").write_bytes(encoded(sheet.picture, ".webp"))
     (folder / "icon.png").write_bytes(encoded(sheets["sprites"].ninja, ".png"))
     module = script_data(_packed((WEB / "play.wasm").read_bytes()))
-    tables = script_data(game_data(sheets["sprites"], MAGNIFICATION))
-    text = f"const gallery = {{ data: {{}}, module: {module} }};\nconst game = {tables};\n"
+    policies = page_policies()
+    for policy in policies:
+        (folder / f"policy-{policy.name}.js").write_text(policy_script(policy), encoding="utf-8")
+    named = [{"name": policy.name, "title": policy.title} for policy in policies]
+    tables = script_data({**game_data(sheets["sprites"], MAGNIFICATION), "policies": named})
+    text = f"const gallery = {{ data: {{}}, policies: {{}}, module: {module} }};\nconst game = {tables};\n"
     (folder / "game.js").write_text(text, encoding="utf-8")
+
+
+def policy_script(policy: PagePolicy) -> str:
+    """Return the script with a policy; ``page.js`` reads it when the policy is first chosen."""
+    data = script_data({**policy._asdict(), "weights": _packed(policy.weights)})
+    return f"gallery.policies[{script_data(policy.name)}] = {data};\n"
 
 
 class Markup(str):

@@ -66,8 +66,10 @@ if TYPE_CHECKING:  # for other rooms
     )
     from nclone_env.level.routes.distance import (
         AREA,
+        CLEARANCE,
         FIELD_SHAPE,
         PLANES,
+        SOLID_SHAPE,
         SPACING,
         TO_EXIT,
         TO_SWITCH,
@@ -79,12 +81,15 @@ if TYPE_CHECKING:  # for other rooms
         follow,
         free_nodes,
         nearest_node,
+        write_objective_fields,
         write_reach_fields,
+        write_solid,
     )
     from nclone_env.level.routes.graph import NO_NODE, Graphs, level_graphs
     from nclone_env.level.routes.gravity import NO_FALL, rise_of
     from nclone_env.level.routes.guide import Guide, make_guide, paths_with_doors
-    from nclone_env.level.routes.lattice import FAR, length_at
+    from nclone_env.level.routes.landmarks import find_route, terrain_room, write_route
+    from nclone_env.level.routes.lattice import FAR, find_clear, length_at
     from nclone_env.level.routes.traps import is_trapped
     from nclone_env.level.solutions import known_solutions_of
     from nclone_env.level.tiles import CONVEX, SOLID_SAMPLES, STRAIGHT

@@ -28,6 +28,16 @@ QUARTER_SHARES = _quarter_shares()
 
 
 @kernel
+def write_planes(levels, paths, worlds, index, out):
+    """Write the planes of one world into ``out``, (P, S, S) uint8: occupancy, then hazards, then progress."""
+    write_locals(levels, worlds, index, out[0])
+    if out.shape[0] > 1:
+        write_hazards(levels, worlds, index, out[1])
+    if out.shape[0] > 2:
+        write_progress(levels, paths, worlds, index, out[2])
+
+
+@kernel
 def write_locals(levels, worlds, index, out):
     """Write the occupancy grid around the ninja of one world into ``out``, (S, S) uint8, S odd, [row, column].
 

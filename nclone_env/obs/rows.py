@@ -17,7 +17,7 @@ from nclone_env.obs.entity_states import NO_LATTICE, write_entity_states, write_
 from nclone_env.obs.free_motion import write_free_motion
 from nclone_env.obs.game_state import write_game_state
 from nclone_env.obs.half import words
-from nclone_env.obs.locals import write_hazards, write_locals, write_progress
+from nclone_env.obs.locals import write_planes
 from nclone_env.obs.reachability import NO_QUERIES, write_query
 from nclone_env.obs.spec import ObservationSpec, frame_specs
 from nclone_env.render import write_global_view, write_player_frame
@@ -129,11 +129,7 @@ def write_extras(levels, paths, worlds, index, settings, row, extras):
         states, kinds, count = extras.entity_states, extras.entity_kinds, extras.entity_count
         write_entity_states(levels, worlds, index, row, states, kinds, count)
     if extras.locals.shape[0] > 0:
-        write_locals(levels, worlds, index, extras.locals[row, 0])
-        if extras.locals.shape[1] > 1:
-            write_hazards(levels, worlds, index, extras.locals[row, 1])
-        if extras.locals.shape[1] > 2:
-            write_progress(levels, paths, worlds, index, extras.locals[row, 2])
+        write_planes(levels, paths, worlds, index, extras.locals[row])
     if extras.free_motion.shape[0] > 0:
         write_free_motion(levels, paths, worlds, index, settings["outcome_frames"], extras.free_motion[row])
     if extras.graph_level.shape[0] > 0:

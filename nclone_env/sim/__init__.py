@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         hash_world,
         make_growing_worlds,
         make_worlds,
+        mark_of,
         mix,
         place_world,
         random_bits,

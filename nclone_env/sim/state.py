@@ -387,6 +387,23 @@ def equal_worlds(worlds, left, right):
 
 
 @kernel
+def mark_of(ninja, actions, first, last, number, key):
+    """Return the mark of an episode: 32 bits that depend on its actions, on its end, and on two numbers.
+
+    Args:
+        ninja: ``NINJA_RECORD`` at the end, with the number of the level.
+        actions: uint8, 0..5; those of the episode are ``first`` to ``last - 1``.
+        number: of the episode.
+        key: as of the run.
+    """
+    value = FIRST
+    for place in range(first, last):
+        value = mix(value, np.uint64(actions[place]))
+    value = mix(mix(hash_ninja(ninja, value), np.uint64(number)), np.uint64(key))
+    return np.uint32(finish(value) >> np.uint64(32))
+
+
+@kernel
 def hash_world(worlds, index):
     """Return a 64-bit hash of a world: equal for equal worlds, different for others except by chance.
 

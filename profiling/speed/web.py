@@ -1,7 +1,8 @@
 """Frames/s of the simulator in pages, in Node, next to the processor's own, in processor time on each level.
 
 Random inputs, held for four frames, from the start of a level again and again; best of five runs each, in Node after
-a hundred that let it compile the code a second time.
+a hundred that let it compile the code a second time. Below that, on the first level: the way back by a frame from frame
+36,000, and a decision of each bundled policy, with its observation, in the mean of a hundred steps.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tyro
 from tyro.conf import Positional
 
+from nclone_env.gallery.policies import page_policies
 from nclone_env.gallery.web import programs
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.level import Level
@@ -46,14 +49,50 @@ Simulator.load(given.module).then((simulator) => {
 });
 """
 
+_STEPS = """
+const [Simulator, Policies] = process.argv.slice(1).map(require), given = JSON.parse(require("fs").readFileSync(0));
+Simulator.load(given.module).then((simulator) => {
+  const run = simulator.level(given.map).run(Buffer.from(given.inputs, "base64")), found = {};
+  const milliseconds = (action) => {
+    const before = process.cpuUsage();
+    action();
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  };
+  run.at(given.frames);
+  found["back by a frame"] = milliseconds(() => run.at(given.frames - 1));
+  for (const data of given.policies) {
+    const policy = Policies.load(data);
+    const decide = () => { for (let step = 0; step < 100; step++) policy.act(run.at(step)); };
+    decide();
+    found[data.name] = milliseconds(decide) / 100;
+  }
+  console.log(JSON.stringify(found));
+});
+"""
+
+
+def answered(script: str, level: Level, inputs: bytes, **given: Any) -> Any:
+    """Return what a script prints in Node."""
+    parts = {"module": (_WEB / "play.wasm").read_bytes(), "map": write_map(level.raw), "inputs": inputs}
+    command = [str(shutil.which("node")), "-e", script, str(_WEB / "simulator.js"), str(_WEB / "policies.js")]
+    request = json.dumps({**{name: _text(data) for name, data in parts.items()}, "frames": len(inputs), **given})
+    return json.loads(subprocess.run(command, input=request, capture_output=True, text=True, check=True).stdout)
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
 
 def in_node(level: Level, inputs: bytes) -> float:
     """Return million frames/s in Node."""
-    given = {"module": (_WEB / "play.wasm").read_bytes(), "map": write_map(level.raw), "inputs": inputs}
-    texts = {name: base64.b64encode(data).decode() for name, data in given.items()}
-    command = [str(shutil.which("node")), "-e", _SCRIPT, str(_WEB / "simulator.js")]
-    request = json.dumps({**texts, "frames": len(inputs), "runs": RUNS, "warm": WARM})
-    return float(subprocess.run(command, input=request, capture_output=True, text=True, check=True).stdout)
+    return float(answered(_SCRIPT, level, inputs, runs=RUNS, warm=WARM))
+
+
+def steps_in_node(level: Level) -> dict[str, float]:
+    """Return milliseconds of the way back by a frame from frame 36,000, and of a decision of each policy."""
+    policies = [{**policy._asdict(), "weights": _text(policy.weights)} for policy in page_policies()]
+    return answered(_STEPS, level, random_inputs(36_000, 0), policies=policies)
 
 
 def here(level: Level, inputs: bytes) -> float:
@@ -86,6 +125,8 @@ def main(levels: Positional[tuple[str, ...]] = ("first-steps", "jumps", "hazards
         rows.append((node, own, node / own))
         print(f"{level.name:40} {node:6.2f} {own:6.2f} {node / own:5.2f}", flush=True)
     print("median", *(f"{statistics.median(column):.2f}" for column in zip(*rows)))
+    for name, milliseconds in steps_in_node(load_levels(list(levels))[0]).items():
+        print(f"{name:40} {milliseconds:6.2f} ms")
     return 0
 
 

@@ -48,6 +48,7 @@ TRUSTED = {
     "nclone_env.memory.report.html_text": "a template of the package",
     "nclone_env.memory.keepers._among": "a list of this process",
     "nclone_env.memory.snapshots._recorded": "files of the installer",
+    "nclone_env.gallery.policies": "weights and cards of the package",
     "nclone_env.gallery.site": "templates of the package; whether a page is one of its own",
     "nclone_env.benchmark.track": "tracks of the package, by their digests; packs are compared with a digest",
     "nclone_env.benchmark.verification._bytes": "bytes of an array",

@@ -7,11 +7,14 @@
 //   run.step(Simulator.RIGHT | Simulator.JUMP);     // one frame
 //   run.at(0);                                      // any frame of its inputs, played again from the start
 //   run.state, run.ninja, run.rows(), run.hash()    // what it is in; hash() equals that of Python's Session
+//   run.observe(environment)                        // what a policy observes of it; policies.js has policies
 //
 // level.replace(map) puts another level in place of this one, as an editor does; its runs start again, without inputs.
 // A run is {inputs, frame}: inputs are bytes, a frame each (jump 1, right 2, left 4, suicide 8), and the run is after
 // `frame` of them. step() forgets those behind the frame. rows() are the numbers that scene.js draws, in steps of 1/256
-// pixel; they are valid until the next call of any run.
+// pixel; they are valid until the next call of any run. An environment is {observations, paths, max_frames,
+// local_position, locals_size, locals_planes, outcome_frames}, as in Python; observe() returns an array for each of its
+// observations by name, valid until the next call. The paths of a level are computed when they are first asked for.
 
 const Simulator = (() => {
   const SECTION = "nclone_env", ALIGNED = 16, MOST_BLOCK = 8192, BIGGEST_INPUT = 15;
@@ -107,6 +110,7 @@ const Simulator = (() => {
         }
       }
       this.pieces = [];
+      this.seen = new Map();
       this.runs = new Set();
       this.replace(map);
     }
@@ -117,11 +121,11 @@ const Simulator = (() => {
       for (const run of this.runs) run.release();
       this.pieces.forEach((piece) => this.memory.give(piece));
       this.pieces = [];
-      const own = (shape, itemsize) => { const array = this.array(shape, itemsize); this.pieces.push(array); return array; };
-      this.arrays = {};
-      for (const [name, { shape, itemsize, each }] of Object.entries(this.layout.room)) {
-        this.arrays[`levels.${name}`] = this.arrays[`out.${name}`] = own([shape[0] + each * number, ...shape.slice(1)], itemsize);
-      }
+      const own = (shape, itemsize) => this.own(shape, itemsize);
+      this.paths = {};
+      this.seen.clear();
+      this.arrays = this.room("levels", number, own);
+      for (const name of Object.keys(this.layout.rooms.levels)) this.arrays[`out.${name}`] = this.arrays[`levels.${name}`];
       const given = { tiles: this.array([23, 42], 1), records: this.array([number, RECORD], 1) };
       this.memory.bytes.set(tiles, given.tiles.at);
       this.memory.bytes.set(records, given.records.at);
@@ -132,6 +136,7 @@ const Simulator = (() => {
       const counts = (name) => this.field("header", name, header);
       const types = this.types(counts("entity_count"));
       this.entities = types.length;
+      this.exits = counts("exit_count");
       this.movers = counts("mover_count");
       this.trail = counts("trail_count");
       this.gold = counts("gold_count");
@@ -150,6 +155,65 @@ const Simulator = (() => {
       const { at, itemsize } = this.arrays["levels.entities"];
       return Array.from({ length: count }, (_, slot) => this.field("entity", "type", at + itemsize * slot));
     }
+    // An array that belongs to the present level, and is given back with it.
+    own(shape, itemsize) {
+      const array = this.array(shape, itemsize);
+      this.pieces.push(array);
+      return array;
+    }
+    // Arrays by their names in a room of the layout, with room for a number of things.
+    room(name, number, make) {
+      return Object.fromEntries(Object.entries(this.layout.rooms[name]).map(([part, { shape, each, itemsize }]) => (
+        [`${name}.${part}`, make(shape.map((length, axis) => length + each[axis] * number), itemsize)])));
+    }
+    // Arrays of worlds of this level.
+    worlds(group, count) {
+      const length = { ninjas: count, rooms: count + 1, entity_states: count * this.entities + 1, movers: count * this.movers + 1, hints: count * this.movers + 1, trail: count * this.trail + 1 };
+      return Object.fromEntries(Object.entries(this.layout.worlds).map(([name, { itemsize, inner }]) => [`${group}.${name}`, this.array([length[name], ...inner], itemsize)]));
+    }
+
+    // The paths of the level: "tiles", which doors do not block, or "doors".
+    pathsOf(kind) {
+      if (this.paths[kind]) return this.paths[kind];
+      if (!this.exits) throw new Error("level: expected an exit, to which policies find a path, got none");
+      const scratch = [], own = (shape, itemsize) => this.own(shape, itemsize);
+      const make = (shape, itemsize) => { scratch.push(this.array(shape, itemsize)); return scratch.at(-1); };
+      let paths;
+      if (kind === "doors") {
+        const given = { ...this.arrays, ...this.room("terrain", this.entities, make), order: make([this.entities + 2], 2), found: make([2], 8) };
+        this.call("route", this.block("route", given));
+        paths = this.room("paths", Number(this.memory.view.getBigInt64(given.found.at, true)), own);
+        this.call("door_paths", this.block("door_paths", { ...given, ...paths }));
+      } else {
+        const given = { ...this.arrays };
+        for (const [name, array] of Object.entries(this.room("tiles", this.entities, make))) given[name.replace("tiles", "scratch")] = array;
+        paths = this.room("paths", 1 + this.exits, own);
+        this.call("tile_paths", this.block("tile_paths", { ...given, ...paths }));
+      }
+      scratch.forEach((piece) => this.memory.give(piece));
+      return (this.paths[kind] = paths);
+    }
+
+    // What observations of an environment, the same object each time, need besides a run: paths, rules, scratch, and arrays.
+    eyesOf(environment) {
+      if (this.seen.has(environment)) return this.seen.get(environment);
+      const { observations, paths, locals_size: side, locals_planes: planes } = environment, { rooms, records, tried } = this.layout;
+      const unknown = observations.find((name) => !(name in rooms.seen));
+      if (unknown) throw new Error(`observations: expected some of ${Object.keys(rooms.seen).join(", ")}, got ${unknown}`);
+      const eyes = { ...this.pathsOf(paths), ...this.worlds("tried", tried) };
+      for (const [name, { shape, itemsize }] of Object.entries(this.layout.eyes)) eyes[name] = this.own(shape, itemsize);
+      for (const name of Object.keys(this.layout.worlds)) this.pieces.push(eyes[`tried.${name}`]);
+      for (const [name, [offset]] of Object.entries(records.rules)) this.memory.view.setInt32(eyes.rules.at + offset, Number(environment[name]), true);
+      for (const name of observations) eyes[`seen.${name}`] = this.own(name === "locals" ? [1, planes, side, side] : rooms.seen[name].shape, rooms.seen[name].itemsize);
+      this.call("make", this.block("make", { ...this.arrays, ...this.named(eyes, "tried", "worlds") }));
+      this.seen.set(environment, eyes);
+      return eyes;
+    }
+    // Arrays of a group, named as of another.
+    named(arrays, from, to) {
+      return Object.fromEntries(Object.entries(arrays).filter(([name]) => name.startsWith(`${from}.`)).map(([name, array]) => [`${to}${name.slice(from.length)}`, array]));
+    }
+
     array(shape, itemsize) {
       const items = shape.reduce((product, length) => product * length, 1);
       return { ...this.memory.take(items * itemsize), shape, itemsize, items };
@@ -191,25 +255,17 @@ const Simulator = (() => {
     }
 
     begin(inputs = []) {
-      const { level } = this, sizes = this.level.layout.worlds;
-      const length = {
-        ninjas: 1, rooms: 2, entity_states: level.entities + 1, movers: level.movers + 1, hints: level.movers + 1,
-        trail: level.trail + 1,
-      };
-      this.worlds = {};
-      for (const [name, { itemsize, inner }] of Object.entries(sizes)) this.worlds[name] = level.array([length[name], ...inner], itemsize);
+      const { level } = this, worlds = this.worlds = level.worlds("worlds", 1);
       this.blocks = {
-        hash: level.block("hash", this.named("worlds")),
-        rows: level.block("rows", { ...level.arrays, ...this.named("worlds"), sprites: level.sheet, rows: level.row }),
+        hash: level.block("hash", worlds),
+        rows: level.block("rows", { ...level.arrays, ...worlds, sprites: level.sheet, rows: level.row }),
       };
-      level.call("make", level.block("make", { ...level.arrays, ...this.named("worlds") }));
+      level.call("make", level.block("make", { ...level.arrays, ...worlds }));
       this.frame = this.length = 0;
       this.codes = undefined;
       this.reserve(1024);
       this.reset(inputs);
     }
-    named(group) { return Object.fromEntries(Object.entries(this.worlds).map(([name, array]) => [`${group}.${name}`, array])); }
-
     // Make room for inputs.
     reserve(length) {
       const { level } = this, before = this.codes;
@@ -222,7 +278,7 @@ const Simulator = (() => {
         level.memory.give(before);
         level.memory.give(this.blocks.play);
       }
-      this.blocks.play = level.block("play", { ...level.arrays, ...this.named("worlds"), inputs: this.codes, first: 0, last: 0 });
+      this.blocks.play = level.block("play", { ...level.arrays, ...this.worlds, inputs: this.codes, first: 0, last: 0 });
     }
     play(first, last) {
       const { level } = this, { view } = level.memory, { places } = this.blocks.play;
@@ -267,11 +323,11 @@ const Simulator = (() => {
       if (frame !== this.frame) this.play(frame > this.frame ? this.frame : 0, frame);
       return this;
     }
-    // Put the ninja at a place in pixels, at rest. The way back from there leads to frames without it.
-    move(x, y) {
+    // Put the ninja at a place in pixels, at rest or with a velocity. The way back from there leads to frames without it.
+    move(x, y, vx = 0, vy = 0) {
       const { view } = this.level.memory;
-      Object.entries({ x, y, vx: 0, vy: 0 }).forEach(([name, value]) => {
-        view.setFloat64(this.worlds.ninjas.at + this.level.layout.records.ninja[name][0], value, true);
+      Object.entries({ x, y, vx, vy }).forEach(([name, value]) => {
+        view.setFloat64(this.worlds["worlds.ninjas"].at + this.level.layout.records.ninja[name][0], value, true);
       });
     }
     // Make this run what another run of the level is.
@@ -281,19 +337,19 @@ const Simulator = (() => {
       this.reserve(other.length);
       level.memory.bytes.copyWithin(this.codes.at, other.codes.at, other.codes.at + other.length);
       [this.length, this.frame] = [other.length, other.frame];
-      level.call("copy", level.block("copy", { ...other.named("source"), ...this.named("target") }));
+      level.call("copy", level.block("copy", { ...level.named(other.worlds, "worlds", "source"), ...level.named(this.worlds, "worlds", "target") }));
     }
 
     // A copy of the inputs, Uint8Array.
     get inputs() { return this.level.memory.bytes.slice(this.codes.at, this.codes.at + this.length); }
     // The fields of the ninja's record: x, y, vx, vy, state, facing, gold, frame ...
     get ninja() {
-      const read = (name) => this.level.field("ninja", name, this.worlds.ninjas.at);
+      const read = (name) => this.level.field("ninja", name, this.worlds["worlds.ninjas"].at);
       return Object.fromEntries(Object.keys(this.level.layout.records.ninja).map((name) => [name, read(name)]));
     }
     // "playing", "won" or "died".
     get state() {
-      const state = this.level.field("ninja", "state", this.worlds.ninjas.at);
+      const state = this.level.field("ninja", "state", this.worlds["worlds.ninjas"].at);
       return state === CELEBRATING ? "won" : state === DEAD || state === DYING ? "died" : "playing";
     }
     // The values of nclone_env.gallery's write_rows, Int32Array.
@@ -309,6 +365,24 @@ const Simulator = (() => {
     hash() {
       this.level.call("hash", this.blocks.hash, true);
       return this.level.memory.view.getBigUint64(this.level.result.at, true);
+    }
+    // What a policy observes: name to Float32Array, or Uint8Array of the grids; valid until the next call.
+    observe(environment) {
+      const { level } = this, eyes = level.eyesOf(environment);
+      level.call("observe", level.block("observe", { ...level.arrays, ...eyes, ...this.worlds }));
+      const { buffer } = level.memory.bytes;
+      return Object.fromEntries(environment.observations.map((name) => {
+        const { at, items, itemsize } = eyes[`seen.${name}`];
+        return [name, itemsize === 4 ? new Float32Array(buffer, at, items) : new Uint8Array(buffer, at, items)];
+      }));
+    }
+    // The mark of an episode of the benchmark that ends here: of its actions, the number of its level and of itself, and the run's key.
+    mark(actions, level, number, key) {
+      const array = this.level.array([Math.max(actions.length, 1)], 1);
+      this.level.memory.bytes.set(actions, array.at);
+      this.level.call("mark", this.level.block("mark", { ...this.worlds, actions: array, count: actions.length, level, number, key }));
+      this.level.memory.give(array);
+      return this.level.memory.view.getUint32(this.level.result.at, true);
     }
     release() {
       const { memory } = this.level;
@@ -330,6 +404,7 @@ const Simulator = (() => {
       if (!section) throw new Error("module: expected play.wasm of nclone_env, got another one");
       this.module = module;
       this.layout = JSON.parse(new TextDecoder().decode(section));
+      this.inputs = this.layout.inputs; // of the actions 0 to 5, a byte each
     }
     // Return a level of the bytes of a level file, or of their base64.
     level(map) { return new Level(this, map); }

@@ -68,7 +68,68 @@ async function promises(simulators, { module: code, map, other, broken, inputs }
   return broke;
 }
 
+// Play cases and let a policy observe and act every few frames; returns {states, faults}: of each case that differs its
+// name, the number of the state, and what differs.
+async function acts(simulators, { module: code, policies: file, policy: data, cases, seed }) {
+  const simulator = await simulators.load(code), policy = require(file).load(data), { frame_skip: hold } = policy.environment, faults = [];
+  let states = 0, level;
+  for (const [row, { name, map, inputs, seen, probable, sampled }] of cases.entries()) {
+    if (level) level.replace(map);
+    else level = simulator.level(map);
+    const run = level.run(bytesOf(inputs)), wanted = Object.fromEntries(Object.entries(seen).map(([each, text]) => [each, bytesOf(text)]));
+    let wrong;
+    for (let step = 0; step < probable.length && !wrong; step++) {
+      run.at(step * hold);
+      for (const [each, values] of Object.entries(policy.observe(run))) {
+        const got = new Uint8Array(values.buffer, values.byteOffset, values.byteLength), from = step * got.length;
+        if (got.some((byte, at) => byte !== wanted[each][from + at])) wrong = each;
+      }
+      if (policy.act(run) !== probable[step]) wrong ??= "most probable action";
+      if (policy.act(run, { seed, row, step }) !== sampled[step]) wrong ??= "sampled action";
+      if (wrong) faults.push([name, step, wrong]);
+      states += 1;
+    }
+    run.free();
+  }
+  return { states, faults };
+}
+
+// Return the errors of a policy on a level without an exit, and of an observation that pages do not have; and whether the
+// first is gone once the level has one.
+async function refusals(simulators, { module: code, policies: file, policy: data, without, map }) {
+  const simulator = await simulators.load(code), policy = require(file).load(data), level = simulator.level(without), run = level.run();
+  const text = (call) => { try { call(); return ""; } catch (error) { return error.message; } };
+  const first = text(() => policy.act(run));
+  level.replace(map);
+  return [first, text(() => run.observe({ ...policy.environment, observations: ["player_frame"] })), text(() => policy.act(run))];
+}
+
+// Return the marks of episodes.
+async function marks(simulators, { module: code, episodes }) {
+  const simulator = await simulators.load(code);
+  return episodes.map(({ map, inputs, actions, numbers }) => {
+    const run = simulator.level(map).run(bytesOf(inputs)), before = run.at(run.length).hash(), mark = run.mark(bytesOf(actions), ...numbers);
+    return run.hash() === before ? mark : "the world has changed";
+  });
+}
+
+// Hours of a policy on levels that change, with a ninja that is moved; returns the bytes of memory after each part.
+async function hours(simulators, { module: code, policies: file, policy: data, maps, parts, frames }) {
+  const simulator = await simulators.load(code), policy = require(file).load(data), level = simulator.level(maps[0]), run = level.run(), sizes = [];
+  for (let part = 0; part < parts; part++) {
+    level.replace(maps[part % maps.length]);
+    for (let frame = 0, byte = 0; frame < frames; frame++) {
+      if (run.state !== "playing" || run.frame === policy.environment.max_frames) run.reset([]);
+      if (run.frame % policy.environment.frame_skip === 0) byte = simulator.inputs[policy.act(run, { seed: part, row: 0, step: frame })];
+      if (frame % 500 === 499) run.move(300, 300);
+      run.step(byte);
+    }
+    sizes.push(level.memory.next);
+  }
+  return sizes;
+}
+
 if (typeof module !== "undefined") {
   const [, , file, name] = process.argv, given = JSON.parse(require("fs").readFileSync(0));
-  ({ check, promises })[name](require(file), given).then((found) => console.log(JSON.stringify(found)));
+  ({ check, promises, acts, hours, marks, refusals })[name](require(file), given).then((found) => console.log(JSON.stringify(found)));
 }

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nclone_env.benchmark.attempts import replay
 from nclone_env.gallery.web import programs
-from nclone_env.game import KINDS, ROCKET_TURRET
+from nclone_env.game import INPUT_OF_ACTION, KINDS, NUM_ACTIONS, ROCKET_TURRET
 from nclone_env.jit import source_digest
 from nclone_env.level.build import build_level, everything, moving
 from nclone_env.level.catalog import level_sets
@@ -25,7 +26,7 @@ from nclone_env.render.raster import all_glyphs
 from nclone_env.sim.session import Session
 from profiling.checks.retarget import Case, play_hashes, random_inputs
 
-from ...shared import COMPARISONS, SHARED, Comparison, needs_shared
+from ...shared import SHARED, Comparison, needs_shared
 from ..browser import PROGRAM, Browser
 from ..scripts import NODE
 
@@ -109,12 +110,6 @@ def attracts() -> Iterator[Case]:
         yield Case(path.name, Level.of(file.level), bytes(file.inputs))
 
 
-@pytest.fixture
-def comparison(request) -> Comparison:
-    """A running total that the summary of the run shows."""
-    return request.config.stash[COMPARISONS].setdefault(request.node.name, Comparison())
-
-
 def compare(cases, comparison: Comparison) -> None:
     """Play cases in Node; no frame may differ."""
     writable = [case for case in cases if is_writable(case.level)]
@@ -159,6 +154,27 @@ def test_the_comparison_notices_an_input_and_a_constant():
     assert found["faults"] == [["walk", 120]]
     ((_, frame),) = asked("check", module=text(heavier), cases=[case], every=EVERY)["faults"]
     assert frame < 20
+
+
+@needs_node
+def test_episodes_have_the_marks_of_the_benchmark():
+    levels, hold, most, key = load_levels(["first-steps"])[:3], 4, 400, 2**31 - 1
+    which, steps = np.array([0, 1, 2, 2]), np.array([100, 100, 1, 60])
+    actions = np.random.default_rng(3).integers(0, NUM_ACTIONS, steps.sum()).astype(np.uint8)
+    ends = replay(pack(levels), which, steps, actions, hold, most, key).ends
+    episodes, first = [], 0
+    for number, (level, count, end) in enumerate(zip(which.tolist(), steps.tolist(), ends)):
+        own = actions[first : first + count]
+        first += count
+        inputs = np.repeat(np.array(INPUT_OF_ACTION, np.uint8)[own], hold)[: end["frames"]].tobytes()
+        own = own[: -(-int(end["frames"]) // hold)].tobytes()
+        parts = {"map": text(write_map(levels[level].raw)), "inputs": text(inputs), "actions": text(own)}
+        episodes.append({**parts, "numbers": [level, number, key]})
+    assert asked("marks", module=text(MODULE), episodes=episodes) == ends["mark"].tolist()
+    for place in range(3):
+        other = [{**episode, "numbers": list(episode["numbers"])} for episode in episodes]
+        other[3]["numbers"][place] += 1
+        assert asked("marks", module=text(MODULE), episodes=other)[3] != ends["mark"][3]
 
 
 def broken_maps() -> list[tuple[str, str]]:

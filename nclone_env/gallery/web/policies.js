@@ -1,0 +1,74 @@
+"use strict";
+// The policies of nclone_env in a page, or in Node: networks that observe a run of simulator.js and act.
+//
+//   const policy = Policies.load(data);             // of policies/NAME.js: environment, layers, and weights, float32
+//   policy.observe(run);                            // what it sees, by name, as the package's kernels write it
+//   policy.logits(observations);                    // of the six actions, Float64Array
+//   policy.act(run);                                // the most probable action, 0 to 5
+//   policy.act(run, { seed: 0, row: 0, step: 7 });  // a sampled one: that of Python for the same three numbers
+//   run.step(simulator.inputs[action]);             // held for policy.environment.frame_skip frames
+//
+// Sums are in double precision, so logits differ from those of Python, in single, in the seventh digit.
+
+const Policies = (() => {
+  const GOLDEN = 0x9E3779B97F4A7C15n, FACTORS = [[30n, 0xBF58476D1CE4E5B9n], [27n, 0x94D049BB133111EBn]], SOLID = 255;
+
+  // A step of SplitMix64, as nclone_env.sim.state.splitmix.
+  function splitmix(value) {
+    let mixed = BigInt.asUintN(64, value + GOLDEN);
+    for (const [shift, factor] of FACTORS) mixed = BigInt.asUintN(64, (mixed ^ mixed >> shift) * factor);
+    return mixed ^ mixed >> 31n;
+  }
+
+  // A number in [0, 1), a multiple of 2 ** -24, that depends on nothing but the three numbers.
+  function uniform(seed, row, step) {
+    return Number(splitmix(splitmix(splitmix(splitmix(BigInt(seed)) ^ BigInt(row)) ^ BigInt(step))) >> 40n) / 2 ** 24;
+  }
+
+  // The outputs of a layer {weight, bias}, rectified unless it is the last.
+  function layer({ weight, bias }, inputs, isLast) {
+    const outputs = new Float64Array(bias.length), width = inputs.length;
+    for (let unit = 0; unit < bias.length; unit++) {
+      let sum = bias[unit];
+      for (let place = 0, at = unit * width; place < width; place++) sum += weight[at + place] * inputs[place];
+      outputs[unit] = isLast || sum > 0 ? sum : 0;
+    }
+    return outputs;
+  }
+
+  class Policy {
+    constructor({ environment, inputs, layers, encoders, weights }) {
+      const bytes = typeof weights === "string" ? Uint8Array.from(atob(weights), (character) => character.charCodeAt(0)) : weights;
+      const values = new Float32Array(bytes.slice().buffer);
+      const parameters = ([weight, bias, units, width]) => ({ weight: values.subarray(weight, weight + units * width), bias: values.subarray(bias, bias + units) });
+      this.environment = environment;
+      this.inputs = inputs;
+      this.layers = layers.map(parameters);
+      this.encoders = Object.fromEntries(Object.entries(encoders).map(([name, one]) => [name, parameters(one)]));
+    }
+    observe(run) { return run.observe(this.environment); }
+    logits(observations) {
+      const parts = this.inputs.map((name) => (name in this.encoders ? layer(this.encoders[name], Float64Array.from(observations[name], (value) => Math.fround(value / SOLID))) : observations[name]));
+      let values = new Float64Array(parts.reduce((sum, part) => sum + part.length, 0)), at = 0;
+      for (const part of parts) { values.set(part, at); at += part.length; }
+      this.layers.forEach((one, number) => { values = layer(one, values, number === this.layers.length - 1); });
+      return values;
+    }
+    // An action for a run: the most probable one, or with {seed, row, step} one drawn by the counter of these.
+    act(run, draw) {
+      const logits = this.logits(this.observe(run)), most = Math.max(...logits);
+      if (!draw) return logits.indexOf(most);
+      const shares = logits.map((logit) => Math.exp(logit - most)), total = shares.reduce((sum, share) => sum + share, 0);
+      const threshold = uniform(draw.seed, draw.row, draw.step) * total;
+      let sum = 0;
+      for (let action = 0; action < shares.length; action++) {
+        sum += shares[action];
+        if (threshold < sum) return action;
+      }
+      return shares.length - 1;
+    }
+  }
+
+  return { load: (data) => new Policy(data), uniform };
+})();
+if (typeof module !== "undefined") module.exports = Policies;

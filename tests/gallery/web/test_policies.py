@@ -1,0 +1,134 @@
+"""The bundled policies in pages, in Node: they observe, and choose, what they do in Python."""
+
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from nclone_env.config import EnvironmentConfig
+from nclone_env.env.vector import NPlusPlusVectorEnv
+from nclone_env.gallery.policies import page_policies
+from nclone_env.game import INPUT_OF_ACTION
+from nclone_env.level.build import build_level, build_room, everything, hall_tiles
+from nclone_env.level.catalog import level_sets
+from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level.load import load_levels
+from nclone_env.train.policies.files import bundled_names
+from nclone_env.train.policies.policy import load_policy
+
+from .test_simulator import MODULE, WEB, asked, needs_node, text
+
+SEED = 5
+POLICIES = {policy.name: policy for policy in page_policies()}
+FILE = str(WEB / "policies.js")
+
+
+def given(name: str) -> dict:
+    """Return a policy as ``Policies.load`` takes it."""
+    return {**POLICIES[name]._asdict(), "weights": text(POLICIES[name].weights)}
+
+
+def levels():
+    """Return built-in levels, one with everything, and one whose path leads by a door or through a wall."""
+    things = "exit 120 62", "exit_switch 110 62", "locked_door 100 60 0", "locked_door_switch 20 62"
+    corridor = hall_tiles((2, 40), (14, 15))
+    walled = corridor.copy()
+    walled[:, 25] = 1
+    own = [build_level(*things, tiles=tiles, spawn=(40, 62)) for tiles in (corridor, walled)]
+    return [*load_levels(level_sets())[::2], everything(), build_room("exit 90 58", "exit_switch 20 58"), *own]
+
+
+def cases(name: str, steps: int) -> list[dict]:
+    """Return what a policy observes and chooses on levels in Python; the actions that are played are sampled."""
+    played = levels()
+    policy = load_policy(name, levels=("first-steps",))
+    config: EnvironmentConfig = policy.environment.replace(levels=tuple(played))
+    with closing(NPlusPlusVectorEnv(config, len(played))) as envs:
+        observations, _ = envs.reset(seed=0, options={"level": np.arange(len(played))})
+        found = [
+            {"name": level.name, "map": text(write_map(level.raw)), "inputs": [], "probable": [], "sampled": []}
+            | {"seen": {each: [] for each in config.observations}}
+            for level in played
+        ]
+        over = np.zeros(len(played), bool)
+        for step in range(steps):
+            probable = policy.act(observations, argmax=True)
+            sampled = policy.act(observations, seed=SEED if step == 0 else None)
+            for number in np.flatnonzero(~over):
+                case = found[number]
+                for each in config.observations:
+                    case["seen"][each].append(observations[each][number].tobytes())
+                case["probable"].append(int(probable[number]))
+                case["sampled"].append(int(sampled[number]))
+                case["inputs"].append(bytes([INPUT_OF_ACTION[sampled[number]]] * config.frame_skip))
+            observations, _, terminated, truncated, _ = envs.step(sampled)
+            over |= terminated | truncated
+    for case in found:
+        case["inputs"] = text(b"".join(case["inputs"]))
+        case["seen"] = {each: text(b"".join(rows)) for each, rows in case["seen"].items()}
+    return found
+
+
+def test_pages_have_all_bundled_policies():
+    assert tuple(POLICIES) == bundled_names()
+    for name, page in POLICIES.items():
+        policy = load_policy(name, levels=("first-steps",))
+        environment = policy.environment
+        assert page.environment["observations"] == list(environment.observations)
+        for field, value in page.environment.items():
+            if field != "observations":
+                assert value == getattr(environment, field, getattr(environment.observation, field, None)), field
+        weights = np.frombuffer(page.weights, np.float32)
+        whole = {key: value.detach().numpy() for key, value in policy.network.named_parameters()}
+        layers = [
+            key.removesuffix(".weight") for key in whole if key.startswith(("trunk", "actor")) and "weight" in key
+        ]
+        for (weight, bias, units, width), layer in zip(page.layers, layers, strict=True):
+            assert np.array_equal(weights[weight : weight + units * width], whole[f"{layer}.weight"].ravel())
+            assert np.array_equal(weights[bias : bias + units], whole[f"{layer}.bias"])
+
+
+@needs_node
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("steps", [60, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_policy_observes_and_chooses_what_it_does_in_python(name, steps, comparison):
+    recorded = cases(name, steps)
+    found = asked("acts", module=text(MODULE), policies=FILE, policy=given(name), cases=recorded, seed=SEED)
+    assert found["faults"] == []
+    comparison.traces, comparison.frames = len(recorded), found["states"]
+    assert found["states"] == sum(len(case["probable"]) for case in recorded) > 20 * steps
+
+
+@needs_node
+def test_the_comparison_notices_a_weight_and_an_observation():
+    recorded = cases("builtin", 10)[:4]
+    weights = np.frombuffer(POLICIES["builtin"].weights, np.float32).copy()
+    weights[POLICIES["builtin"].layers[-1][1]] += 100.0  # the bias of the first action
+    changed = given("builtin") | {"weights": text(weights.tobytes())}
+    found = asked("acts", module=text(MODULE), policies=FILE, policy=changed, cases=recorded, seed=SEED)
+    assert {what for _, _, what in found["faults"]} <= {"most probable action", "sampled action"} != set()
+    assert found["faults"]
+    other = given("builtin")
+    other["environment"] = other["environment"] | {"max_frames": 1201}
+    found = asked("acts", module=text(MODULE), policies=FILE, policy=other, cases=recorded, seed=SEED)
+    assert [(step, what) for _, step, what in found["faults"]] == [(1, "game_state")] * len(recorded)
+
+
+@needs_node
+@pytest.mark.parametrize("parts", [9, pytest.param(180, marks=pytest.mark.slow)])  # three minutes and an hour
+def test_policies_leave_memory_as_it_is(parts):
+    maps = [text(write_map(level.raw)) for level in (everything(), *load_levels(["first-steps"])[:2])]
+    request = {"policies": FILE, "policy": given("generated-lookahead"), "maps": maps, "parts": parts, "frames": 1200}
+    sizes = asked("hours", module=text(MODULE), **request)
+    assert sizes[3:] == sizes[2:-1]
+
+
+@needs_node
+@pytest.mark.parametrize("name", ["builtin", "generated"])  # by both kinds of paths
+def test_what_policies_cannot_play_is_refused(name):
+    without, level = (text(write_map(build_room(*things).raw)) for things in ((), ("exit 90 58", "exit_switch 20 58")))
+    request = {"policies": FILE, "policy": given(name), "without": without, "map": level}
+    exit_, observation, nothing = asked("refusals", module=text(MODULE), **request)
+    assert exit_ == "level: expected an exit, to which policies find a path, got none"
+    expected = "observations: expected some of game_state, locals, free_motion, action_outcomes, got player_frame"
+    assert (observation, nothing) == (expected, "")
