@@ -328,8 +328,9 @@ def all_grown_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[
     fastest = {line.place: line for line in both}  # a line may grow by both
     keepers = {keeper.line: f"{keeper.name} ({keeper.kind})" for keeper in measured.keepers}
     lines = sorted(fastest.values(), key=lambda line: (-line.rate, line.file, line.line))
-    kept = (replace(line, keeper=keepers.get(NATIVE if line.behind == NATIVE else line.place, "")) for line in lines)
-    return tuple(kept)[:TOP_LINES]
+    names = ((NATIVE, line.place) if line.behind == NATIVE else (line.place,) for line in lines)
+    kept = (next((keepers[name] for name in those if name in keepers), "") for those in names)
+    return tuple(replace(line, keeper=keeper) for line, keeper in zip(lines, kept))[:TOP_LINES]
 
 
 def untraced_lines(measured: Measurements, growths: Sequence[Growth]) -> Iterator[GrownLine]:

@@ -1,5 +1,7 @@
 """Programs that leak, each beside one that does the same and keeps nothing: ``python -m tests.memory.planted NAME``.
 
+The names of :mod:`tests.memory.harmless` run as well.
+
 The words behind the name are the seconds to run, then ``clean``, ``heap`` and ``steps`` on request. ``heap`` makes
 three million objects first. ``steps`` profiles the program itself by ``nclone_env.memory.profile`` and counts steps,
 instead of leaving both to ``profile script``.
@@ -35,8 +37,9 @@ import numpy as np
 
 from nclone_env.memory import profile
 
+from .harmless import HARMLESS, Steps
+
 MARK = "# leaks"
-Steps = Callable[[], Iterator[int]]
 KEPT: list[Any] = []
 OLDER: list[Any] = []
 LIBC = ctypes.CDLL(None)
@@ -532,7 +535,9 @@ PROGRAMS = {program.__name__: program for program in (*LISTED, *MORE)}
 
 
 def leaking_line(name: str) -> int:
-    """Return the number of the line that leaks."""
+    """Return the number of the line that leaks; 0 if none does."""
+    if name in HARMLESS:
+        return 0
     lines, first = inspect.getsourcelines(_work if name in ("worker", "spawned") else PROGRAMS[name])
     return first + next(number for number, line in enumerate(lines) if line.rstrip().endswith(MARK))
 
@@ -553,7 +558,10 @@ def main(name: str, seconds: str, *words: str) -> None:
                     watch.step()
                 time.sleep(0.0002)
 
-        PROGRAMS[name](steps, "clean" not in words)
+        if name in HARMLESS:
+            HARMLESS[name](steps)
+        else:
+            PROGRAMS[name](steps, "clean" not in words)
     if watch is not None:
         sys.stdout.write(f"{watch}\n")
 

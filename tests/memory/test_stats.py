@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from nclone_env.memory import watch
-from nclone_env.memory.measurements import FLOORS, NATIVE, SourceLine, Traced, UntracedLine
+from nclone_env.memory.measurements import FLOORS, NATIVE, Keeper, SourceLine, Traced, UntracedLine
 from nclone_env.memory.stats import compute_stats, grown_lines, largest_lines, per_environment
 
 from .by_hand import measurements
@@ -168,8 +168,22 @@ def test_a_line_that_grows_traced_and_in_native_code_has_the_larger_rate():
     found = compute_stats(dataclasses.replace(made, untraced=(UntracedLine(NATIVE, "mine.py:5", 1.0),)))
     (line,) = (line for line in found.grown_lines if line.place == "mine.py:5")
     assert (line.behind, line.rate) == (NATIVE, pytest.approx(500_000))
+    assert not line.keeper
     (line,) = (line for line in compute_stats(made).grown_lines if line.place == "mine.py:5")
     assert line.behind == "c.py:3"
+
+
+@pytest.mark.parametrize(
+    ("others", "name"), [((), "kept"), ((Keeper(NATIVE, "total.grad_fn", "graph"),), "total.grad_fn")]
+)
+def test_what_keeps_the_objects_of_a_line_keeps_their_native_memory_too(others, name):
+    keepers = (Keeper("mine.py:5", "kept", "list"), *others)
+    made = measurements(native_per_step=500)
+    found = compute_stats(
+        dataclasses.replace(made, untraced=(UntracedLine(NATIVE, "mine.py:5", 1.0),), keepers=keepers)
+    )
+    (line,) = (line for line in found.grown_lines if line.place == "mine.py:5")
+    assert line.keeper.split(" (")[0] == name
 
 
 def test_the_rate_of_a_line_has_an_error_and_a_jump_is_none():
