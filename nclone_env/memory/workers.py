@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _PACKAGE = str(Path(__file__).parents[1])
 _MAKING = os.path.join(_PACKAGE, "jit", ""), os.path.join(_PACKAGE, "render", "raster.py")
 """Compiles kernels, and draws glyphs: once per machine, from thousands of small arrays."""
+_CALLING = os.path.join(_PACKAGE, "jit", "decorators.py")
+"""Calls what was compiled, for most of the time of a training run."""
 _COMPILERS = ("numba/core", "numba/np", "llvmlite", "torch/_inductor", "jax/_src/interpreters")
 _PARTS = tuple(f"/{part}/".replace("/", os.sep) for part in _COMPILERS)
 _SAME = 150.0  # milliseconds within which two sightings are one
@@ -99,7 +101,8 @@ def _loads(innermost: FrameType) -> bool:
     frame: FrameType | None = innermost
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.startswith(("<frozen importlib", *_MAKING)) or any(part in file for part in _PARTS):
+        is_making = file.startswith(("<frozen importlib", *_MAKING)) or any(part in file for part in _PARTS)
+        if is_making and file != _CALLING:
             return True
         frame = frame.f_back
     return False

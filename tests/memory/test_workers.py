@@ -11,8 +11,11 @@ from typing import Any
 import cloudpickle
 import pytest
 
+import nclone_env
 from nclone_env.memory import profile
-from nclone_env.memory.workers import WorkerLines, _with_file
+from nclone_env.memory.workers import WorkerLines, _loads, _with_file
+
+PACKAGE = Path(nclone_env.__file__).parent
 
 
 def work(began: Any, ended: Any) -> None:
@@ -106,6 +109,23 @@ def test_a_child_of_multiprocessing_has_its_name(monkeypatch):
     _, (keeper,) = lines.close(0.0, 1.0)
     child.join()
     assert keeper.name == f"process {child.pid}, Worker-3: command"
+
+
+@pytest.mark.parametrize(
+    ("file", "loads"),
+    [
+        (PACKAGE / "jit" / "inner.py", True),
+        (PACKAGE / "jit" / "decorators.py", False),
+        (PACKAGE / "env" / "vector.py", False),
+        ("/lib/numba/core/typeinfer.py", True),
+        ("<frozen importlib._bootstrap>", True),
+        ("/home/user/train.py", False),
+    ],
+)
+def test_code_that_calls_kernels_does_not_compile_them(file, loads):
+    found: dict[str, Any] = {}
+    exec(compile("import sys\ndef run():\n    return sys._getframe()", str(file), "exec"), found)
+    assert _loads(found["run"]()) is loads
 
 
 def test_a_worker_that_imports_gives_a_sign():
