@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -138,7 +138,20 @@ def _hooks(
         preparation.stage(name, seconds)
         progress.begin()
 
-    return Hooks(announce, prepared, preparation.level, cloned, progress, stop)
+    def survives(found: object) -> None:
+        progress.put(f"the run learns to stay alive, not to reach the exit: {found}{_advice(config)}")
+
+    return Hooks(announce, prepared, preparation.level, cloned, progress, stop, survives)
+
+
+def _advice(config: TrainConfig) -> str:
+    """Return the end of a sentence on a run that hardly wins: what teaches it to reach the exit."""
+    if config.starts:
+        return ""
+    from nclone_env.train import DEFAULTS
+
+    name = _recipe_for(config.environment.levels)
+    return f"; {'--starts planned' if name == DEFAULTS else f'--config {name}'} begins episodes along solutions"
 
 
 def _rounding(config: TrainConfig) -> list[str]:
@@ -183,13 +196,20 @@ def _recipe_of_levels(args: Sequence[str]) -> str | None:
     levels = _values(args, "--levels")
     if not levels or _value(args, "--init") is not None:
         return None
+    from nclone_env.train import DEFAULTS
+
+    name = _recipe_for(levels)
+    return None if name == DEFAULTS else name
+
+
+def _recipe_for(levels: Iterable[str]) -> str:
+    """Return the name of the recipe for levels, that of the defaults if there are none of these names."""
     from nclone_env.train import DEFAULTS, recipe_for
 
     with suppress(NcloneError), warnings.catch_warnings():  # the run reports both
         warnings.simplefilter("ignore")
-        name = recipe_for(levels)
-        return None if name == DEFAULTS else name
-    return None
+        return recipe_for(levels)
+    return DEFAULTS
 
 
 def _value(args: Sequence[str], option: str) -> str | None:

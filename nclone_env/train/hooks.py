@@ -33,6 +33,8 @@ class Hooks:
     """Called with the row of the learning curve after each update."""
     stop: Callable[[], bool] = lambda: False
     """Asked before each update and after each call of ``on_level``; once it is True in any rank the run ends."""
+    on_survival: Callable[[Any], object] = _ignore
+    """Called once, after a checkpoint, with the ``Survival`` of a run that only learns to stay alive."""
 
     def level(self, what: str, done: int, count: int) -> None:
         """Call ``on_level``.

@@ -27,6 +27,7 @@ from nclone_env.train.runs.steps import (
     log_update,
     update_policy,
 )
+from nclone_env.train.runs.survival import survival_of
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,9 @@ def train(
                     raise
                 if run.counters.updates % config.checkpoint_interval == 0:
                     save_run(run)
+                    _tell_survival(run)
             save_run(run)
+            _tell_survival(run)
         return TrainResult(
             policy=run.policy,
             curve=run.curve.rows[:],
@@ -102,6 +105,14 @@ def train(
             checkpoint=run.folder.checkpoint,
             held_out=() if run.held_out is None else run.held_out.digests,
         )
+
+
+def _tell_survival(run: TrainingRun) -> None:
+    """Tell the hooks, once, if the run only learns to stay alive."""
+    survival = None if run.only_survives else survival_of(run)
+    if survival is not None:
+        run.only_survives = True
+        run.hooks.on_survival(survival)
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from nclone_env.cli.app import main
 from nclone_env.cli.policies import evaluate
 from nclone_env.cli.train import train
 from nclone_env.errors import MissingExtraError
+from nclone_env.level.formats.pack_text import write_pack
+from nclone_env.level.load import load_levels
 from nclone_env.replay.recording import WatchedRun
 from nclone_env.train import require_training_extra
 from nclone_env.train.collect import environments
@@ -19,6 +21,7 @@ from nclone_env.train.loop import train as learn
 from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config
 from nclone_env.train.reports import plots, report
 from nclone_env.train.reports.report import RESULT_COLUMNS
+from nclone_env.train.runs.survival import Survival
 
 from ..replay.bases import WINNABLE
 from ..train.runs import config as short_run
@@ -189,6 +192,25 @@ def test_held_out_levels_and_an_initial_policy(tmp_path, capsys):
 def arguments(*more):
     return ["train", "--num-envs", "32", "--num-steps", "16", "--total-timesteps", "1024", "--max-frames", "80",
             "--num-threads", "1", "--episodes", "2", "--no-video", *more]  # fmt: skip
+
+
+@pytest.mark.usefixtures("empty_pictures")
+def test_a_run_that_only_survives_names_what_teaches(toy, tmp_path, monkeypatch, capsys):
+    found = Survival(5, 1000, (400, 900), (1.8, 0.7))
+    (tmp_path / "own.txt").write_bytes(write_pack([level.raw for level in load_levels("first-steps")]))
+    monkeypatch.setattr("nclone_env.train.loop.survival_of", lambda run: found)
+    ends = {
+        "first-steps": "; --starts planned begins episodes along solutions\n",
+        str(tmp_path / "own.txt"): "; --config game-motion begins episodes along solutions\n",
+    }
+    for number, (levels, end) in enumerate(ends.items()):
+        words = "--config", "defaults", "--levels", levels, "--output", str(tmp_path), "--name", str(number)
+        assert main(arguments(*words)) == 0
+        said = f"the run learns to stay alive, not to reach the exit: {found}{end}"
+        assert capsys.readouterr().out.count(said) == 1
+    monkeypatch.setattr("nclone_env.train.loop.survival_of", lambda run: None)
+    assert main(arguments("--output", str(tmp_path), "--name", "control")) == 0
+    assert "stay alive" not in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("empty_pictures")

@@ -102,6 +102,11 @@ class EpisodeStatistics:
         sums = self.recent[name].sum(axis=1, dtype=np.float64)  # unused slots hold 0
         return np.divide(sums, kept, out=np.full(len(kept), np.nan), where=kept > 0)
 
+    def recent_wins(self) -> tuple[int, int]:
+        """Return how many of the recent episodes of all levels reached the exit, and the number of these episodes."""
+        kept = np.minimum(self.counts, self.recent.shape[1])
+        return int(self.recent["success"].sum()), int(kept.sum())
+
     def solved(self, success_rate: float) -> bool:
         """Return whether every level has a full window of episodes and at least this success rate over it."""
         full = bool((self.counts >= self.recent.shape[1]).all())

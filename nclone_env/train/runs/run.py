@@ -94,6 +94,8 @@ class TrainingRun:
     """Updates before the latest checkpoint; -1 without one."""
     best: Score | None = None
     """Score of the best checkpoint."""
+    only_survives: bool = False
+    """Whether the hooks were told that it does."""
     kilobytes_per_environment: float = 0.0
     """Memory of the run per environment in KB (1,024 bytes) at the beginning, without what does not grow with them."""
 
