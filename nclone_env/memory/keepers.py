@@ -29,6 +29,8 @@ _WIDTH = 12  # objects of a level that are followed
 _REACH = 300_000  # objects that are looked at from a variable
 _GRAPH = 5_000  # operations of a graph that are counted
 _FRAME_TYPES = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
+_ROOTS = (dict, types.ModuleType, *_FRAME_TYPES, type)
+"""Types of objects that have variables of the program: those are looked at however many objects refer to one."""
 _CACHE = type(lru_cache(lambda: None))
 _SAMPLES, _FEWEST = 5, 3  # survivors of a line that are followed at most, and at least
 _NESTED = 3  # levels of dictionaries and tuples that the collector does not track
@@ -220,9 +222,14 @@ class _Search:
             self._others.append(self._to(node, name, _FOREIGN))
         elif is_root:
             self._roots.append(self._to(node, name))
-        elif len(self._following) < _WIDTH:
+        elif not self.is_full:
             self._following.append(_above(referrer, node, name))
             self._others += [self._to(self._following[-1], "", _NAMELESS)] if name else []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more objects of the level above are followed."""
+        return len(self._following) >= _WIDTH
 
     def rise(self) -> None:
         """Go on to the next level, or end at the shortest way: a pool of results knows them, the user keeps them."""
@@ -268,20 +275,30 @@ class _Walk:
             going = [search for search in searches if search.answer is None and search.level]
             if not going or time.thread_time() > self.deadline:
                 break
-            for referrer, parts in self._referrers({id(node.thing): node.thing for one in going for node in one.level}):
+            level = {id(node.thing): node.thing for search in going for node in search.level}
+            for referrer, parts in self._referrers(level, going):
                 for search in going:
                     search.meet(referrer, parts, self._name)
             for search in going:
                 search.rise()
         return [search.answer or search.doubtful() for search in searches]
 
-    def _referrers(self, things: dict[int, Any]) -> Iterator[tuple[Any, set[int]]]:
-        """Yield each object that refers to some, by their addresses, with the addresses of these."""
+    def _referrers(self, things: dict[int, Any], searches: Sequence[_Search]) -> Iterator[tuple[Any, set[int]]]:
+        """Yield each object that refers to some, by their addresses, with the addresses of these, as long as it helps.
+
+        Thousands may refer to one: once all searches are full, the only ones that do are those with variables.
+        """
         referrers, left, wanted = gc.get_referrers(*things.values()), set(things), np.array([*things], np.uint64)
-        ours = {id(things), id(referrers), *self._ours}
+        ours, skipped = {id(things), id(referrers), id(searches), *self._ours}, False
         for number, referrer in enumerate(referrers):
             referrers[number] = None
             kind = type(referrer)
+            if time.thread_time() > self.deadline:
+                skipped = True
+                break
+            if not issubclass(kind, _ROOTS) and all(search.is_full for search in searches):
+                skipped = True
+                continue
             if id(referrer) in ours or kind is _Node or kind is _Search or _is_ours(referrer) or _is_weak(referrer):
                 continue  # what the callback of a weak reference needs is kept, too, but nothing of the program
             found = _among(gc.get_referents(referrer), wanted)
@@ -291,7 +308,7 @@ class _Walk:
         for holder, found in _untracked_holders(bare, ours, self.deadline) if bare else ():
             left -= found
             yield holder, found
-        self.ends |= left
+        self.ends |= set() if skipped else left
 
     def holder(self, things: Sequence[Any]) -> _Chain | None:
         """Return the variable from which one of some objects can be reached, however long the chain between them is.

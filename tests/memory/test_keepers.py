@@ -16,7 +16,7 @@ import weakref
 import numpy as np
 import pytest
 
-from nclone_env.memory.keepers import find_keepers, objects
+from nclone_env.memory.keepers import _Walk, find_keepers, objects
 from nclone_env.memory.measurements import Place
 from nclone_env.memory.snapshots import start_tracing, tracing
 from nclone_env.memory.stats import GrownLine
@@ -310,6 +310,45 @@ def test_the_end_of_a_chain_is_found_behind_a_variable_that_is_too_large_to_be_w
         newest = newest[-1]
     newest = None
     assert keeper_of(line) == ("first", "list ... list")
+
+
+@pytest.fixture
+def looked_at(monkeypatch) -> list[type]:
+    """The types of the objects whose names are asked for, on the way to a keeper."""
+    found, name = [], _Walk._name
+    monkeypatch.setattr(
+        _Walk, "_name", lambda walk, holder, node: (found.append(type(holder)), name(walk, holder, node))[1]
+    )
+    return found
+
+
+def center_of_many(count: int, monkeypatch) -> tuple[int, list[list]]:
+    """Keep objects in a module; return their line, and lists that refer to what keeps them."""
+    center, module = types.SimpleNamespace(entries=[]), types.ModuleType("many")
+    module.center = center
+    monkeypatch.setitem(sys.modules, "many", module)
+    for number in range(50):
+        line = line_after()
+        center.entries.append(Plain(number))
+    gc.collect()  # the module is older than what follows, and seen after it
+    return line, [[center] for _ in range(count)]
+
+
+def test_of_thousands_of_referrers_only_those_with_variables_are_looked_at(looked_at, monkeypatch):
+    line, lists = center_of_many(5_000, monkeypatch)
+    assert keeper_of(line) == ("SimpleNamespace.entries < many.center", "list of 50: Plain")
+    assert len(lists) > 5 * looked_at.count(list) > 0
+
+
+def test_a_walk_ends_among_the_referrers_when_its_time_is_over(monkeypatch):
+    """A look at the clock takes one unit of its time."""
+    _, lists = center_of_many(5_000, monkeypatch)
+    times = itertools.count()
+    monkeypatch.setattr("nclone_env.memory.keepers.time.thread_time", lambda: next(times))
+    for deadline, is_found in ((100, False), (100_000, True)):
+        (chain,) = _Walk({}, next(times) + deadline).chains([lists[0][0].entries])
+        assert (chain is not None and not chain.doubt) is is_found
+    assert next(times) > len(lists)
 
 
 def test_what_only_native_code_knows_has_no_keeper():
