@@ -203,10 +203,12 @@ def recipes() -> list[bytes]:
     """Return what a run writes about itself, and a few options."""
     from nclone_env.train import TrainConfig
     from nclone_env.train.ranks import ALONE
-    from nclone_env.train.runs.record import RECORD, write_record
+    from nclone_env.train.runs.record import RECORD, note_resumption, write_record
 
     with tempfile.TemporaryDirectory() as folder:
-        write_record(Path(folder), TrainConfig.of(levels=("jumps",)), None, ALONE, None)
+        config = TrainConfig.of(levels=("jumps",))
+        write_record(Path(folder), config, None, ALONE, None)
+        note_resumption(Path(folder), config.replace(total_timesteps=10**6), 1024)
         return [(Path(folder) / RECORD).read_bytes(), b'levels = ["jumps"]\nframe_skip = 2\n[reward]\ndeath = -1.0\n']
 
 
@@ -216,15 +218,19 @@ def other_options(rng: random.Random, data: bytes) -> bytes:
     place = rng.randrange(len(lines))
     key, equals, _ = lines[place].partition(b" = ")
     value = json.dumps(drawn(rng, VALUES), default=str).encode()
-    other = rng.choice((b"[run]\n", b"[reward.time]\n", b"run = 5\n"))
+    others = b"[run]\n", b"[reward.time]\n", b"run = 5\n", b"[[run.resumed]]\n", b"[run.levels]\n", b"[run.options]\n"
+    other = rng.choice(others)
     lines[place] = key + equals + value + b"\n" if equals else other
     return b"".join(lines)
 
 
 def read_options(data: bytes) -> None:
-    from nclone_env.train import read_recipe
+    from nclone_env.train import TrainConfig, read_recipe
 
-    in_file(read_recipe, data).differences()
+    recipe = in_file(read_recipe, data)
+    recipe.differences()
+    with suppress(ConfigError):  # of other levels
+        recipe.check_inputs(TrainConfig.of(levels=("jumps",)), None)
 
 
 def in_file(read: Callable[[Path], Any], data: bytes, name: str = SOURCE) -> Any:
