@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ and on the number of the episode, whether it reached the exit, and whether it en
 
 
 class Attempts(NamedTuple):
-    """Episodes one after another.
+    """Episodes one after another; where actions are repeated at random, they are those that were taken.
 
     Attributes:
         steps: (E,) uint32, actions of each episode.
@@ -68,6 +68,21 @@ def replay(
     for first, last in Pace().pieces(0, len(steps)):
         play_range(levels.arrays, worlds, which, starts, actions, hold, most_frames, key, ends, first, last)
     return Attempts(np.asarray(steps, np.uint32), actions, ends)
+
+
+def drawn_repeats(
+    probability: float, seed: int, most_probable: bool, numbers: Iterable[int], most_steps: int
+) -> np.ndarray:
+    """Return at which steps episodes take the action of the step before, (n, most_steps) bool; never at the first.
+
+    The draws of an episode are a function of the seed of the run, the kind of its actions, and its number alone, so
+    that a submission can be held to them. NumPy guarantees that the raw numbers of PCG64 stay as they are.
+    """
+    keys = ([int(seed), int(most_probable), int(number)] for number in numbers)
+    raw = np.array([np.random.PCG64(np.random.SeedSequence(key)).random_raw(most_steps) for key in keys])
+    drawn = raw < np.uint64(probability * 2.0**64)
+    drawn[:, 0] = False
+    return drawn
 
 
 def compile_kernels() -> None:

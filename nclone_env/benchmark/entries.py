@@ -154,7 +154,9 @@ def _config(order: Order, options: Mapping[str, Any]) -> TrainConfig:
     """Return the configuration of a training run for a track, with some options besides those of the track."""
     source, mode = _PPO[order.track.source], _MODES[order.mode]
     packs = {"levels": training_levels(order.track, order.packs)} if order.track.source == "packs" else {}
-    return TrainConfig.of(**{**source, **mode, **packs, **options}, seed=order.seed, output=order.output)
+    repeats = {"action_repeat_probability": order.track.action_repeat_probability}
+    given = {**source, **mode, **packs, **repeats, **options}
+    return TrainConfig.of(**given, seed=order.seed, output=order.output)
 
 
 def _generated(order: Order, count: int) -> CollectionFiles:

@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env._processes import check_wanted, in_order
-from nclone_env.benchmark.attempts import Attempts, Run, replay
+from nclone_env.benchmark.attempts import Attempts, Run, drawn_repeats, replay
 from nclone_env.benchmark.track import Track, track_levels
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import NPlusPlusVectorEnv
@@ -96,7 +96,8 @@ class Episodes:
         self._batches = _batches(every.repeat(track.attempts), False)
         if player.both:
             self._batches += _batches(every, True)
-        self.tasks = [partial(_play, policy, config, seed, *batch) for batch in self._batches]
+        chance = track.action_repeat_probability
+        self.tasks = [partial(_play, policy, config, seed, chance, *batch) for batch in self._batches]
 
     def run(self, played: Iterable[tuple[np.ndarray, np.ndarray]], hooks: Hooks = SILENT) -> Run:
         """Return the results of the tasks as a run."""
@@ -136,21 +137,36 @@ def run_of(
 
 
 def _play(
-    policy: Any, config: EnvironmentConfig, seed: int, most_probable: bool, which: np.ndarray, first: int, size: int
+    policy: Any,
+    config: EnvironmentConfig,
+    seed: int,
+    chance: float,
+    most_probable: bool,
+    which: np.ndarray,
+    first: int,
+    size: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Play a batch of the episodes on levels ``which``; return their steps and actions as in ``Attempts``."""
+    """Play a batch of the episodes on levels ``which``; return their steps and actions as in ``Attempts``.
+
+    ``chance`` is the probability that a step repeats the action before it.
+    """
     player, chosen = player_of(policy), which[first : first + size]
+    numbers = range(first, first + len(chosen))
+    repeats = drawn_repeats(chance, seed, most_probable, numbers, config.max_steps) if chance else None
     environments = NPlusPlusVectorEnv(config, size, autoreset_mode=AutoresetMode.DISABLED, num_threads=1)
     with player.computing(), closing(environments) as envs:
         player.begin(most_probable, int(np.random.SeedSequence([seed, first]).generate_state(1)[0]))
-        taken, steps = _play_batch(envs, chosen, player, config.max_steps)
+        taken, steps = _play_batch(envs, chosen, player, config.max_steps, repeats)
     return steps, np.concatenate([row[:count] for row, count in zip(taken.T, steps)])
 
 
 def _play_batch(
-    envs: NPlusPlusVectorEnv, which: np.ndarray, player: Player, most_steps: int
+    envs: NPlusPlusVectorEnv, which: np.ndarray, player: Player, most_steps: int, repeats: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Play an episode on each level; return actions (most_steps, n) uint8, and how many each episode took."""
+    """Play an episode on each level; return actions (most_steps, n) uint8, and how many each episode took.
+
+    At the steps that ``repeats``, (n, most_steps) bool, tells, the action before is taken instead of the policy's.
+    """
     taken, steps = np.zeros((most_steps, envs.num_envs), np.uint8), np.zeros(len(which), np.uint32)
     envs.assign_levels(np.resize(which, envs.num_envs))
     seen, _ = envs.reset(seed=0)
@@ -158,6 +174,9 @@ def _play_batch(
     while len(waiting):
         check_wanted()
         taken[step, waiting] = player(seen, waiting)
+        if repeats is not None:
+            again = waiting[repeats[waiting, step]]
+            taken[step, again] = taken[step - 1, again]
         steps[waiting] += 1
         seen, _, terminated, truncated, _ = envs.step(taken[step])  # environments whose episode is over rest
         waiting, step = waiting[~(terminated | truncated)[waiting]], step + 1

@@ -44,7 +44,7 @@ def row(track: Track, submission: Submission, verification: Verification) -> lis
     found = verification.scores
     cells = [_cell(found[name]) if name in found else "-" for name in ("success", "probable", "any", "speed")]
     proof = "inputs, policy" if all(run.policy for run in submission.runs) else "inputs"
-    scaled = f"{100 * normalised(track, found, 'speed'):.1f}"
+    scaled = f"{100 * normalised(track, found, 'speed'):z.1f}"
     units = track.budgets[submission.budget]
     used = ", ".join(f"{max(run.claimed[unit] for run in submission.runs):,} {unit}" for unit in units)
     terms = [submission.mode, f"{submission.budget}: {used}", str(len(submission.runs)), proof]

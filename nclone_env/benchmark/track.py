@@ -20,6 +20,7 @@ from nclone_env.level import Level, load_levels
 FOLDER = Path(__file__).parent / "tracks"
 DIGESTS: Mapping[str, str] = {
     "Builtin-v1": "ee16fcfb039a20d0e35690c1a400095efb52873094cb8a24ed4f3eefc72fe5d0",
+    "Builtin-sticky-v1": "fe06da7642bad46dab794687f284195160025e7736fc18528e24a550c67f115d",
     "Game-v1": "61fdb62a78b142dfd937e48886f0fd42eda37038ca4ef37c36d77a01411b63eb",
     "Generated-v1": "554aaf59e9f2406906192ec20d7b5c15603a885049eae171fc85e0111707f847",
     "Planning-v1": "d4bb8ffe73becca90ff4a532705366473ac49b10f3afe78f16bc9b055adc6c78",
@@ -69,6 +70,7 @@ class Track:
         bands: parts of equal size that the levels are in, the easiest first; 1: no parts.
         levels: the levels.
         random: mean scores of random play.
+        action_repeat_probability: probability that a step takes the action of the step before instead of the policy's.
     """
 
     name: str
@@ -86,6 +88,12 @@ class Track:
     bands: int
     levels: tuple[TrackLevel, ...]
     random: Mapping[str, float]
+    action_repeat_probability: float = 0.0
+
+    @property
+    def is_sticky(self) -> bool:
+        """Whether actions are repeated at random."""
+        return self.action_repeat_probability > 0
 
     @property
     def max_steps(self) -> int:
@@ -109,7 +117,8 @@ class Track:
     def environment(self, mode: str, given: EnvironmentConfig | None = None) -> EnvironmentConfig:
         """Return the configuration of the environments of a mode, with the levels left as they are.
 
-        No action is repeated at random, whatever ``given`` says: the simulator plays the actions of an episode again.
+        The environments repeat no action at random, whatever ``given`` says: the evaluation does, if the track asks for
+        it, so that the simulator can play the actions of an episode again.
 
         Args:
             mode: name of the mode.
@@ -135,7 +144,7 @@ def load_track(name: str) -> Track:
     """Return a track.
 
     Args:
-        name: ``Builtin-v1``, ``Game-v1``, ``Generated-v1`` or ``Planning-v1``.
+        name: ``Builtin-v1``, ``Builtin-sticky-v1``, ``Game-v1``, ``Generated-v1`` or ``Planning-v1``.
 
     Raises:
         ConfigError: if there is no such track, or its file was changed.

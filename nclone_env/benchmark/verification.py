@@ -1,7 +1,7 @@
 """Verification: a submission is played again, and what that proves is told apart from what it claims."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.benchmark.attempts import Attempts, Run
+from nclone_env.benchmark.attempts import Attempts, Run, drawn_repeats
 from nclone_env.benchmark.evaluation import evaluate, run_of
 from nclone_env.benchmark.scores import Score, scores
 from nclone_env.benchmark.submission import Submission, as_values, check_submission, read_submission
@@ -85,7 +85,7 @@ def verify(
     faults = [
         fault for number, run in enumerate(source.runs) for fault in _faults(f"run {number}", run, replayed[number])
     ]
-    faults += _other_faults(track, source)
+    faults += [*_unrepeated(track, source), *_other_faults(track, source)]
     found = {} if faults else scores(track, replayed)
     if found and source.scores not in (None, expected := as_values(found)):
         faults.append(f"scores: expected {shortened(expected, 200)}, got {shortened(source.scores, 200)}")
@@ -126,6 +126,23 @@ def _faults(where: str, stated: Run, found: Run) -> list[str]:
     return faults
 
 
+def _unrepeated(track: Track, submission: Submission) -> Iterator[str]:
+    """Yield where an action is another one than that of the step before though this was to be taken again."""
+    for number, run in enumerate(submission.runs if track.is_sticky else ()):
+        for kind, attempts in (("sampled", run.sampled), ("probable", run.probable)):
+            taken = [] if attempts is None else [np.frombuffer(one, np.uint8) for one in episodes(attempts)]
+            key = track.action_repeat_probability, run.seed, kind == "probable"
+            for place, actions in enumerate(taken):
+                (repeats,) = drawn_repeats(*key, [place], len(actions))
+                broken = np.flatnonzero(repeats[1:] & (actions[1:] != actions[:-1]))
+                if len(broken):
+                    yield (
+                        f"run {number}: {kind} episode {place}: expected the action of step {broken[0]} again in step "
+                        f"{broken[0] + 1}, as drawn for seed {run.seed}, got another one"
+                    )
+                    break
+
+
 def _bytes(ends: np.ndarray) -> np.ndarray:
     """Return (E,) ends as (E, bytes) uint8: a forged bool may be neither 0 nor 1."""
     return np.frombuffer(ends.tobytes(), np.uint8).reshape(len(ends), -1)
@@ -155,12 +172,15 @@ def _other_faults(track: Track, submission: Submission) -> list[str]:
 
 def _proved(track: Track, submission: Submission, episodes: int) -> tuple[str, ...]:
     attempts = f"{track.attempts} sampled" + (" and the most probable" if submission.runs[0].probable else "")
+    chance = track.action_repeat_probability
+    repeated = (f"actions: at {chance:.0%} of the steps, drawn for the seed of the run, the one before",)
     return (
         f"levels: the {len(track.levels)} of {track.name}, each with its digest",
         f"episodes: {episodes:,}, {attempts} on each level for each of {len(submission.runs)} seeds, none left out",
         "ends: these actions, each held for "
         f"{track.frame_skip} frames, win, die or time out as stated, in the stated frame",
         "scores: those of these episodes",
+        *(repeated if track.is_sticky else ()),
     )
 
 

@@ -59,7 +59,8 @@ def show_track(track: Positional[str]) -> int:
         "modes": ", ".join(found.modes),
         "budgets": ", ".join(budgets),
         "episodes": f"{found.attempts} sampled and 1 most probable a level, actions held {found.frame_skip} frames, "
-        f"lost after {found.max_frames:,} frames",
+        f"lost after {found.max_frames:,} frames"
+        + (f"; {found.action_repeat_probability:.0%} of the steps repeat an action" if found.is_sticky else ""),
         "packs": ", ".join(f"{name} with SHA-256 {digest}" for name, digest in found.packs.items()) or "none",
         "digest": found.digest,
     }
