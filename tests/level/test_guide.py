@@ -9,6 +9,7 @@ import pytest
 from nclone_env.game import KINDS, ONE_WAY
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.level_set import pack
+from nclone_env.level.load import load_levels
 from nclone_env.level.routes.distance import solid_mask
 from nclone_env.level.routes.guide import make_guide, paths_with_doors
 from nclone_env.level.routes.lattice import FAR, LATTICE, clear_nodes, length_at, one_way_steps, path_lengths
@@ -201,3 +202,12 @@ def test_paths_with_doors_are_those_of_the_guide(make, more):
     fields = guide.fields[:, ::2, ::2]
     assert np.array_equal(paths.fields, np.where(fields < FAR, fields, np.inf))
     assert np.isfinite(paths.fields).any(axis=(1, 2)).all()
+
+
+def test_paths_of_a_set_are_told_level_by_level_where_they_are_computed(monkeypatch):
+    monkeypatch.setenv("NCLONE_ENV_LEVEL_CACHE_MB", "0")  # else another test may have left them
+    levels, told = pack(load_levels("jumps")[:2], with_distances=True), list[tuple[str, int, int]]()
+    first = paths_with_doors(levels, lambda *call: told.append(call))
+    assert told == [("paths found", 1, 2), ("paths found", 2, 2)]
+    assert all(map(np.array_equal, paths_with_doors(levels, lambda *call: told.append(call)), first))
+    assert len(told) == 2, "they are kept"

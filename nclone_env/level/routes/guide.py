@@ -11,7 +11,7 @@ A careful guide also knows gravity, by which path lengths depend on the height t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -234,17 +234,26 @@ class _Map:
         return self._terrain.field.copy()
 
 
-def paths_with_doors(levels: LevelSet) -> Paths:
+def paths_with_doors(levels: LevelSet, on_level: Callable[[str, int, int], object] | None = None) -> Paths:
     """Return paths by the landmarks of the guides (``level.routes.guide``); computed once per machine.
 
     Locked doors are closed until their switch is taken, and steps near mines are longer than they are.
+
+    Args:
+        levels: level set.
+        on_level: called after each level whose paths are computed now: with what is done, to how many levels so far,
+            and to how many in all.
     """
-    return Paths(**levels.derived("door paths", _LAYOUT, lambda: _joined(levels)))
+    return Paths(**levels.derived("door paths", _LAYOUT, lambda: _joined(levels, on_level)))
 
 
-def _joined(levels: LevelSet) -> Arrays:
+def _joined(levels: LevelSet, on_level: Callable[[str, int, int], object] | None) -> Arrays:
     """Return the arrays of ``Paths``."""
-    parts = [_level_paths(levels, level) for level in range(len(levels.levels))]
+    parts = []
+    for number in range(len(levels.levels)):
+        parts.append(_level_paths(levels, number))
+        if on_level is not None:
+            on_level("paths found", number + 1, len(levels.levels))
     header = levels.arrays.header.copy()
     header["landmark_count"] = [len(landmarks) for _, landmarks in parts]
     header["first_landmark"] = header["first_field"] = np.cumsum(header["landmark_count"]) - header["landmark_count"]

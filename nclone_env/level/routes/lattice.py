@@ -199,14 +199,18 @@ def seeds_of(costs: np.ndarray, x: float, y: float, reach: float, onward: float)
 @kernel
 def write_seeds(field, costs, x, y, reach, onward):
     """Write what :func:`seeds_of` returns."""
-    nearest = math.inf
+    farthest, nearest = 3.0 * reach, math.inf
     for row in range(field.shape[0]):
         for column in range(field.shape[1]):
             field[row, column] = FAR
+    first_row, end_row = lines_near(y, farthest, field.shape[0])
+    first_column, end_column = lines_near(x, farthest, field.shape[1])
+    for row in range(first_row, end_row):
+        for column in range(first_column, end_column):
             if costs[row, column] > 0.0:
                 length = node_length(row, column, x, y, 0.0, 0.0)
                 nearest = length if length < nearest else nearest
-    if nearest > 3.0 * reach:
+    if nearest > farthest:
         return
     reach = reach if reach > nearest else nearest
     first_row, end_row = lines_near(y, reach, field.shape[0])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from nclone_env.game import FACING_X, FACING_Y
 from nclone_env.level.compile import ENTITY
 from nclone_env.level.routes.lattice import (
+    FAR,
     HALF_DOOR,
     LATTICE,
     SPACING,
@@ -14,6 +15,7 @@ from nclone_env.level.routes.lattice import (
     node_lengths,
     nodes_at_door,
     one_way_steps,
+    seeds_of,
     step_bit,
 )
 
@@ -62,3 +64,25 @@ def test_a_one_way_platform_bars_steps_against_its_side(place, orientation):
 
 def test_no_platform_bars_no_step():
     assert not one_way_steps(np.zeros(0, ENTITY)).any()
+
+
+def some_costs(seed):
+    """Return factors of steps of which one in three is blocked."""
+    return np.random.default_rng(seed).choice(np.array([0.0, 1.0, 4.0], np.float32), LATTICE)
+
+
+REACHES = st.sampled_from([6.0, 10.0, 16.0, 22.0])
+
+
+@settings(deadline=None)  # the first call compiles
+@given(PLACES, REACHES, st.sampled_from([0.0, 123.456]), st.integers(0, 3), st.booleans())
+def test_a_field_begins_at_the_nodes_in_reach_or_the_nearest(place, reach, onward, seed, is_walled):
+    costs = some_costs(seed)
+    if is_walled:
+        costs[node_lengths(*place) < 2.0 * reach] = 0.0
+    lengths = np.where(costs > 0, node_lengths(*place), np.inf)
+    expected, nearest = np.full(LATTICE, FAR, np.float32), lengths.min()
+    if nearest <= 3.0 * reach:
+        begins = lengths <= max(reach, nearest)
+        expected[begins] = onward + lengths[begins]
+    assert np.array_equal(seeds_of(costs, *map(float, place), reach, onward), expected)
