@@ -3,14 +3,14 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import Workers, playable_levels
 from nclone_env.game import NUM_ACTIONS
-from nclone_env.level import Level, LevelSource, load_levels
+from nclone_env.level import Level, LevelSet, LevelSource, load_levels, paths_with_doors
 from nclone_env.machine import available_cores
 from nclone_env.memory import MemoryNode, merged
 from nclone_env.train.collect.collector import Collector
@@ -175,7 +175,8 @@ def set_up(
     """Build all components of a run that writes to a folder; nothing is written yet."""
     workers = make_workers(config, ranks)
     planner = Planner(workers.count, hooks)
-    environment, held_out, loaded = _choose_levels(config, make_envs is make_environments)
+    chosen = _choose_levels(config, make_envs is make_environments, hooks)
+    environment = chosen.environment
     share = ranks.share(config.num_envs)
     device = learning_device(config, ranks)
     sizes = group_sizes(len(share), device)
@@ -203,32 +204,41 @@ def set_up(
         planner=planner,
         statistics=EpisodeStatistics(envs.level_names, config.environment.max_steps),
         selection=EpisodeSelection(groups, config.curriculum == "progress", starts),
-        held_out=make_held_out(config, len(share), held_out, make_envs, parts.network, workers),
+        held_out=make_held_out(config, len(share), chosen.held_out, make_envs, parts.network, workers),
         folder=folder,
         curve=LearningCurve(folder.path, config.num_updates),
         ranks=ranks,
         hooks=hooks,
         device=device,
-        levels=loaded,
+        levels=chosen.loaded,
     )
 
 
-def _choose_levels(
-    config: TrainConfig, for_own: bool
-) -> tuple[EnvironmentConfig, tuple[Level, ...], tuple[Level, ...] | None]:
-    """Return the configuration with the levels to train on, those held out, and ``TrainingRun.levels``.
+class _Chosen(NamedTuple):
+    """The levels of a run."""
 
-    Levels are loaded once, unless the environments, not the package's own, may know others by these names.
-    """
+    environment: EnvironmentConfig
+    """The environments trained in, with the levels to train on."""
+    held_out: tuple[Level, ...]
+    loaded: tuple[Level, ...] | None
+    """``TrainingRun.levels``."""
+    playable: LevelSet | None
+    """Those trained on, packed; the environments share it while it is referenced. None: they load them."""
+
+
+def _choose_levels(config: TrainConfig, for_own: bool, hooks: Hooks) -> _Chosen:
+    """Return the levels of a run, loaded once, unless the environments, not the package's own, may know others."""
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment
     if not (held_out or config.starts or for_own):
-        return environment.replace(levels=levels), (), None
+        return _Chosen(environment.replace(levels=levels), (), None, None)
     named = tuple(load_levels((*levels, *held_out)))  # together: no two have the same name
     training, out = named[: len(named) - len(held_out)], named[len(named) - len(held_out) :]
     playable = playable_levels(environment.replace(levels=training))
+    if environment.paths == "doors":  # the environments find them kept; those of thousands of levels take a while
+        paths_with_doors(playable, hooks.level)
     chosen = environment.replace(levels=tuple(playable.levels), mirrored=False)
-    return chosen, out, None if held_out else named
+    return _Chosen(chosen, out, None if held_out else named, playable)
 
 
 def assemble(
