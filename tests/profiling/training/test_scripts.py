@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nclone_env.train.policies.mlp import MLP
-from profiling.training import device, ranks
+from profiling.training import device, ranks, recipes
 
 from ..output import lines
 
@@ -42,3 +42,13 @@ def test_the_ring_of_ranks():
     steps, sent, seconds = ranks.communication(load, 5, 1e-3, 1e6)
     assert (steps, sent) == (3 * 8 + 2 * 4, 1000 * 8 / 5 + 10 * 4)
     assert seconds == pytest.approx(32e-3 + sent / 1e6)
+
+
+def test_recipes_on_levels_that_they_train_on(capsys):
+    hop = ("first-steps/06-hop",)
+    recipes.main(hop, hop, runs=("defaults=16384",), seeds=1, attempts=2)
+    header, random, row = lines(capsys)
+    assert header.split()[:4] == ["recipe", "seed", "steps", "processor"]
+    assert random.split()[0] == "random"
+    assert row.split()[:3] == ["defaults", "0", "16,384"]
+    assert row.count("%") == random.count("%") + 2
