@@ -1,6 +1,7 @@
 """The command ``nclone-env gallery``: what it finds, refuses, escapes and writes."""
 
 import base64
+import gzip
 import json
 import re
 import sys
@@ -16,6 +17,7 @@ from nclone_env.cli.app import main
 from nclone_env.errors import RecordingError
 from nclone_env.gallery import site as site_module
 from nclone_env.gallery.entries import collect, facts_of, page_names, run_of, solution_of
+from nclone_env.gallery.policies import page_policies
 from nclone_env.gallery.site import escaped, script_data
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.formats.map_bytes import write_map
@@ -68,6 +70,16 @@ def test_built_in_levels_come_with_their_solutions(folder, capsys):
     data = data_of(folder / "site" / "levels" / "first-steps-01-walk.js")
     assert [run["label"] for run in data["runs"]] == ["known solution"]
     assert data["runs"][0]["frames"] == int(cards[0]["data-frames"])
+
+
+def test_the_page_with_simulator_and_policies_is_below_a_megabyte(folder):
+    assert gallery("first-steps", "--output", "site") == 0
+    site = folder / "site"
+    files = [site / "play.html", site / "levels.js", *(site / "assets").iterdir(), *(site / "levels").glob("*.js")]
+    assert sorted(path.stem for path in files if path.name.startswith("policy-")) == [
+        f"policy-{policy.name}" for policy in page_policies()
+    ]
+    assert sum(len(gzip.compress(path.read_bytes())) for path in files) < 1_000_000
 
 
 def test_every_link_of_the_pages_is_a_file(folder):

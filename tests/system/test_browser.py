@@ -13,7 +13,9 @@ from nclone_env.benchmark.attempts import Run, replay
 from nclone_env.benchmark.submission import Submission
 from nclone_env.benchmark.track import load_track
 from nclone_env.cli.app import main
+from nclone_env.env.single import create_environment
 from nclone_env.gallery.rows import OF_RUN, PER_SHOOTER, PER_SPRITE
+from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.level.build import build_room, everything
 from nclone_env.level.formats.map_bytes import read_map
 from nclone_env.level.level_set import pack
@@ -22,6 +24,7 @@ from nclone_env.level.solutions import known_solutions
 from nclone_env.render.picture import used_area_of, world_picture, zoom_of
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.session import Session
+from nclone_env.train.policies.policy import load_policy
 
 from ..gallery.browser import PROGRAM, Browser
 from ..gallery.sites import DEADLY, RIGHT, WINNABLE, gallery, level_file, recording_file
@@ -341,33 +344,29 @@ def test_a_link_holds_a_whole_run(browser, site):
 def test_a_level_is_edited_played_and_saved(browser, site, tmp_path):
     play(browser, site, mode="edit")
 
-    def point(x, y):
-        (left, top), (one, _) = browser.evaluate("[page.scene.world(0, 0), page.scene.world(1, 0)]")
-        return (x - left) / (one - left), (y - top) / (one - left)
-
     def edited():
         return read_map(bytes(browser.evaluate("[...files.writeMap(page.modes.edit.level)]")))
 
-    browser.drag(point(36, 36), point(180, 36))
+    browser.drag(point(browser, 36, 36), point(browser, 180, 36))
     assert edited().tiles[0, :7].tolist() == [1] * 7
     browser.click("#tiles [title='empty']")
-    browser.drag(point(36, 36), point(84, 60), shift=True)
+    browser.drag(point(browser, 36, 36), point(browser, 84, 60), shift=True)
     assert edited().tiles[:2, :3].tolist() == [[0] * 3] * 2
     before = edited().records.tolist()
     browser.click("#entities [title='zap drone']")
     browser.press("r")
-    browser.drag(point(300, 348))
+    browser.drag(point(browser, 300, 348))
     assert [14, 50, 58, 1, 0] in edited().records.tolist()
     browser.press("m")
     assert [14, 50, 58, 1, 1] in edited().records.tolist()
     browser.press("ArrowLeft")
     assert [14, 49, 58, 1, 1] in edited().records.tolist()
-    browser.drag(point(294, 348), button="right")
+    browser.drag(point(browser, 294, 348), button="right")
     assert edited().records.tolist() == before
     browser.click("#entities [title='exit']")
-    browser.drag(point(400, 348))
+    browser.drag(point(browser, 400, 348))
     browser.click("#entities [title='locked door']")
-    browser.drag(point(420, 348))
+    browser.drag(point(browser, 420, 348))
     assert len(edited().records) == len(before) + 4
     browser.press("z", control=True)
     assert len(edited().records) == len(before) + 2
@@ -388,6 +387,98 @@ def test_a_level_is_edited_played_and_saved(browser, site, tmp_path):
     browser.key("ArrowRight", False)
     browser.press("Enter")
     assert same_run(level, *run_of_page(browser))
+
+
+def point(browser, x, y):
+    """Return the place of the window above a place of the world."""
+    (left, top), (one, _) = browser.evaluate("[page.scene.world(0, 0), page.scene.world(1, 0)]")
+    return (x - left) / (one - left), (y - top) / (one - left)
+
+
+def choose(browser, identity, value):
+    browser.evaluate(f"{identity}.value = '{value}'; {identity}.dispatchEvent(new Event('change'))")
+
+
+def played_by(policy, level):
+    """Return the inputs of an episode with the most probable actions, in Python."""
+    env = create_environment(policy.environment.replace(levels=(level,)))
+    (observation, _), inputs, over = env.reset(seed=0), [], False
+    while not over:
+        action = policy.act(observation, argmax=True)
+        observation, _, terminated, truncated, info = env.step(action)
+        inputs += [INPUT_OF_ACTION[action]] * int(info["frames"])
+        over = terminated or truncated
+    env.close()
+    return inputs
+
+
+@pytest.mark.parametrize("name", ["builtin", pytest.param("game-motion", marks=pytest.mark.slow)])
+def test_a_policy_plays_live_as_in_python(browser, site, tmp_path, capsys, name):
+    play(browser, site, "walk")
+    browser.evaluate("loop.checked = false; page.speed('4')")
+    choose(browser, "policy", name)
+    browser.wait("page.live.run?.state === 'won'")
+    assert text(browser, "message").startswith("Won after ")
+    assert not browser.evaluate("time.checkVisibility()")
+    assert browser.evaluate("[...page.live.run.inputs]") == played_by(load_policy(name, levels=("first-steps",)), WALK)
+    assert browser.evaluate("location.hash") == f"#level=walk&policy={name}"
+    browser.download(tmp_path)
+    browser.press("s")
+    assert main(["replay", "verify", str(arrived(tmp_path))]) == 0
+    capsys.readouterr()
+    browser.click("#runs [name=run]")
+    assert browser.evaluate("!page.live.on && time.checkVisibility() && policy.value === ''")
+
+
+def test_the_ninja_and_the_level_change_while_a_policy_plays(browser, site):
+    play(browser, site, "walk", more="&policy=builtin")
+    assert not browser.evaluate("page.playing")  # motion is reduced
+    browser.press("ArrowRight")
+    x, y = browser.evaluate("[page.live.run.ninja.x, page.live.run.ninja.y]")
+    browser.drag(point(browser, x, y), point(browser, x + 30, y - 40), point(browser, x + 60, y - 80))
+    assert not browser.evaluate("page.playing")  # a drag is no click
+    moved = browser.evaluate("[page.live.run.ninja.x, page.live.run.ninja.y]")
+    assert moved == pytest.approx([x + 60, y - 80], abs=2)
+    browser.press("s")
+    browser.wait("message.textContent.includes('was changed by hand')")
+    browser.press(" ")
+    browser.wait(f"page.live.run.frame > 5 && page.live.run.ninja.y !== {moved[1]}")
+    browser.click("[data-mode=edit]")
+    browser.wait("page.live.run.frame > 5 && page.live.run.state === 'playing'")
+    browser.evaluate("document.activeElement.blur()")  # space would press the tab again
+    browser.press(" ")
+    before = browser.evaluate("page.live.run.ninja")
+    browser.drag(point(browser, 36, 36), point(browser, 180, 36))
+    after = browser.evaluate("page.live.run.ninja")
+    assert [after[name] for name in ("x", "y", "vx", "vy")] == [before[name] for name in ("x", "y", "vx", "vy")]
+    assert browser.evaluate("page.modes.edit.level.tiles[3]") == 1
+    browser.press(" ")
+    browser.wait(f"page.live.run.ninja.x !== {after['x']}")
+    browser.click("[data-mode=watch]")
+    assert browser.evaluate("page.live.run.level === page.doc.sim && page.playing")
+
+
+@pytest.mark.slow
+def test_an_hour_of_policies_leaves_memory_as_it_is(browser, site):
+    """Twelve minutes of each policy, on a level that is edited every 20 seconds."""
+    play(browser, site, "c", "edit")
+    names = browser.evaluate("game.policies.map(({ name }) => name)")
+    twenty_seconds = "for (let at = 0; at < 1200; at += 60) page.live.tick(page.live.run.level, 60)"
+    used = []
+    for _ in range(2):
+        for name in names:
+            choose(browser, "policy", name)
+            browser.wait(f"page.live.name === '{name}'")
+            for part in range(18):
+                browser.evaluate(twenty_seconds)
+                browser.drag(point(browser, 36 + 24 * part, 36))
+                browser.press("z", control=True)
+        browser.call("HeapProfiler.collectGarbage")
+        heap = browser.call("Runtime.getHeapUsage")
+        used.append((heap["usedSize"], browser.evaluate("page.live.run.level.memory.bytes.length")))
+    (first, room), (last, same) = used
+    assert same == room
+    assert last - first < 1 << 18  # of the browser itself: less than a byte a frame
 
 
 @pytest.mark.slow
@@ -427,22 +518,23 @@ def test_a_forged_episode_of_a_submission_is_named(browser, tmp_path):
     count, level_set = len(levels) * track.attempts, pack(load_levels(levels))
     actions = rng.integers(0, 6, (count, track.max_steps)).astype(np.uint8)
     which = np.repeat(np.arange(len(levels)), track.attempts)
-    rules = (track.frame_skip, track.max_frames, 0)
+    rules = (track.frame_skip, track.max_frames, 7)
     whole = replay(level_set, which, np.full(count, track.max_steps), actions.ravel(), *rules)
     steps = -(-whole.ends["frames"].astype(np.int64) // track.frame_skip)
     own = np.concatenate([row[:length] for row, length in zip(actions, steps)])
-    run = Run(0, replay(level_set, which, steps, own, *rules), None, {"steps": 1, "seconds": 1})
+    run = Run(7, replay(level_set, which, steps, own, *rules), None, {"steps": 1, "seconds": 1})
     submission = Submission(track.name, track.modes[0], next(iter(track.budgets)), "Random", (run,))
     submission.save(tmp_path / "good.zip")
     run.sampled.ends["won"][37] ^= True
     run.sampled.ends["frames"][40] += 1
+    run.sampled.ends["mark"][41] ^= 1
     submission.save(tmp_path / "forged.zip")
     browser.open(tmp_path / "site" / "play.html", "#mode=check")
-    for name, faults in (("good", []), ("forged", [37, 40])):
+    for name, faults in (("good", []), ("forged", [37, 40, 41])):
         browser.drop(tmp_path / f"{name}.zip")
         browser.wait(f"/^{name}.zip: (verified|refused)/.test(verdicts.firstChild?.textContent)")
         lines = browser.evaluate("[...verdicts.children].map((line) => line.textContent)")
-        assert lines[0].startswith(f"{name}.zip: " + ("refused: 2 of" if faults else "verified:"))
+        assert lines[0].startswith(f"{name}.zip: " + ("refused: 3 of" if faults else "verified:"))
         assert [int(line.split("episode ")[1].split()[0]) for line in lines[1:]] == faults
     browser.click("#verdicts button")
     browser.wait("document.body.dataset.mode === 'watch' && page.doc.runs.at(-1).label === 'sampled episode 37'")

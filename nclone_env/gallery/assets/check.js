@@ -44,8 +44,8 @@ function checkMode(page) {
     return inputs.map((_, frame) => game.inputs[actions[Math.floor(frame / track.hold)]]);
   }
 
-  /** Return what is wrong with an episode, or nothing. */
-  function fault(run, actions, track, end) {
+  /** Return what is wrong with an episode, or nothing; `numbers` are those of its level, of itself and of its run's seed. */
+  function fault(run, actions, track, end, numbers) {
     const inputs = inputsOf(actions, track);
     run.reset(inputs);
     run.at(inputs.length);
@@ -58,7 +58,8 @@ function checkMode(page) {
     const won = run.state === "won" ? 1 : 0, over = run.state !== "playing" || frames >= track.frames;
     if (!over || Math.ceil(frames / track.hold) !== actions.length) return "expected to end with its last action, got another end";
     if (end.frames !== frames || end.won !== won || end.whole !== 1) return `expected ${end.won ? "won" : "not won"} after ${end.frames} frames, got ${won ? "won" : "not won"} after ${frames}`;
-    return undefined;
+    const mark = run.mark(actions, ...numbers), digits = (value) => value.toString(16).padStart(8, "0");
+    return end.mark === mark ? undefined : `expected the mark ${digits(end.mark)}, got ${digits(mark)}`;
   }
 
   return {
@@ -90,7 +91,7 @@ function checkMode(page) {
           for (let level = 0, first = 0; level < track.levels.length; level++) {
             const data = await page.fetchLevel(track.levels[level]), sim = page.simulator.level(files.writeMap(data.level)), replayed = sim.run();
             for (let episode = level * each; episode < (level + 1) * each; first += steps[episode], episode++) {
-              const own = actions.slice(first, first + steps[episode]), wrong = fault(replayed, own, track, ends[episode]);
+              const own = actions.slice(first, first + steps[episode]), wrong = fault(replayed, own, track, ends[episode], [level, episode, run.seed]);
               played += 1;
               frames += ends[episode].frames;
               if (!wrong) continue;

@@ -32,7 +32,7 @@ function editMode(page) {
     page.scene.level = level;
     page.scene.drawWalls();
     try {
-      if (sim) sim.replace(files.writeMap(level)); else [sim, run] = [page.simulator.level(files.writeMap(level))];
+      if (sim) page.live.keep(sim, () => sim.replace(files.writeMap(level))); else [sim, run] = [page.simulator.level(files.writeMap(level))];
       run ??= sim.run();
       page.say("");
     } catch (error) { page.say(error.message); }
@@ -245,10 +245,12 @@ function editMode(page) {
       palettes();
       if (page.doc.level.tiles !== level.tiles && !changed) take(page.doc.level);
       compile();
+      if (page.live.on) page.play(true);
     },
     show() {
       if (!run || document.body.dataset.mode !== "edit") return;
-      page.draw(run);
+      if (page.live.on) page.live.show(sim);
+      else page.draw(run);
       const { context } = page.scene, place = (record) => [record[1] * UNIT, record[2] * UNIT];
       context.lineWidth = 1;
       context.strokeStyle = "#8882";
@@ -277,7 +279,7 @@ function editMode(page) {
       find("selected").textContent = kind ? [kind.name.replaceAll("_", " "), `${chosen[1]}, ${chosen[2]}`, kind.orientations ? `turn ${chosen[3]}` : "", kind.modes ? `mode ${chosen[4]}` : ""].filter(Boolean).join(" · ") : "";
       [find("unedit").disabled, find("reedit").disabled] = [!history[at - 1], !history[at + 1]];
     },
-    tick() {},
+    tick(frames) { if (page.live.on && sim) page.live.tick(sim, frames); },
     seek() {},
     key(event) {
       const name = page.nameOf(event);
@@ -289,7 +291,7 @@ function editMode(page) {
         if (inside(to)) { [chosen[1], chosen[2]] = to; keep(); }
         return true;
       }
-      const keys = { r: turn, m: nextMode, t: test, v: () => choose("select"), x: () => choose("erase"), Delete: () => find("remove").click(), Backspace: () => find("remove").click() };
+      const keys = { ...(page.live.on ? { " ": () => page.play(!page.playing) } : {}), r: turn, m: nextMode, t: test, v: () => choose("select"), x: () => choose("erase"), Delete: () => find("remove").click(), Backspace: () => find("remove").click() };
       keys[name]?.();
       return name in keys;
     },

@@ -41,6 +41,7 @@ function causeOf(run) {
 
 /** Watch the runs of a level, one with the others as ghosts. */
 function watchMode(page) {
+  const { live } = page;
   let chosen = 0, frame = 0, path;
   const boxes = () => [...document.querySelectorAll(".ghost")];
   const current = () => page.doc.runs[chosen];
@@ -48,12 +49,14 @@ function watchMode(page) {
   const length = () => Math.max(current()?.inputs.length ?? 0, ...ghosts().map((number) => page.doc.runs[number].inputs.length));
 
   function seek(wanted) {
+    if (live.on) return;
     frame = Math.min(Math.max(wanted, 0), length());
     page.show();
   }
 
   function choose(number) {
     if (!page.doc.runs[number]) return;
+    if (live.on) live.choose("");
     chosen = number;
     path = undefined;
     find("runs").querySelectorAll("[name=run]")[number].checked = true;
@@ -64,7 +67,7 @@ function watchMode(page) {
   function list() {
     const { runs, gold } = page.doc;
     find("runs").replaceChildren(...runs.map((run, number) => {
-      const radio = element("input", { type: "radio", name: "run", value: number, checked: number === chosen, onchange: () => choose(number) });
+      const radio = element("input", { type: "radio", name: "run", value: number, checked: number === chosen && !live.on, onchange: () => choose(number) });
       const swatch = element("i", { className: "swatch", hidden: runs.length === 1 });
       swatch.style.setProperty("--colour", COLOURS[number % COLOURS.length]);
       const box = element("input", { type: "checkbox", className: "ghost", value: number, checked: run.ghost ?? false, hidden: runs.length === 1, ariaLabel: `Show ${run.label} as a ghost`, onchange: () => { run.ghost = box.checked; seek(frame); } });
@@ -87,13 +90,14 @@ function watchMode(page) {
   const step = (frames) => { page.play(false); seek(Math.floor(Math.min(frame, length())) + frames); };
 
   return {
-    get frame() { return Math.floor(frame); },
+    get frame() { return live.on ? live.frame : Math.floor(frame); },
     get length() { return length(); },
-    get inputs() { return current()?.inputs ?? new Uint8Array(0); },
+    get inputs() { return live.on ? live.inputs : current()?.inputs ?? new Uint8Array(0); },
     seek, choose, list,
     reset() { [chosen, frame, path] = [0, 0, undefined]; },
-    enter() { list(); },
+    enter() { list(); if (live.on) page.play(true); },
     show() {
+      if (live.on) return live.show(page.doc.sim);
       const now = Math.min(Math.floor(frame), length()), run = current() ? page.runOf(current()) : page.take;
       run.at(Math.min(now, run.length));
       const colour = COLOURS[chosen % COLOURS.length];
@@ -109,6 +113,7 @@ function watchMode(page) {
       page.readout(run, now, length());
     },
     tick(frames) {
+      if (live.on) return live.tick(page.doc.sim, frames);
       frame += frames;
       if (frame < length()) return page.show();
       if (find("loop").checked && length()) { frame = frame > length() + RATE / 2 ? 0 : frame; return page.show(); } // half a second on the last frame
@@ -117,9 +122,10 @@ function watchMode(page) {
     },
     again() { if (frame >= length()) frame = 0; },
     back: () => step(-1),
-    forward: () => step(1),
+    forward: () => { if (live.on) { page.play(false); live.tick(page.doc.sim, 1); } else step(1); },
     key(event) {
       const keys = {
+        ...(live.on ? { r: () => { live.restart(); page.play(true); } } : {}),
         " ": () => page.play(!page.playing), ArrowLeft: () => step(event.shiftKey ? -RATE : -1), ArrowRight: () => step(event.shiftKey ? RATE : 1),
         Home: () => step(-Infinity), End: () => step(Infinity), l: () => find("loop").click(), p: () => find("path").click(), g: allGhosts,
       };

@@ -1,6 +1,6 @@
 "use strict";
 // The page of a gallery's levels: it opens a level, shows one mode of it, and does what all modes share: the clock, keys,
-// touch and gamepad, files and links. The address says what is shown: #level=NAME&mode=play&run=2&frame=300, with
+// touch and gamepad, files and links. The address says what is shown: #level=NAME&mode=play&run=2&frame=300, or &policy=NAME, with
 // inputs=... for a whole run and map=... for a level that the gallery does not have.
 
 (async () => {
@@ -28,7 +28,7 @@
       find("time").max = length;
       find("time").value = frame;
       find("time").setAttribute("aria-valuetext", `frame ${frame}, ${seconds(frame)} seconds`);
-      find("clock").textContent = mode === "play" ? `${seconds(frame)} s` : `${seconds(frame)} / ${seconds(length)} s`;
+      find("clock").textContent = mode === "play" || (mode === "watch" && page.live.on) ? `${seconds(frame)} s` : `${seconds(frame)} / ${seconds(length)} s`;
       find("clock").title = `frame ${frame} of ${length}`;
       find("gold").textContent = `${run.ninja.gold}/${page.doc.gold}`;
       find("state").textContent = run.state === "playing" ? game.states[run.ninja.state] ?? "" : causeOf(run);
@@ -147,6 +147,7 @@
     },
 
     async save(inputs) {
+      checkMoved();
       const settings = { level: page.doc.name ? page.doc.label : find("title").textContent };
       page.download(await files.writeReplay(page.doc.level, inputs, page.hashOf(page.doc.sim, inputs), settings), ".replay");
     },
@@ -214,7 +215,7 @@
     if ((event.ctrlKey || event.metaKey) && !/^[zy]$/.test(event.key)) return;
     if (name === " " && focused.matches("button, [type=checkbox], [type=radio]") && mode !== "play") return;
     if (name === "Enter" && focused.matches("button")) return;
-    const keys = { "+": () => faster(1), "=": () => faster(1), "-": () => faster(-1), c: link, s: () => page.attempt(() => page.save(current().inputs)) };
+    const keys = { "+": () => faster(1), "=": () => faster(1), "-": () => faster(-1), c: () => page.attempt(link), s: () => page.attempt(() => page.save(current().inputs)) };
     const moves = event.code in BITS && (mode === "play" || mode === "tas") && !event.ctrlKey && !event.metaKey && !(mode === "tas" && name === " ");
     if (moves) down.add(event.code);
     else if (!current().key(event)) {
@@ -241,7 +242,7 @@
   find("forward").onclick = () => current().forward();
   find("again").onclick = () => page.modes.play.restart();
   find("save").onclick = () => page.attempt(() => page.save(current().inputs));
-  find("link").onclick = link;
+  find("link").onclick = () => page.attempt(link);
   find("canvas").onclick = () => { if (mode === "watch") page.play(!page.playing); };
   find("time").oninput = () => {
     const wanted = Number(find("time").value); // before play() shows the present frame
@@ -258,11 +259,16 @@
   const isOwn = () => page.doc.name && !page.doc.name.startsWith("opened");
   function address() {
     if (!isOwn()) return history.replaceState(null, "", "#");
-    history.replaceState(null, "", `#level=${page.doc.name}${mode === "watch" ? "" : `&mode=${mode}`}`);
+    history.replaceState(null, "", `#level=${page.doc.name}${mode === "watch" ? "" : `&mode=${mode}`}${page.live.on ? `&policy=${page.live.name}` : ""}`);
+  }
+  page.address = address;
+  function checkMoved() {
+    if (page.live.on && page.live.moved && mode === "watch") throw new Error("The ninja or the level was changed by hand: the inputs alone do not lead here");
   }
 
   /** Put the address of the run, whole, into the address bar and, if the browser allows it, the clipboard. */
   async function link() {
+    checkMoved();
     page.play(false);
     const { inputs, frame } = current(), state = new URLSearchParams();
     if (isOwn()) state.set("level", page.doc.name);
@@ -291,6 +297,8 @@
       if (mode === "tas") page.take.reset(inputs), page.take.at(Math.min(Number(state.get("frame") ?? 0), inputs.length));
       else page.modes.watch.choose(page.doc.runs.indexOf(page.add({ label: "from the link", inputs })));
     } else if (state.has("run")) page.modes.watch.choose(Number(state.get("run")) - 1);
+    const policy = state.get("policy") ?? "";
+    if (policy !== page.live.name && (!policy || game.policies.some(({ name }) => name === policy))) await page.live.choose(policy, !calm);
     const frame = state.get("frame");
     if (/^\d+$/.test(frame ?? "") && mode === "watch") page.modes.watch.seek(Number(frame));
     page.show();
@@ -299,13 +307,14 @@
 
   // Levels of the gallery
 
+  /** Load a script of the gallery, which holds some thing. */
+  page.script = (src, what) => new Promise((done, failed) => {
+    document.head.append(element("script", { src, onload: done, onerror: () => failed(new Error(`${src}: expected ${what}, got none`)) }));
+  });
+
   /** Return the data of a level of the gallery, from the script of its name. */
   page.fetchLevel = async (name) => {
-    if (!(name in gallery.data)) {
-      await new Promise((done, failed) => {
-        document.head.append(element("script", { src: `levels/${name}.js`, onload: done, onerror: () => failed(new Error(`levels/${name}.js: expected a level of the gallery, got none`)) }));
-      });
-    }
+    if (!(name in gallery.data)) await page.script(`levels/${name}.js`, "a level of the gallery");
     const data = gallery.data[name];
     const runs = await Promise.all(data.runs.map(async (run) => ({ ...run, inputs: await files.unpack(files.fromText(run.inputs)) })));
     return { ...data, name, level: files.readMap(await files.unpack(files.fromText(data.map), 1 << 20)), runs };
@@ -342,10 +351,11 @@
   });
 
   async function sheet() { sheets[theme()] ??= await image(theme() === "dark" ? "assets/sprites-dark.webp" : "assets/sprites.webp"); }
-  const start = () => { if (page.doc && mode === "watch") page.play(!calm && page.doc.runs.length > 0); };
+  const start = () => { if (page.doc && mode === "watch") page.play(!calm && (page.live.on || page.doc.runs.length > 0)); };
 
   const [simulator] = await Promise.all([files.unpack(files.fromText(gallery.module)).then((module) => Simulator.load(module)), sheet()]);
   page.simulator = simulator;
+  page.live = livePlayer(page);
   Object.assign(page.modes, { watch: watchMode(page), play: playMode(page), tas: tasMode(page), edit: editMode(page), check: checkMode(page) });
   window.page = page; // for the console
   fillLevels();
