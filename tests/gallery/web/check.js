@@ -104,6 +104,22 @@ async function refusals(simulators, { module: code, policies: file, policy: data
   return [first, text(() => run.observe({ ...policy.environment, observations: ["player_frame"] })), text(() => policy.act(run))];
 }
 
+// Return of the paths of each level, of both kinds, a digest of fields and landmarks, and the length from the start.
+async function paths(simulators, { module: code, maps }) {
+  const simulator = await simulators.load(code), { createHash } = require("crypto"), level = simulator.level(maps[0]);
+  return maps.map((map) => {
+    level.replace(map);
+    return ["tiles", "doors"].map((kind) => {
+      const found = level.pathsOf(kind), { bytes } = level.memory, hash = createHash("sha256");
+      for (const name of kind === "doors" ? ["fields", "landmarks"] : ["fields"]) {
+        const { at, items, itemsize } = found[`paths.${name}`];
+        hash.update(bytes.subarray(at, at + items * itemsize));
+      }
+      return [hash.digest("hex"), level.field("header", "start_distance", found["paths.header"].at)];
+    });
+  });
+}
+
 // Return the marks of episodes.
 async function marks(simulators, { module: code, episodes }) {
   const simulator = await simulators.load(code);
@@ -131,5 +147,5 @@ async function hours(simulators, { module: code, policies: file, policy: data, m
 
 if (typeof module !== "undefined") {
   const [, , file, name] = process.argv, given = JSON.parse(require("fs").readFileSync(0));
-  ({ check, promises, acts, hours, marks, refusals })[name](require(file), given).then((found) => console.log(JSON.stringify(found)));
+  ({ check, promises, acts, hours, marks, refusals, paths })[name](require(file), given).then((found) => console.log(JSON.stringify(found)));
 }

@@ -1,5 +1,7 @@
 """The bundled policies in pages, in Node: they observe, and choose, what they do in Python."""
 
+import hashlib
+import math
 from contextlib import closing
 
 import numpy as np
@@ -12,11 +14,15 @@ from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.level.build import build_level, build_room, everything, hall_tiles
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level.level import count_exits
+from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
+from nclone_env.level.routes.guide import paths_with_doors
 from nclone_env.train.policies.files import bundled_names
 from nclone_env.train.policies.policy import load_policy
 
-from .test_simulator import MODULE, WEB, asked, needs_node, text
+from ...shared import needs_shared
+from .test_simulator import MODULE, WEB, asked, is_writable, needs_node, packs, text
 
 SEED = 5
 POLICIES = {policy.name: policy for policy in page_policies()}
@@ -96,7 +102,38 @@ def test_a_policy_observes_and_chooses_what_it_does_in_python(name, steps, compa
     found = asked("acts", module=text(MODULE), policies=FILE, policy=given(name), cases=recorded, seed=SEED)
     assert found["faults"] == []
     comparison.traces, comparison.frames = len(recorded), found["states"]
-    assert found["states"] == sum(len(case["probable"]) for case in recorded) > 20 * steps
+    assert found["states"] == sum(len(case["probable"]) for case in recorded) > 1200
+
+
+def paths_of(level) -> list[list]:
+    """Return what ``paths`` of ``check.js`` returns of a level, in Python."""
+    levels = pack([level], with_distances=True)
+    found = []
+    for paths, parts in ((levels.paths, 1), (paths_with_doors(levels), 2)):
+        data = b"".join(array.tobytes() for array in (paths.fields, paths.landmarks)[:parts])
+        found.append([hashlib.sha256(data).hexdigest(), float(paths.header[0]["start_distance"])])
+    return found
+
+
+def compare_paths(played: list, comparison) -> None:
+    """Compare the paths of levels that have an exit; lengths without a path are no JSON and left out."""
+    known = [(level, paths_of(level)) for level in played if count_exits(level.raw.records) and is_writable(level)]
+    found = asked("paths", module=text(MODULE), maps=[text(write_map(level.raw)) for level, _ in known])
+    wanted = [[[digest, length if math.isfinite(length) else None] for digest, length in own] for _, own in known]
+    assert found == wanted
+    comparison.traces = len(known)
+
+
+@needs_node
+def test_paths_are_those_of_environments(comparison):
+    compare_paths(levels(), comparison)
+
+
+@needs_node
+@needs_shared
+@pytest.mark.parametrize("every", [40, pytest.param(1, marks=pytest.mark.slow)])
+def test_paths_of_packs_are_those_of_environments(every, comparison):
+    compare_paths([case.level for case in packs()][::every], comparison)
 
 
 @needs_node
