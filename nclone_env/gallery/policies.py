@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from nclone_env.gallery.web.programs import Seen
 
 _FOLDER = Path(__file__).parents[1] / "policies"
-_RULES = ("paths", "frame_skip", "max_frames", "local_position", "locals_size", "locals_planes", "outcome_frames")
+RULES = ("paths", "frame_skip", "max_frames", "local_position", "locals_size", "locals_planes", "outcome_frames")
 """Fields of the configuration that decide what a policy observes, and for how long it acts."""
 _ARCHIVE = "archive"
 
@@ -64,7 +64,7 @@ def _read(path: Path) -> PagePolicy:
     return PagePolicy(
         name=path.stem,
         title=tomllib.loads(path.with_suffix(".toml").read_text(encoding="utf-8"))["title"],
-        environment={"observations": config["observations"], **{name: config[name] for name in _RULES}},
+        environment={"observations": config["observations"], **{name: config[name] for name in RULES}},
         inputs=list(content["observation_shapes"]),
         layers=layers,
         encoders=encoders,

@@ -21,7 +21,7 @@ import numpy as np
 from nclone_env._files import LOCK, expanded, replace_folder, temporary_beside
 from nclone_env.errors import ConfigError
 from nclone_env.gallery.entries import Entry, GalleryRun
-from nclone_env.gallery.policies import PagePolicy, page_policies
+from nclone_env.gallery.policies import RULES, PagePolicy, page_policies
 from nclone_env.gallery.tables import game_data
 from nclone_env.game import FRAMES_PER_SECOND
 from nclone_env.level import LevelSet, pack, write_map
@@ -177,7 +177,7 @@ def write_assets(folder: Path) -> None:
     for policy in policies:
         (folder / f"policy-{policy.name}.js").write_text(policy_script(policy), encoding="utf-8")
     named = [{"name": policy.name, "title": policy.title} for policy in policies]
-    tables = script_data({**game_data(sheets["sprites"], MAGNIFICATION), "policies": named})
+    tables = script_data({**game_data(sheets["sprites"], MAGNIFICATION), "policies": named, "rules": RULES})
     text = f"const gallery = {{ data: {{}}, policies: {{}}, module: {module} }};\nconst game = {tables};\n"
     (folder / "game.js").write_text(text, encoding="utf-8")
 

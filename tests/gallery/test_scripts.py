@@ -1,12 +1,20 @@
 """The scripts of a page, in Node: files in both directions, digests, inputs as text, verdicts on recordings."""
 
 import base64
+import dataclasses
+import datetime
 import hashlib
+import io
+import json
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from nclone_env.gallery import site
+from nclone_env.gallery.policies import page_policies
 from nclone_env.level.build import everything, moving
 from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.formats.map_bytes import read_map, write_map
@@ -17,6 +25,7 @@ from nclone_env.level.solutions import format_inputs, known_solutions, parse_inp
 from nclone_env.replay.recording import Recording, read_recording, write_recording
 from nclone_env.replay.verification import verify
 from nclone_env.sim.session import Session
+from nclone_env.train.policies.checkpoint import load_checkpoint
 
 from ..level.level_bases import make_attract
 from .scripts import NODE, as_text, in_node
@@ -185,3 +194,57 @@ def test_inputs_as_text_are_those_of_the_package(folder):
 def test_other_files_are_refused_in_one_line(folder, data, message):
     code = "try { await files.open(bytes(data)); return 'taken'; } catch (error) { return error.message; }"
     assert in_node(folder, code, as_text(data)) == message
+
+
+POLICIES = Path(site.__file__).parents[1] / "policies"
+TAKEN = "try { const { policy } = await files.open(bytes(data)); return {...policy, weights: text(policy.weights)}; }"
+TAKEN += " catch (error) { return error.message; }"
+
+
+@pytest.mark.parametrize("policy", page_policies(), ids=lambda policy: policy.name)
+def test_a_checkpoint_that_is_opened_is_the_bundled_policy(folder, policy):
+    path = POLICIES / f"{policy.name}.pt"
+    whole = json.loads(json.dumps({**policy._asdict(), "weights": as_text(policy.weights)}))
+    del whole["name"], whole["title"]
+    assert in_node(folder, TAKEN, as_text(path.read_bytes())) == whole
+
+
+def checkpoint(**changed) -> bytes:
+    """Return a checkpoint with some other contents; None leaves one out."""
+    content = load_checkpoint(POLICIES / "builtin.pt")
+    fields = {field.name: getattr(content, field.name) for field in dataclasses.fields(content)}
+    for name, value in changed.items():
+        merged = {**fields[name], **value} if isinstance(value, dict) else value
+        fields[name] = {key: each for key, each in merged.items() if each is not None} if merged is not value else value
+    stream = io.BytesIO()
+    torch.save(fields, stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"policy": 5}, "checkpoint: expected policy, as checkpoints of nclone_env have, got none"),
+        ({"policy": {"actor.weight": None}}, "policy: expected logits of 6 actions, got 64"),
+        ({"policy": {"memory.weight": torch.zeros(3, 3), "memory.bias": torch.zeros(3)}},
+         "policy: expected layers of vectors and of locals, got memory.weight"),
+        ({"policy": {"actor.bias": torch.zeros(12)[::2]}}, "data/5: expected 6 numbers, got 12"),
+        ({"train_config": {"frame_stack": 4}},
+         "policy: expected observations of float32 without stacks, got float32, stacks of 4"),
+        ({"counters": {"timesteps": 2**60, "date": datetime.date(2026, 1, 2)}}, None),
+    ],
+)  # fmt: skip
+def test_checkpoints_that_pages_do_not_have_the_network_of_are_refused(folder, changed, message):
+    found = in_node(folder, TAKEN, as_text(checkpoint(**changed)))
+    assert found == message if message else found["layers"]
+
+
+def test_damaged_checkpoints_are_refused(folder):
+    whole = checkpoint()
+    start = whole.index(b"}q\x00")
+    cuts = [whole[:-100], whole[: start + 3] + b"\xff" * 8 + whole[start + 11 :]]
+    for cut in cuts:
+        assert "expected" in in_node(folder, TAKEN, as_text(cut))
+    code = "try { files.readPolicy(new Map([['a/data.pkl', bytes(data)]])); } catch (error) { return error.message; }"
+    for pickled in (b"", b".", b"\x80\x02(t", b"\x80\x02K", b"\x80\x02}q\x00(X\xff\xff\xff\xff", b"\x80\x02]."):
+        assert in_node(folder, code, as_text(pickled)).split(":")[0] in ("data.pkl", "checkpoint")

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shutil
 import time
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from nclone_env.level.solutions import known_solutions
 from nclone_env.render.picture import used_area_of, world_picture, zoom_of
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.session import Session
+from nclone_env.train.policies.files import policy_file
 from nclone_env.train.policies.policy import load_policy
 
 from ..gallery.browser import PROGRAM, Browser
@@ -428,6 +430,18 @@ def test_a_policy_plays_live_as_in_python(browser, site, tmp_path, capsys, name)
     capsys.readouterr()
     browser.click("#runs [name=run]")
     assert browser.evaluate("!page.live.on && time.checkVisibility() && policy.value === ''")
+
+
+def test_a_checkpoint_that_is_dropped_plays(browser, site, tmp_path):
+    shutil.copyfile(policy_file("builtin"), tmp_path / "my run.pt")
+    play(browser, site, "walk", "play")
+    browser.drop(tmp_path / "my run.pt")
+    browser.wait("page.live.on && page.live.name === 'my run' && document.body.dataset.mode === 'watch'")
+    browser.wait("page.live.run.frame > 8")
+    assert browser.evaluate("[policy.value, location.hash]") == ["my run", "#level=walk"]
+    (tmp_path / "my run.pt").write_bytes(b"PK" + bytes(50))
+    browser.drop(tmp_path / "my run.pt")
+    browser.wait("message.textContent.includes('expected a zip file')")
 
 
 def test_the_ninja_and_the_level_change_while_a_policy_plays(browser, site):

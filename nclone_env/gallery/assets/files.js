@@ -446,8 +446,8 @@ const files = (() => {
     if (items !== undefined && data.length !== start + items * itemsize) refuse(title, `${items} items`, (data.length - start) / itemsize);
     return data.slice(start);
   }
-  async function readSubmission(bytes) {
-    const members = await readZip(bytes), index = members.get("submission.json");
+  function readSubmission(members) {
+    const index = members.get("submission.json");
     if (!index) refuse("members", "submission.json, as submissions of the benchmark have", [...members.keys()].slice(0, 3).join(", ") || "none");
     const submission = JSON.parse(new TextDecoder().decode(index));
     for (const [title, stated] of Object.entries(submission.members)) {
@@ -466,12 +466,78 @@ const files = (() => {
     return submission;
   }
 
-  /** Return what a file is: {kind, levels, inputs, ...}; kind is replay, attract, nclone, submission, map, pack or text. */
+  // Policies
+
+  /** Read a pickle of plain values and tensors, as torch writes it: a dict is a Map, a tensor {key, shape}, and whatever else it
+   *  makes undefined. Nothing is called. */
+  function readPickle(bytes) {
+    const access = view(bytes), stack = [], marks = [], memo = new Map(), TENSOR = "torch._utils _rebuild_tensor_v2";
+    let at = 0;
+    const number = (method, size) => { at += size; return access[method](at - size, true); };
+    const words = (length) => { at += length; return new TextDecoder().decode(bytes.subarray(at - length, at)); };
+    const line = () => { const end = bytes.indexOf(10, at); return words((end < 0 ? bytes.length : end) - at + 1).trimEnd(); };
+    const since = () => stack.splice(marks.pop());
+    const put = (value) => { stack.push(value); };
+    const items = (values) => { for (let place = 0; place < values.length; place += 2) stack.at(-1).set(values[place], values[place + 1]); };
+    const steps = {
+      0x80: () => number("getUint8", 1), 0x7D: () => put(new Map()), 0x5D: () => put([]), 0x29: () => put([]), 0x28: () => marks.push(stack.length),
+      0x58: () => put(words(number("getUint32", 4))), 0x4B: () => put(number("getUint8", 1)), 0x4D: () => put(number("getUint16", 2)), 0x4A: () => put(number("getInt32", 4)),
+      0x8A: () => { let value = 0n; const size = number("getUint8", 1); for (let place = 0; place < size; place++) value |= BigInt(number("getUint8", 1)) << BigInt(8 * place); put(Number(BigInt.asIntN(8 * size, value))); },
+      0x47: () => { put(access.getFloat64(at, false)); at += 8; }, 0x4E: () => put(null), 0x88: () => put(true), 0x89: () => put(false),
+      0x71: () => memo.set(number("getUint8", 1), stack.at(-1)), 0x72: () => memo.set(number("getUint32", 4), stack.at(-1)),
+      0x68: () => put(memo.get(number("getUint8", 1))), 0x6A: () => put(memo.get(number("getUint32", 4))),
+      0x75: () => items(since()), 0x73: () => items(stack.splice(-2)), 0x65: () => { const values = since(); stack.at(-1).push(...values); }, 0x61: () => { const value = stack.pop(); stack.at(-1).push(value); },
+      0x74: () => put(since()), 0x85: () => put(stack.splice(-1)), 0x86: () => put(stack.splice(-2)), 0x87: () => put(stack.splice(-3)),
+      0x63: () => put(`${line()} ${line()}`), 0x51: () => put(stack.pop()[2]), 0x62: () => stack.pop(),
+      0x52: () => { const [called, values] = stack.splice(-2); put(called === TENSOR ? { key: values[0], shape: values[2] } : undefined); },
+    };
+    try {
+      while (bytes[at] !== 0x2E) {
+        const code = bytes[at++];
+        if (!(code in steps)) break;
+        steps[code]();
+      }
+    } catch { at = -1; } // of a stack, a view or a value that is not there
+    if (bytes[at] !== 0x2E || stack.length !== 1) refuse("data.pkl", "values and tensors", "others, or a damaged file");
+    return stack[0];
+  }
+
+  /** Return the policy of a checkpoint of nclone_env, as policies.js takes it. */
+  function readPolicy(members) {
+    const title = [...members.keys()].find((each) => each.endsWith("/data.pkl")), content = readPickle(members.get(title)), folder = title.slice(0, -"data.pkl".length);
+    const part = (name) => (content instanceof Map && content.get(name) instanceof Map ? content.get(name) : refuse("checkpoint", `${name}, as checkpoints of nclone_env have`, "none"));
+    const [config, shapes, parameters] = ["train_config", "observation_shapes", "policy"].map(part);
+    const layers = [], encoders = {}, parts = [];
+    let length = 0;
+    const place = ({ key, shape }) => {
+      const data = members.get(`${folder}data/${key}`), size = shape.reduce((product, each) => product * each, 1);
+      if (data?.length !== 4 * size) refuse(`data/${key}`, `${size} numbers`, (data?.length ?? 0) / 4);
+      parts.push(data);
+      length += size;
+      return length - size;
+    };
+    for (const [name, weight] of parameters) {
+      const [layer, bias] = [name.replace(/\.weight$/, ""), parameters.get(name.replace(/weight$/, "bias"))];
+      if (layer === name || layer.startsWith("critic")) continue;
+      if (!/^(trunk|actor|encoders\.locals)\b/.test(layer) || weight?.shape?.length !== 2 || !bias?.shape) refuse("policy", "layers of vectors and of locals", name);
+      const numbers = [place(weight), place(bias), ...weight.shape];
+      if (layer.startsWith("encoders.")) encoders[layer.split(".")[1]] = numbers; else layers.push(numbers);
+    }
+    if (layers.at(-1)?.[2] !== game.inputs.length) refuse("policy", `logits of ${game.inputs.length} actions`, layers.at(-1)?.[2] ?? 0);
+    if (config.get("frame_stack") !== 1 || config.get("dtype") !== "float32") refuse("policy", "observations of float32 without stacks", `${config.get("dtype")}, stacks of ${config.get("frame_stack")}`);
+    const environment = Object.fromEntries(["observations", ...game.rules].map((name) => [name, config.get(name)]));
+    return { environment, inputs: [...shapes.keys()].filter((name) => name !== "action_mask"), layers, encoders, weights: joined(...parts) };
+  }
+
+  /** Return what a file is: {kind, levels, inputs, ...}; kind is replay, attract, nclone, submission, policy, map, pack or text. */
   async function open(bytes) {
     if (bytes.length > MOST_UNPACKED) refuse("file", `at most ${MOST_UNPACKED} bytes`, bytes.length);
     if (bytes[0] === 0x1F && bytes[1] === 0x8B) return open(await unpack(bytes, 1 << 24, "gzip"));
     if (same(bytes.subarray(0, 8), MAGIC)) { const found = await readReplay(bytes); return { kind: "replay", levels: [found.level], ...found }; }
-    if (bytes[0] === 0x50 && bytes[1] === 0x4B) return { kind: "submission", levels: [], submission: await readSubmission(bytes) };
+    if (bytes[0] === 0x50 && bytes[1] === 0x4B) {
+      const members = await readZip(bytes), isPolicy = [...members.keys()].some((each) => each.endsWith("/data.pkl"));
+      return isPolicy ? { kind: "policy", levels: [], policy: readPolicy(members) } : { kind: "submission", levels: [], submission: readSubmission(members) };
+    }
     if (isAttract(bytes)) { const found = readAttract(bytes); return { kind: "attract", levels: [found.level], ...found }; }
     const sizes = peerSizes(bytes);
     if (sizes) return { kind: "nclone", levels: [readMap(bytes.subarray(sizes.at, sizes.at + sizes.size))], inputs: checkInputs(bytes.slice(sizes.at + sizes.size), 7), won: sizes.won };
@@ -485,6 +551,6 @@ const files = (() => {
   return {
     COLUMNS, ROWS, EXIT, EXIT_SWITCH, DOOR_SWITCHES, SUICIDE, toText, fromText, toLink, pack, unpack, sha256, blake2b, crc32, hex, digest,
     newLevel, ordered, checked, kindName, readMap, writeMap, readPack, writePack, readLevelText, writeLevelText, readReplay, writeReplay,
-    trajectoryHash, readAttract, writeAttract, readInputs, writeInputs, readZip, readSubmission, open,
+    trajectoryHash, readAttract, writeAttract, readInputs, writeInputs, readZip, readSubmission, readPolicy, open,
   };
 })();

@@ -21,6 +21,15 @@ function livePlayer(page) {
     page.say("");
   }
 
+  /** Take a policy of a file, and let it play. */
+  async function add(name, data) {
+    const made = Policies.load(data), taken = name in gallery.policies || game.policies.some((each) => each.name === name);
+    const own = taken ? `${name} (opened)` : name;
+    if (!(own in gallery.policies)) find("policy").append(element("option", { value: own, textContent: own }));
+    gallery.policies[own] = { title: "opened from a file", made };
+    await choose(own);
+  }
+
   /** Play on a level of the simulator. */
   function attach(sim) {
     if (run?.level === sim) return;
@@ -95,8 +104,9 @@ function livePlayer(page) {
   find("live-again").onclick = () => { restart(); page.play(true); };
 
   const live = {
-    on: false, choose, attach, restart,
+    on: false, choose, attach, restart, add,
     get name() { return chosen; },
+    get bundled() { return game.policies.some(({ name }) => name === chosen); },
     get run() { return run; },
     get moved() { return moved; },
     get frame() { return moved ? 0 : run.frame; },

@@ -156,6 +156,7 @@
     async openFile(file) {
       const found = await files.open(new Uint8Array(await file.arrayBuffer())), label = file.name.replace(/\.\w+$/, "");
       if (found.kind === "submission") { page.setMode("check"); return page.modes.check.submission(file.name, found.submission); }
+      if (found.kind === "policy") { if (mode !== "edit") page.setMode("watch"); return page.live.add(label, found.policy); }
       if (found.levels.length > 1) gallery.opened = found.levels;
       const place = gallery.digests.indexOf(files.hex(files.digest(found.levels[0])).slice(0, 16)); // a level of this gallery?
       const own = place < 0 ? { level: found.levels[0], name: found.levels.length > 1 ? "opened-0" : "", label } : await page.fetchLevel(gallery.levels[place][0]);
@@ -259,7 +260,7 @@
   const isOwn = () => page.doc.name && !page.doc.name.startsWith("opened");
   function address() {
     if (!isOwn()) return history.replaceState(null, "", "#");
-    history.replaceState(null, "", `#level=${page.doc.name}${mode === "watch" ? "" : `&mode=${mode}`}${page.live.on ? `&policy=${page.live.name}` : ""}`);
+    history.replaceState(null, "", `#level=${page.doc.name}${mode === "watch" ? "" : `&mode=${mode}`}${page.live.bundled ? `&policy=${page.live.name}` : ""}`);
   }
   page.address = address;
   function checkMoved() {
@@ -297,8 +298,8 @@
       if (mode === "tas") page.take.reset(inputs), page.take.at(Math.min(Number(state.get("frame") ?? 0), inputs.length));
       else page.modes.watch.choose(page.doc.runs.indexOf(page.add({ label: "from the link", inputs })));
     } else if (state.has("run")) page.modes.watch.choose(Number(state.get("run")) - 1);
-    const policy = state.get("policy") ?? "";
-    if (policy !== page.live.name && (!policy || game.policies.some(({ name }) => name === policy))) await page.live.choose(policy, !calm);
+    const policy = state.get("policy") ?? "", known = game.policies.some(({ name }) => name === policy);
+    if (policy !== page.live.name && (known || (!policy && page.live.bundled))) await page.live.choose(policy, !calm);
     const frame = state.get("frame");
     if (/^\d+$/.test(frame ?? "") && mode === "watch") page.modes.watch.seek(Number(frame));
     page.show();
