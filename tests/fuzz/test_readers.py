@@ -67,6 +67,7 @@ TRUSTED = {
     "nclone_env.train.runs.folder": "lines that are compared with names; numbers of the system",
     "nclone_env.train.runs.record._file_digests": "bytes of which it takes the digest",
     "nclone_env.train.runs.record.note_resumption": "adds to what read_recipe reads",
+    "nclone_env.train.runs.recipes": "recipes of the package",
     "nclone_env.train.runs.resume": "snapshots of environments, which read_snapshot checks",
     "nclone_env.cli.profile": "a program that the user runs",
     "nclone_env.cli.watch._replayed": "bytes that load_any_recording reads",
