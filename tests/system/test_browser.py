@@ -209,6 +209,17 @@ def test_keys_of_watching(browser, site):
     assert text(browser, "clock").endswith("/ 1.833 s")  # the longest run that is shown
 
 
+def test_a_run_and_its_ghosts_are_drawn_each_where_it_is(browser, site):
+    play(browser, site, more="&run=1&frame=60")
+    kept = "page.scene.draw = (row, { ghosts }) => { window.drawn = [row, ...ghosts.map((ghost) => ghost.row)].map"
+    browser.evaluate(f"{kept}((values) => [...values]); }}")
+    browser.press("g")
+    own, ghost = browser.evaluate("drawn")
+    wanted = "page.doc.runs.map((run) => [...page.runOf(run).at(60).rows()])"
+    assert [own, ghost] == browser.evaluate(wanted)
+    assert own != ghost
+
+
 def test_an_address_names_a_run_and_a_frame(browser, site):
     play(browser, site, more="&run=2&frame=42")
     assert (frame(browser), text(browser, "clock")) == (42, "0.700 / 1.833 s")
@@ -419,7 +430,11 @@ def test_a_policy_plays_live_as_in_python(browser, site, tmp_path, capsys, name)
     play(browser, site, "walk")
     browser.evaluate("loop.checked = false; page.speed('4')")
     choose(browser, "policy", name)
+    browser.wait("page.live.on")
+    browser.click("#runs .ghost")  # also that of the only run
+    assert browser.evaluate("page.doc.runs.map((run) => run.ghost)") == [True]
     browser.wait("page.live.run?.state === 'won'")
+    assert browser.evaluate("page.doc.runs[0].run.frame") > 0  # it is where the policy was
     assert text(browser, "message").startswith("Won after ")
     assert not browser.evaluate("time.checkVisibility()")
     assert browser.evaluate("[...page.live.run.inputs]") == played_by(load_policy(name, levels=("first-steps",)), WALK)

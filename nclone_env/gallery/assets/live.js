@@ -121,9 +121,9 @@ function livePlayer(page) {
       [byte, over, moved, points] = [0, 0, true, []];
     },
 
-    show(sim) {
+    show(sim, ghostsAt = () => []) {
       attach(sim);
-      page.draw(run, { colour: COLOURS[0], paths: find("path").checked && mode() === "watch" ? [{ points, colour: "#1f6fa8b0" }] : [] });
+      page.draw(run, { ghosts: ghostsAt(run.frame), paths: find("path").checked && mode() === "watch" ? [{ points, colour: "#1f6fa8b0" }] : [] });
       page.readout(run, run.frame, run.frame, byte);
     },
 

@@ -45,7 +45,13 @@ function watchMode(page) {
   let chosen = 0, frame = 0, path;
   const boxes = () => [...document.querySelectorAll(".ghost")];
   const current = () => page.doc.runs[chosen];
-  const ghosts = () => boxes().filter((box) => box.checked && Number(box.value) !== chosen).map((box) => Number(box.value));
+  const ghosts = () => boxes().filter((box) => box.checked && (live.on || Number(box.value) !== chosen)).map((box) => Number(box.value));
+  /** The ghosts after a number of frames. */
+  const ghostsAt = (now) => ghosts().map((number) => {
+    const run = page.runOf(page.doc.runs[number]);
+    run.at(Math.min(now, run.length));
+    return { run, colour: COLOURS[number % COLOURS.length] };
+  });
   const length = () => Math.max(current()?.inputs.length ?? 0, ...ghosts().map((number) => page.doc.runs[number].inputs.length));
 
   function seek(wanted) {
@@ -70,13 +76,13 @@ function watchMode(page) {
       const radio = element("input", { type: "radio", name: "run", value: number, checked: number === chosen && !live.on, onchange: () => choose(number) });
       const swatch = element("i", { className: "swatch", hidden: runs.length === 1 });
       swatch.style.setProperty("--colour", COLOURS[number % COLOURS.length]);
-      const box = element("input", { type: "checkbox", className: "ghost", value: number, checked: run.ghost ?? false, hidden: runs.length === 1, ariaLabel: `Show ${run.label} as a ghost`, onchange: () => { run.ghost = box.checked; seek(frame); } });
+      const box = element("input", { type: "checkbox", className: "ghost", value: number, checked: run.ghost ?? false, hidden: runs.length === 1 && !live.on, ariaLabel: `Show ${run.label} as a ghost`, onchange: () => { run.ghost = box.checked; page.show(); } });
       const save = element("button", { type: "button", className: "download", textContent: "↓", ariaLabel: `Save ${run.label}`, onclick: () => page.save(run.inputs) });
       return element("tr", {}, element("td", {}, element("label", {}, radio, swatch, run.label)), element("td", { textContent: run.end }),
         element("td", { className: "number", textContent: `${seconds(run.frames)} s` }), element("td", { className: "number", textContent: `${run.gold}/${gold}` }), element("td", {}, save, " ", box));
     }));
     if (!runs.length) find("runs").append(element("tr", {}, element("td", { colSpan: 5, className: "quiet", textContent: "No run yet: play it, or drop a recording onto the page." })));
-    find("ghosts").hidden = runs.length < 2;
+    find("ghosts").hidden = runs.length < (live.on ? 1 : 2);
   }
 
   function allGhosts() {
@@ -84,7 +90,7 @@ function watchMode(page) {
     find("ghosts").setAttribute("aria-pressed", wanted);
     page.doc.runs.forEach((run) => { run.ghost = wanted; });
     list();
-    seek(frame);
+    page.show();
   }
   find("ghosts").onclick = allGhosts;
   const step = (frames) => { page.play(false); seek(Math.floor(Math.min(frame, length())) + frames); };
@@ -97,18 +103,14 @@ function watchMode(page) {
     reset() { [chosen, frame, path] = [0, 0, undefined]; },
     enter() { list(); if (live.on) page.play(true); },
     show() {
-      if (live.on) return live.show(page.doc.sim);
+      if (live.on) return live.show(page.doc.sim, ghostsAt);
       const now = Math.min(Math.floor(frame), length()), run = current() ? page.runOf(current()) : page.take;
       run.at(Math.min(now, run.length));
       const colour = COLOURS[chosen % COLOURS.length];
       if (find("path").checked && !path) { path = pathOf(run, run.length); run.at(Math.min(now, run.length)); }
       page.draw(run, {
         colour, paths: find("path").checked ? [{ points: path.slice(0, 2 * Math.min(now, run.length) + 2), colour: "#1f6fa8b0" }] : [],
-        ghosts: ghosts().map((number) => {
-          const ghost = page.runOf(page.doc.runs[number]);
-          ghost.at(Math.min(now, ghost.length));
-          return { run: ghost, colour: COLOURS[number % COLOURS.length] };
-        }),
+        ghosts: ghostsAt(now),
       });
       page.readout(run, now, length());
     },

@@ -20,7 +20,8 @@
 
     /** Draw a run, where it is. */
     draw(run, { ghosts = [], ...options } = {}) {
-      scene.draw(run.rows(), { ...options, shooters: run.level.shooters, ghosts: ghosts.map(({ run: ghost, colour }) => ({ row: ghost.rows().slice(), colour })) });
+      const others = ghosts.map(({ run: ghost, colour }) => ({ row: ghost.rows().slice(), colour })); // before the run: its rows are valid until the next call
+      scene.draw(run.rows(), { ...options, shooters: run.level.shooters, ghosts: others });
     },
 
     /** Show time, keys, gold and state of a run. */
@@ -166,7 +167,7 @@
         page.modes.watch.choose(page.doc.runs.indexOf(page.add({ label, inputs: found.inputs })));
         page.modes.check.recording(file.name, found, page.doc.sim);
         page.play(true);
-      } else if (mode === "watch") page.setMode("play"); // there is no run to watch
+      } else if (mode === "watch" && !page.live.on) page.setMode("play"); // there is no run to watch
     },
   };
 
