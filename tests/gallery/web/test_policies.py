@@ -2,6 +2,8 @@
 
 import hashlib
 import math
+import re
+import subprocess
 from contextlib import closing
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.gallery.policies import page_policies
+from nclone_env.gallery.site import write_assets
 from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.level.build import build_level, build_room, everything, hall_tiles
 from nclone_env.level.catalog import level_sets
@@ -22,6 +25,7 @@ from nclone_env.train.policies.files import bundled_names
 from nclone_env.train.policies.policy import load_policy
 
 from ...shared import needs_shared
+from ..scripts import NODE
 from .test_simulator import MODULE, WEB, asked, is_writable, needs_node, packs, text
 
 SEED = 5
@@ -169,3 +173,17 @@ def test_what_policies_cannot_play_is_refused(name):
     assert exit_ == "level: expected an exit, to which policies find a path, got none"
     expected = "observations: expected some of game_state, locals, free_motion, action_outcomes, got player_frame"
     assert (observation, nothing) == (expected, "")
+
+
+@needs_node
+def test_the_examples_of_the_documentation_run(tmp_path):
+    page = (WEB.parents[2] / "docs" / "operation" / "web.md").read_text(encoding="utf-8")
+    first, second = re.findall(r"^```js\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "nclone_env").symlink_to(WEB.parents[1])
+    (tmp_path / "level.map").write_bytes(write_map(load_levels(["first-steps"])[0].raw))
+    (tmp_path / "gallery").mkdir()
+    write_assets(tmp_path / "gallery" / "assets")
+    code = first.removesuffix("});\n") + f"run.at(0);\n{second}console.log(run.state);\n}});\n"
+    (tmp_path / "example.cjs").write_text(code, encoding="utf-8")
+    done = subprocess.run([str(NODE), "example.cjs"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stderr, done.stdout.split()[-1]) == ("", "won")
