@@ -231,6 +231,9 @@ def checkpoint(**changed) -> bytes:
         ({"policy": {"actor.bias": torch.zeros(12)[::2]}}, "data/5: expected 6 numbers, got 12"),
         ({"train_config": {"frame_stack": 4}},
          "policy: expected observations of float32 without stacks, got float32, stacks of 4"),
+        ({"train_config": {"paths": "roads"}}, "paths: expected tiles or doors, and observations, got roads"),
+        ({"train_config": {"locals_size": 1e9}}, "locals_size: expected a whole number, got 1000000000"),
+        ({"train_config": {"frame_skip": 0}}, "frame_skip: expected a whole number, got 0"),
         ({"counters": {"timesteps": 2**60, "date": datetime.date(2026, 1, 2)}}, None),
     ],
 )  # fmt: skip
@@ -248,3 +251,21 @@ def test_damaged_checkpoints_are_refused(folder):
     code = "try { files.readPolicy(new Map([['a/data.pkl', bytes(data)]])); } catch (error) { return error.message; }"
     for pickled in (b"", b".", b"\x80\x02(t", b"\x80\x02K", b"\x80\x02}q\x00(X\xff\xff\xff\xff", b"\x80\x02]."):
         assert in_node(folder, code, as_text(pickled)).split(":")[0] in ("data.pkl", "checkpoint")
+
+
+def test_changed_bytes_of_a_checkpoint_are_refused_in_one_line_or_harmless(folder):
+    code = """
+    const members = await files.readZip(bytes(data.file)), name = "archive/data.pkl";
+    return data.changes.map(([place, byte]) => {
+      const changed = members.get(name).slice();
+      changed[place] = byte;
+      try { return files.readPolicy(new Map(members).set(name, changed)).layers.length > 0; }
+      catch (error) { return error.message; }
+    });
+    """
+    rng, file = np.random.default_rng(8), (POLICIES / "builtin.pt").read_bytes()
+    changes = np.stack([rng.integers(0, 3080, 2000), rng.integers(0, 256, 2000)], axis=1).tolist()
+    found = in_node(folder, code, {"file": as_text(file), "changes": changes})
+    texts = [each for each in found if each is not True]
+    assert [each for each in texts if ": expected " not in each] == []
+    assert len(texts) > 200

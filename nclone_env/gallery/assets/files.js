@@ -526,6 +526,9 @@ const files = (() => {
     if (layers.at(-1)?.[2] !== game.inputs.length) refuse("policy", `logits of ${game.inputs.length} actions`, layers.at(-1)?.[2] ?? 0);
     if (config.get("frame_stack") !== 1 || config.get("dtype") !== "float32") refuse("policy", "observations of float32 without stacks", `${config.get("dtype")}, stacks of ${config.get("frame_stack")}`);
     const environment = Object.fromEntries(["observations", ...game.rules].map((name) => [name, config.get(name)]));
+    const { observations, paths, ...numbers } = environment, wrong = Object.keys(numbers).find((name) => !(Number.isInteger(Number(numbers[name])) && numbers[name] >= (name === "frame_skip" ? 1 : 0) && numbers[name] < 1 << 20));
+    if (wrong) refuse(wrong, "a whole number", numbers[wrong]);
+    if (!Array.isArray(observations) || !["tiles", "doors"].includes(paths)) refuse("paths", "tiles or doors, and observations", paths);
     return { environment, inputs: [...shapes.keys()].filter((name) => name !== "action_mask"), layers, encoders, weights: joined(...parts) };
   }
 

@@ -28,6 +28,7 @@ const Policies = (() => {
   // The outputs of a layer {weight, bias}, rectified unless it is the last.
   function layer({ weight, bias }, inputs, isLast) {
     const outputs = new Float64Array(bias.length), width = inputs.length;
+    if (weight.length !== bias.length * width) throw new Error(`layer: expected ${weight.length / bias.length} inputs, got ${width}`);
     for (let unit = 0; unit < bias.length; unit++) {
       let sum = bias[unit];
       for (let place = 0, at = unit * width; place < width; place++) sum += weight[at + place] * inputs[place];

@@ -95,13 +95,14 @@ async function acts(simulators, { module: code, policies: file, policy: data, ca
 }
 
 // Return the errors of a policy on a level without an exit, and of an observation that pages do not have; and whether the
-// first is gone once the level has one.
+// first is gone once the level has one; and of a network with other inputs.
 async function refusals(simulators, { module: code, policies: file, policy: data, without, map }) {
   const simulator = await simulators.load(code), policy = require(file).load(data), level = simulator.level(without), run = level.run();
   const text = (call) => { try { call(); return ""; } catch (error) { return error.message; } };
   const first = text(() => policy.act(run));
   level.replace(map);
-  return [first, text(() => run.observe({ ...policy.environment, observations: ["player_frame"] })), text(() => policy.act(run))];
+  const other = require(file).load({ ...data, inputs: [...data.inputs, "game_state"] });
+  return [first, text(() => run.observe({ ...policy.environment, observations: ["player_frame"] })), text(() => policy.act(run)), text(() => other.act(run))];
 }
 
 // Return of the paths of each level, of both kinds, a digest of fields and landmarks, and the length from the start.

@@ -169,10 +169,11 @@ def test_policies_leave_memory_as_it_is(parts):
 def test_what_policies_cannot_play_is_refused(name):
     without, level = (text(write_map(build_room(*things).raw)) for things in ((), ("exit 90 58", "exit_switch 20 58")))
     request = {"policies": FILE, "policy": given(name), "without": without, "map": level}
-    exit_, observation, nothing = asked("refusals", module=text(MODULE), **request)
+    exit_, observation, nothing, width = asked("refusals", module=text(MODULE), **request)
     assert exit_ == "level: expected an exit, to which policies find a path, got none"
     expected = "observations: expected some of game_state, locals, free_motion, action_outcomes, got player_frame"
     assert (observation, nothing) == (expected, "")
+    assert re.fullmatch(r"layer: expected (30|94) inputs, got (60|124)", width)
 
 
 @needs_node
