@@ -16,7 +16,7 @@ import weakref
 import numpy as np
 import pytest
 
-from nclone_env.memory.keepers import _Walk, find_keepers, objects
+from nclone_env.memory.keepers import _survivors, _Walk, find_keepers, objects
 from nclone_env.memory.measurements import Place
 from nclone_env.memory.snapshots import start_tracing, tracing
 from nclone_env.memory.stats import GrownLine
@@ -310,6 +310,24 @@ def test_the_end_of_a_chain_is_found_behind_a_variable_that_is_too_large_to_be_w
         newest = newest[-1]
     newest = None
     assert keeper_of(line) == ("first", "list ... list")
+
+
+@pytest.mark.parametrize("are_near", [True, False])
+def test_containers_near_running_variables_are_looked_at_first(are_near, monkeypatch):
+    """Libraries that were imported meanwhile have made more objects, and larger containers, than there is time for."""
+    larger = [[[number] for number in range(100)] for _ in range(300)]
+    kept = []
+    for number in range(50):
+        line = line_after()
+        kept.append(Plain(number))
+    if not are_near:
+        monkeypatch.setattr("nclone_env.memory.keepers._near", list)
+    places = {Place(__file__, line, f"{__file__}:{line}"): "line"}
+    times = itertools.count()
+    monkeypatch.setattr("nclone_env.memory.keepers.time.thread_time", lambda: next(times))
+    traced = [part for some in larger for part in some]
+    (found,) = _survivors(places, traced, 10).values()
+    assert len(found) == (10 if are_near else 0)
 
 
 @pytest.fixture
