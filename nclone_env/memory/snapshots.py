@@ -49,8 +49,7 @@ _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "pl
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 """Folders of libraries, whichever Python they belong to."""
 _EVENTS = 3000  # lines, calls and returns of a stretch
-_SECONDS, _LONGEST = 1.0, 5.0
-"""Processor seconds of a stretch at most, and seconds of a program that waits: there are no snapshots meanwhile."""
+_LONGEST = 5  # times the processor seconds of a stretch, for a program that waits
 _STRETCHES = 10
 _LEAST, _FEWEST = 1024, 2  # bytes of a line that mean something, and times that it was seen to take some
 _UNIT = 8  # bytes: sizes are known this exactly beside tracemalloc's tables, which are estimated
@@ -387,15 +386,18 @@ class NativeLines:
         self._events = 0
         self._ends = 0.0, 0.0
         self._stretches = 0
+        self.seconds = 1.0
+        """Processor seconds of a stretch at most: there are no snapshots meanwhile."""
 
     @property
     def is_watching(self) -> bool:
         """Whether there is a stretch now."""
         return bool(self._watched)
 
-    def watch(self) -> None:
-        """Begin a stretch, at the next instruction of the main thread, unless there were enough."""
+    def watch(self, seconds: float) -> None:
+        """Begin a stretch of so long, at the next instruction of the main thread, unless there were enough."""
         if heap_bytes() is not None and not self._watched and self._stretches < _STRETCHES:
+            self.seconds = seconds
             _asked.append(self)
             if ctypes.pythonapi.Py_AddPendingCall(_begin_asked, None):  # there are too many
                 _asked.remove(self)
@@ -437,7 +439,13 @@ class NativeLines:
         if self._stretches >= _STRETCHES or sys.gettrace() is not None:  # a debugger, or a measurement of coverage
             return 0
         self._stretches += 1
-        self._events, self._ends = 0, (time.thread_time() + _SECONDS, time.perf_counter() + _LONGEST)
+        self._events, self._ends = (
+            0,
+            (
+                time.thread_time() + self.seconds,
+                time.perf_counter() + _LONGEST * self.seconds,
+            ),
+        )
         self._line = _own_line(frame)
         while frame is not None:
             if is_own(frame.f_code.co_filename):

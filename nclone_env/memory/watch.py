@@ -115,7 +115,7 @@ class Watch:
         self._keepers: dict[str, Keeper] = {}
         self._native, self._workers = NativeLines(), WorkerLines()
         self._of_workers: dict[str, float] = {}  # shares of lines
-        self._searched = self._next_search = 0.0  # seconds: taken, and after which there is one again
+        self._searched = self._next_search = 0.0  # seconds: given to searches, and after which there is one again
         self._lock, self._ended, self._stopped = threading.Lock(), threading.Event(), threading.Event()
         self._began = 0.0
         self._machine = machine()
@@ -342,7 +342,8 @@ class Watch:
                 self._log.exclude(before)
             self._traced.measure_again()
         if self._wants_trace and "native" in growing:  # now that nothing else takes memory
-            self._native.watch()
+            self._native.watch(seconds)
+            self._searched += seconds
         self._searched += time.thread_time() - start
 
     def _find_keepers(self, grown: Sequence[GrownLine], seconds: float) -> None:

@@ -37,13 +37,13 @@ def test_libraries_are_libraries_wherever_they_are_installed(file, own, tmp_path
     assert is_own(file.format(folder=tmp_path)) == own
 
 
-def test_a_stretch_ends_inside_one_call_of_a_library(monkeypatch):
+def test_a_stretch_ends_inside_one_call_of_a_library():
     """A line such as ``train(...)`` is the last of the user's for hours; every call would be watched meanwhile."""
-    monkeypatch.setattr(snapshots, "_SECONDS", 0.05)
     before = sys.gettrace()
     sys.settrace(None)
     try:
         lines = snapshots.NativeLines()
+        lines.seconds = 0.05
         lines._begin(None)
         calls = zip(map(join, repeat("a", 100_000), repeat("b")), iter(sys.gettrace, lines))  # no line of this file
         traces = list(calls)

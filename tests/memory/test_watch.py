@@ -98,6 +98,23 @@ def test_arrays_of_an_owner_are_told_apart():
     assert watch.stats.measurements.snapshots[-1].committed_bytes > 1_400_000
 
 
+def test_stretches_in_which_native_code_is_watched_count_as_searches(monkeypatch):
+    stretches = []
+    monkeypatch.setattr("nclone_env.memory.watch.NativeLines.watch", lambda lines, seconds: stretches.append(seconds))
+    monkeypatch.setattr("nclone_env.memory.watch.growing_alone", lambda growths: {"native": None})
+    monkeypatch.setattr("nclone_env.memory.watch.Watch._find_keepers", lambda *arguments: None)
+    elapsed = 0.0
+    with profile() as watch:
+        watch.step()
+        monkeypatch.setattr("nclone_env.memory.watch.time.process_time", lambda: watch._worked + elapsed)
+        while elapsed < 100:
+            elapsed += 0.1
+            watch._search_now_and_then()
+            assert watch._searched <= elapsed / 5 + 1.1  # one may have begun
+    assert sum(stretches[:-1]) > 15
+    assert stretches[0] == pytest.approx(0.22)
+
+
 @pytest.fixture
 def soon_untraced(monkeypatch):
     """End tracing after 0.1 s in which nothing grew, instead of 20 s; a step takes a millisecond of the clock."""
