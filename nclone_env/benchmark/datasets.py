@@ -7,7 +7,7 @@ returns the same observations and rewards for the same actions, bit for bit.
 import dataclasses
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from nclone_env.env import ENVIRONMENT_ID, NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError, FormatError, optional_module, shortened
 from nclone_env.level import Level
 from nclone_env.machine import default_workers
+from nclone_env.options import several
 from nclone_env.train import SILENT, Demonstration, Hooks, held_actions, read_demonstrations, winning_inputs
 
 _MOST_EPISODES, _MOST_BYTES = 256, 1 << 28
@@ -51,7 +52,9 @@ class Played(NamedTuple):
     skipped: dict[str, str]
 
 
-def played(sources: Sequence[str | Path], config: EnvironmentConfig, packs: Mapping[str, Path] | None = None) -> Played:
+def played(
+    sources: str | Path | Iterable[str | Path], config: EnvironmentConfig, packs: Mapping[str, Path] | None = None
+) -> Played:
     """Return the episodes of sources.
 
     Args:
@@ -67,6 +70,7 @@ def played(sources: Sequence[str | Path], config: EnvironmentConfig, packs: Mapp
         FormatError: if a submission is malformed.
         UnknownLevelError: if a source is neither a file nor a built-in level.
     """
+    sources = several(sources)
     submissions = [read_submission(source) for source in sources if Path(source).suffix == ".zip"]
     names = sorted({submission.track for submission in submissions})
     if len(names) > 1:

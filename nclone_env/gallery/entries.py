@@ -26,6 +26,7 @@ from nclone_env.level import (
     resolve,
     write_map,
 )
+from nclone_env.options import several
 from nclone_env.render import Area, used_area_of, zoom_of
 from nclone_env.replay import RECORDING_SUFFIX, STATE_NAMES, Recording, Verdict, is_recording, load_verified
 
@@ -214,7 +215,9 @@ class Entry:
         return self.runs[0] if self.runs and self.runs[0].won else None
 
 
-def collect(names: Sequence[str], recordings: Iterable[str | Path], on_fault: OnFault) -> list[Entry]:
+def collect(
+    names: str | Path | Iterable[str | Path], recordings: str | Path | Iterable[str | Path], on_fault: OnFault
+) -> list[Entry]:
     """Return the levels of some names, or those of the recordings if there are no names.
 
     Solutions of built-in levels, and the table of a generated pack and the recordings of its chosen levels, which are
@@ -226,12 +229,13 @@ def collect(names: Sequence[str], recordings: Iterable[str | Path], on_fault: On
             ``recordings`` is not among those named.
     """
     packs: OpenedPacks = {}
+    names = several(names)
     refs = [ref for name in names for ref in resolve(name, packs)]
     levels = list(_read(_written, _read(LevelRef.load, refs, on_fault), on_fault))
     known = known_solutions_of(levels)
     solved = [level for level in levels if level.name in known]
     runs = list(_read(lambda level: solution_of(level, known[level.name]), solved, on_fault))
-    given = [run for path in map(expanded, recordings) for run in _runs_at(path, on_fault)]
+    given = [run for path in map(expanded, several(recordings)) for run in _runs_at(path, on_fault)]
     levels = levels if names else _levels_of(given)
     runs += _of_levels(given, levels, on_fault)
     rows: dict[str, Mapping[str, Any]] = {}

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -33,6 +33,7 @@ from nclone_env.generate.draws import seed_of
 from nclone_env.generate.families import DEFAULT_FAMILIES, FAMILIES
 from nclone_env.generate.route import Unusable
 from nclone_env.level import Level, write_index, write_pack
+from nclone_env.options import several
 from nclone_env.replay import RECORDING_SUFFIX, Recording, recording_name, write_recording
 
 TABLE_SUFFIX, FOLDER_SUFFIX = ".jsonl", "-recordings"
@@ -138,7 +139,7 @@ def is_generated_title(title: str) -> bool:
 
 
 def generated_levels(
-    families: Sequence[str] = DEFAULT_FAMILIES,
+    families: str | Iterable[str] = DEFAULT_FAMILIES,
     seed: int = 0,
     *,
     split: str = TRAIN_SPLIT,
@@ -155,6 +156,7 @@ def generated_levels(
     Raises:
         ConfigError: as :func:`generate_level`; also if there are no families.
     """
+    families = several(families)
     if not families:
         raise ConfigError(f"families: expected at least one of {', '.join(FAMILIES)}, got none")
     for number in count():

@@ -52,6 +52,7 @@ class Evaluating(Job):
     result = Batch
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_entry(self.title, self.runs)  # before hours of playing
 
     @cached_property

@@ -46,6 +46,7 @@ class Generating(Job):
     result = PackEntry
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_integer("count", self.count, low=1)
         check_integer("first", self.first, low=0)
         if not self.families:

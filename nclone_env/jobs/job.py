@@ -18,6 +18,7 @@ from nclone_env._version import __version__
 from nclone_env.errors import ConfigError, LevelFormatError, NcloneError, plain, shortened
 from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
 from nclone_env.level import LevelRef, OpenedPacks, resolve
+from nclone_env.options import as_text, several
 
 _MOST_BYTES = 1 << 40
 
@@ -34,6 +35,13 @@ class Job(ABC):
 
     result: ClassVar[Any] = Any
     """Annotation of the results of tasks, which those of a journal have to fit: of records the mapping of fields."""
+
+    def __post_init__(self) -> None:
+        """Take any iterable, or one item, for several texts, and paths as text: the fields become JSON."""
+        for each in fields(self):  # type: ignore[arg-type]
+            if "tuple[str, ...]" in str(each.type):
+                texts = tuple(map(str, map(as_text, several(getattr(self, each.name)))))
+                object.__setattr__(self, each.name, texts)
 
     @property
     @abstractmethod
@@ -188,7 +196,7 @@ def _run_shard(
         journal.close()
 
 
-def merge(folders: Sequence[str | Path], output: str | Path) -> None:
+def merge(folders: str | Path | Iterable[str | Path], output: str | Path) -> None:
     """Write the files of a job from the journals of all its shards, the same as :func:`run` does.
 
     Args:
@@ -198,7 +206,7 @@ def merge(folders: Sequence[str | Path], output: str | Path) -> None:
     Raises:
         ConfigError: if a shard is missing, incomplete or of another job, or levels have changed.
     """
-    job, results = merged([expanded(folder) for folder in folders])
+    job, results = merged([expanded(folder) for folder in several(folders)])
     output = expanded(output)
     with _claimed(job, output):
         job.write(output, results)

@@ -23,6 +23,7 @@ import nclone_env
 from nclone_env import NPlusPlusVectorEnv, errors
 from nclone_env.cli.app import main
 from nclone_env.errors import ConfigError
+from nclone_env.generate import generated_levels
 from nclone_env.level.catalog import levels_folder
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level
@@ -300,3 +301,51 @@ def test_a_library_that_cannot_be_imported_is_told_in_one_line(source, said, fol
     assert "\n" not in str(caught.value)
     with pytest.raises(errors.MissingExtraError, match="no-library-at-all is not installed; run pip install"):
         errors.optional_module("no_library_at_all.part", "train")
+
+
+# One for several, and any iterable
+
+
+def takers():
+    """Return functions that take several sources, each with one, and what it makes of them as text."""
+    from nclone_env.benchmark import played
+    from nclone_env.gallery import collect
+    from nclone_env.jobs import Shard, Showing, Solving, Validating, merge, run
+    from nclone_env.train import demonstrate, load_policy
+
+    config = nclone_env.EnvironmentConfig(observations="game_state")
+    run(Validating(levels="first-steps/01-walk"), "parts", shard=Shard(1, 1))
+
+    def merged(folders):
+        merge(folders, "merged.jsonl")
+        return Path("merged.jsonl").read_text()
+
+    walk = "first-steps/01-walk"
+    return {
+        "demonstrate": (walk, lambda given: demonstrate(given, config).sources),
+        "played": (walk, lambda given: played(given, config).levels),
+        "load_policy": (walk, lambda given: load_policy("builtin", given).environment.levels),
+        "collect": (walk, lambda given: len(collect(given, [], pytest.fail))),
+        "Validating": (walk, lambda given: Validating(levels=given).arguments),
+        "Solving": (walk, lambda given: Solving(levels=given).arguments),
+        "Showing": (walk, lambda given: Showing(levels="jumps", recordings=given).arguments),
+        "generated_levels": ("rooms", lambda given: next(generated_levels(given, 1)).level.raw.digest),
+        "merge": ("parts", merged),
+    }
+
+
+@pytest.mark.parametrize(
+    "kind", [str, lambda one: [one], lambda one: {one}, lambda one: {one: 1}.keys(), lambda one: iter((one,)), np.array]
+)
+def test_one_is_several_and_so_is_any_iterable(kind):
+    for name, (one, take) in takers().items():
+        expected = str(take((one,)))
+        assert str(take(kind(one))) == expected, name
+        assert str(take(iter((one,)))) == expected, name
+
+
+def test_jobs_take_paths(folder):
+    from nclone_env.jobs import Validating
+
+    assert Validating(levels=Path("a.toml")).levels == (os.path.join(os.curdir, "a.toml"),)  # no built-in name
+    assert Validating(levels=[folder / "a.toml", "jumps"]).levels == (str(folder / "a.toml"), "jumps")

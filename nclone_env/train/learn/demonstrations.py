@@ -9,7 +9,7 @@ beam search keeps those whose ninja stays closest to the recorded one at the end
 than the most frequent one of the recording in that step.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,7 @@ from nclone_env.env import WON, NPlusPlusVectorEnv, playable_levels
 from nclone_env.errors import ConfigError
 from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, DYING, INPUT_OF_ACTION, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.level import Level, LevelSource, known_solutions, load_level, resolve
+from nclone_env.options import several
 from nclone_env.replay import load_any_recording
 from nclone_env.sim import Frames, Session
 from nclone_env.train.learn.trajectories import EpisodeData
@@ -63,7 +64,7 @@ class Demonstrated(NamedTuple):
 
 
 def demonstrate(
-    sources: Sequence[str | Path],
+    sources: str | Path | Iterable[str | Path],
     config: EnvironmentConfig,
     planner: Planner = Planner(),  # noqa: B008 - immutable
 ) -> Demonstrated:
@@ -81,6 +82,7 @@ def demonstrate(
         FormatError: if a recording is malformed.
     """
     result = Demonstrated([], [], {})
+    sources = several(sources)
     files = [source for source in sources if source != PLANNED]
     planned = _planned(config, planner) if len(files) < len(sources) else ()
     for demonstration in chain(read_demonstrations(files), planned):
@@ -96,7 +98,7 @@ def demonstrate(
 def read_demonstrations(sources: Iterable[str | Path]) -> Iterator[Demonstration]:
     """Yield the demonstrations of files and of built-in levels and sets; errors as :func:`demonstrate`."""
     solutions = known_solutions()
-    for source in sources:
+    for source in several(sources):
         path = expanded(source)
         if there(path.is_file):
             recording = load_any_recording(path)

@@ -1,7 +1,7 @@
 """A trained policy that is called with observations."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, check_integer, did_you_mean, shortened
+from nclone_env.options import several
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.acting import chosen_actions, policy_outputs
 from nclone_env.train.policies.checkpoint import (
@@ -37,8 +38,8 @@ class Policy:
         checkpoint: all contents of the file.
     """
 
-    def __init__(self, network: ActorCritic, config: TrainConfig, checkpoint: Checkpoint, levels: Sequence[str] = ()):
-        self.network, self.config, self.checkpoint, self._levels = network, config, checkpoint, tuple(levels)
+    def __init__(self, network: ActorCritic, config: TrainConfig, checkpoint: Checkpoint, levels: Any = ()):
+        self.network, self.config, self.checkpoint, self._levels = network, config, checkpoint, several(levels)
         self._seed, self._step = secrets.randbits(63), 0
         self._states = np.zeros((0, network.recurrent_size), np.float32)
 
@@ -171,7 +172,7 @@ class _Logits(nn.Module):
         return logits
 
 
-def load_policy(path: str | Path, levels: Sequence[str] = ()) -> Policy:
+def load_policy(path: str | Path, levels: str | Path | Iterable[str | Path] = ()) -> Policy:
     """Read the policy of a run, or one that ships with the package.
 
     Args:
