@@ -19,6 +19,7 @@ from nclone_env.errors import ConfigError, LevelFormatError, NcloneError, plain,
 from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
 from nclone_env.level import LevelRef, OpenedPacks, resolve
 from nclone_env.options import as_text, several
+from nclone_env.options import plain as plain_value
 
 _MOST_BYTES = 1 << 40
 
@@ -37,11 +38,15 @@ class Job(ABC):
     """Annotation of the results of tasks, which those of a journal have to fit: of records the mapping of fields."""
 
     def __post_init__(self) -> None:
-        """Take any iterable, or one item, for several texts, and paths as text: the fields become JSON."""
+        """Make the fields values of JSON: any iterable, or one item, is several texts; numbers are those of Python."""
         for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
             if "tuple[str, ...]" in str(each.type):
-                texts = tuple(map(str, map(as_text, several(getattr(self, each.name)))))
-                object.__setattr__(self, each.name, texts)
+                value = tuple(map(str, map(as_text, several(value))))
+            elif each.compare:
+                value = plain_value(value)
+                value = value if isinstance(value, str | Mapping) or not isinstance(value, Iterable) else several(value)
+            object.__setattr__(self, each.name, value)
 
     @property
     @abstractmethod

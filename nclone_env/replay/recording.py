@@ -60,6 +60,7 @@ from nclone_env.level import (
     read_peer,
     write_map,
 )
+from nclone_env.options import plain as plain_value
 from nclone_env.replay.verification import Verdict, verdict, verify, verify_peer
 from nclone_env.sim import Trajectory, check_inputs, simulate
 
@@ -283,7 +284,7 @@ def read_recording(data: bytes, source: str = "<bytes>") -> Recording:
 def _metadata(recording: Recording) -> bytes:
     try:
         seed = None if recording.seed is None else int(operator.index(recording.seed))
-        metadata = {"seed": seed, "settings": dict(recording.settings)}
+        metadata = {"seed": seed, "settings": plain_value(dict(recording.settings))}
         return json.dumps(metadata, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
         where = "settings and seed"

@@ -57,7 +57,7 @@ def write_video(pictures: Iterable[np.ndarray], path: str | Path, rate: float) -
     height, width = first.shape[0] // 2 * 2, first.shape[1] // 2 * 2
     cropped = (np.ascontiguousarray(picture[:height, :width]) for picture in itertools.chain((first,), iterator))
     command = [ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
-    command += ["-s", f"{width}x{height}", "-r", str(Fraction(rate).limit_denominator()), "-i", "-"]
+    command += ["-s", f"{width}x{height}", "-r", str(Fraction(float(rate)).limit_denominator()), "-i", "-"]
     command += _CODECS[path.suffix].split()
     count = 0
 

@@ -349,3 +349,34 @@ def test_jobs_take_paths(folder):
 
     assert Validating(levels=Path("a.toml")).levels == (os.path.join(os.curdir, "a.toml"),)  # no built-in name
     assert Validating(levels=[folder / "a.toml", "jumps"]).levels == (str(folder / "a.toml"), "jumps")
+
+
+# Numbers of NumPy, as sweeps give them
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, lambda number: np.array(number)])
+def test_jobs_and_recordings_with_numbers_of_numpy_are_those_of_python(kind, folder):
+    from nclone_env.jobs import Generating, Shard, Solving, run
+    from nclone_env.replay import Recording, load_recording
+
+    walk = "first-steps/01-walk"
+    for name, job, same in (
+        ("solve", Solving(levels=walk, frames=kind(200), seed=kind(3)), Solving(levels=(walk,), frames=200, seed=3)),
+        ("several", Solving(levels=walk, frames=[kind(9), 9]), Solving(levels=(walk,), frames=(9, 9))),
+        (
+            "generate",
+            Generating(count=kind(1), families="rooms", difficulty=np.array([0, 100])),
+            Generating(count=1, families=("rooms",), difficulty=(0, 100)),
+        ),
+    ):
+        assert job == same
+        for number, each in enumerate((job, same)):
+            run(each, folder / f"{name}-{number}", shard=Shard(1, 1))
+        one, two = ((folder / f"{name}-{number}" / Shard(1, 1).file).read_bytes() for number in range(2))
+        assert one.splitlines()[0] == two.splitlines()[0]
+    settings = {"seed": kind(3), "rate": np.float32(0.5), "flags": (np.bool_(True), np.str_("a")), "path": folder}
+    recording = Recording.of(walk, [2] * 5, settings, np.int64(7))
+    recording.save("a.replay")
+    read = load_recording("a.replay")
+    assert read.settings == {"seed": 3, "rate": 0.5, "flags": [True, "a"], "path": str(folder)}
+    assert read.seed == 7
