@@ -4,6 +4,7 @@ ARGS ?=
 SECONDS ?= 60
 SEED ?= 0
 BIN := .venv/bin
+TRAINS := .venv/.trains
 INSTALLED := .venv/.installed
 COMPILED := .venv/.compiled
 
@@ -16,8 +17,8 @@ COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib compat-onnx comp
 .PHONY: train warmup test test-slow other-python docs wheels wheel-test fuzz faults lint types contract cuda gpu web format clean compat
 .PHONY: compat-gymnasium $(COMPAT)
 
-# Compiles only what training needs.
-train: $(INSTALLED)
+# Installs and compiles only what training, evaluation and video need.
+train: $(TRAINS)
 	@$(BIN)/nclone-env warmup train
 	@$(BIN)/nclone-env train $(ARGS)
 
@@ -110,12 +111,24 @@ compat-gymnasium: .venv-compat/gymnasium/.installed
 clean:
 	rm -rf .venv .venv-compat .venv-docs .venv-other runs dist build site
 
-# Python compiles the modules that are imported; all modules of all packages would take half of the time.
-$(INSTALLED): pyproject.toml constraints.txt
-	@echo "Setting up .venv (a minute or two, once) ..."
+# Python compiles the modules that are imported; all modules of all packages would take half of the time. Without a GPU
+# a build of PyTorch for processors, if there is one: the other brings 5 GB of libraries for GPUs.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+TORCH := $(shell sed -n 's/^torch==\([0-9.]*\).*/torch==\1+cpu/p' constraints.txt)
+
+$(TRAINS): pyproject.toml constraints.txt
+	@echo "Setting up .venv (a minute, once) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e ".[all,dev]"
+	@nvidia-smi -L > /dev/null 2>&1 || $(PIP) "$(TORCH)" 2> /dev/null \
+		|| $(PIP) --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu "$(TORCH)" 2> /dev/null || true
+	@$(PIP) -e ".[train,human,video]"
+	@touch $@
+
+# All else: tests, types, profiler.
+$(INSTALLED): $(TRAINS)
+	@echo "Completing .venv (half a minute, once) ..."
+	@$(PIP) -e ".[all,dev]"
 	@touch $@
 
 # The reference is made from the sources, which are read and not imported, so the package is not installed.
