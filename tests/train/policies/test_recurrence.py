@@ -10,7 +10,7 @@ from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.policies.arrays import LearningFields, LossScaling
 from nclone_env.train.policies.mlp import make_network
 from nclone_env.train.policies.network import ActorCritic
-from nclone_env.train.policies.recurrence import RecurrentNetwork
+from nclone_env.train.policies.recurrence import RecurrentNetwork, _sigmoid, _tanh
 from nclone_env.train.policies.torch_network import flat_gradient, module_loss
 
 from .test_mlp import BOXES, ENTITIES, STEPS, random_policy, random_rollout, two_threads  # noqa: F401
@@ -131,3 +131,11 @@ def test_initial_weights_follow_from_the_generator():
     np.testing.assert_allclose(gate @ gate.T, np.eye(8), atol=1e-6)  # rounding of float32
     with pytest.raises(ConfigError, match="policy: expected one without memory, got one with recurrent_size 8; call"):
         policy({"game_state": torch.zeros(1, 30)})
+
+
+def test_gates_are_those_of_the_functions_that_they_are_named_after():
+    numbers = np.linspace(-20, 20, 4001, dtype=np.float32)
+    for function, exact in ((_tanh, np.tanh), (_sigmoid, lambda x: 1 / (1 + np.exp(-x)))):
+        found = np.array([function(x) for x in numbers])
+        assert np.abs(found - exact(numbers.astype(np.float64))).max() < 3e-7  # two units of the last place
+        assert np.abs(found - exact(0.99 * numbers.astype(np.float64))).max() > 1e-3
