@@ -73,11 +73,11 @@ def train(
     check_episodes(episodes)
     preparation, progress = LevelProgress(), TrainingProgress(config.total_timesteps)
     with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
-        check_memory(config, ranks)
         if recipe is not None:
             _check_recipe(recipe, config, init, ranks.first)
         hooks = _hooks(config, resume, preparation, progress, stop) if ranks.first else Hooks(stop=stop)
         try:
+            check_memory(config, ranks, hooks)
             result = run_training(config, hooks, resume=resume, init=init, overwrite=overwrite, ranks=ranks)
         except StoppedError:
             if ranks.first:

@@ -139,7 +139,8 @@ def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Pla
         raise ConfigError(
             f"starts: expected recordings that reach the exit of a training level within max_frames, {max_frames}, "
             f"{KNOWN!r} with built-in levels, or {PLANNED!r}, got {', '.join(sources)} for "
-            f"{', '.join(levels.names[:3])}{more}; check recordings with 'nclone-env replay verify'"
+            f"{', '.join(levels.names[:3])}{more}; check recordings with 'nclone-env replay verify', or leave out "
+            "starts (--starts without words), and episodes begin at the start of their level"
         )
     return found
 

@@ -20,14 +20,22 @@ from nclone_env.train.collect.environments import (
     observation_shapes,
 )
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.hooks import SILENT, Hooks
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.levels.sources import run_levels
 from nclone_env.train.policies.acting import one_thread_per_call
 from nclone_env.train.policies.device import learning_device
 from nclone_env.train.policies.network import make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import Rows
-from nclone_env.train.runs.run import assemble, group_sizes, make_held_out, make_workers, most_rows
+from nclone_env.train.runs.run import (
+    ChosenLevels,
+    assemble,
+    choose_levels,
+    group_sizes,
+    make_held_out,
+    make_workers,
+    most_rows,
+)
 
 _NOWHERE = torch.device("meta")
 _OF_ENVIRONMENTS = ("rollout storage", "update")
@@ -36,7 +44,10 @@ _GROWING = ("worlds", "ended worlds")
 
 
 def estimate_bytes(
-    config: TrainConfig, make_envs: MakeEnvironments = make_environments, ranks: Ranks = ALONE
+    config: TrainConfig,
+    make_envs: MakeEnvironments = make_environments,
+    ranks: Ranks = ALONE,
+    hooks: Hooks = SILENT,
 ) -> MemoryNode:
     """Return the bytes that a run, or a rank of it, will own once it is prepared, as ``Run.memory()`` reports them.
 
@@ -50,14 +61,16 @@ def estimate_bytes(
         config: configuration of the run.
         make_envs: creates the environments.
         ranks: the processes that train together.
+        hooks: told of the levels whose paths are computed, and asked whether to stop.
 
     Raises:
         ConfigError, UnknownLevelError, LevelFormatError: as creating the environments does.
         MemoryLimitError: if the system refuses even the addresses of an array.
     """
+    levels = choose_levels(config, make_envs is make_environments, hooks)
     try:
         with one_thread_per_call():  # forked processes would wait for further threads in vain
-            one, two = (_measured(config, make_envs, count, ranks) for count in (1, 2))
+            one, two = (_measured(config, levels, make_envs, count, ranks) for count in (1, 2))
     except MemoryError as error:
         reason = str(error) or "an allocation failed"
         raise MemoryLimitError(f"num_envs: expected as many as fit, got {config.num_envs:,}: {reason}") from error
@@ -72,9 +85,9 @@ def estimate_bytes(
     return MemoryNode("training run", children=tuple(_node(name, found) for name, found in sizes.items()))
 
 
-def check_memory(config: TrainConfig, ranks: Ranks = ALONE) -> None:
+def check_memory(config: TrainConfig, ranks: Ranks = ALONE, hooks: Hooks = SILENT) -> None:
     """Reject a run that, with the other ranks of this machine, needs more memory than is available."""
-    tree = estimate_bytes(config, ranks=ranks)
+    tree = estimate_bytes(config, ranks=ranks, hooks=hooks)
     each = tree.bytes_where(shared=False) * ranks.local_count / config.num_envs
     once = tree.bytes_where(shared=True, mapped=False)
     check_fits("num_envs", config.num_envs, each, once * ranks.local_count)
@@ -112,15 +125,15 @@ def _node(name: str, sizes: _Sizes) -> MemoryNode:
     return replace(used[0], name=name) if len(used) == 1 else MemoryNode(name, children=used)
 
 
-def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, ranks: Ranks) -> dict[str, _Sizes]:
+def _measured(
+    config: TrainConfig, levels: ChosenLevels, make_envs: MakeEnvironments, count: int, ranks: Ranks
+) -> dict[str, _Sizes]:
     """Return the bytes of the parts of a run with ``count`` threads, and with a group of ``count`` environments.
 
     The policy has arbitrary parameters: initial ones would cost time, threads and random numbers.
     """
     config = config.replace(num_threads=count)
-    levels, held_out = run_levels(config)
-    environment = config.unstacked_environment.replace(levels=levels)
-    with closing(_begun(make_envs(environment, count))) as envs:
+    with closing(_begun(make_envs(levels.environment, count))) as envs:
         device = _device(config, ranks)
         with _NOWHERE:
             policy = make_policy(config, observation_shapes(envs, config.frame_stack))
@@ -138,6 +151,7 @@ def _measured(config: TrainConfig, make_envs: MakeEnvironments, count: int, rank
         parts.append(Reference(policy, storage, workers.count, rows, device).memory())
 
     num_envs = len(ranks.share(config.num_envs))
+    held_out = levels.held_out
     measured = make_held_out(config, num_envs, held_out, lambda *given: _begun(make_envs(*given)), network, workers)
     if measured is not None:
         with closing(measured):

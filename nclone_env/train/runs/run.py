@@ -175,7 +175,7 @@ def set_up(
     """Build all components of a run that writes to a folder; nothing is written yet."""
     workers = make_workers(config, ranks)
     planner = Planner(workers.count, hooks)
-    chosen = _choose_levels(config, make_envs is make_environments, hooks)
+    chosen = choose_levels(config, make_envs is make_environments, hooks)
     environment = chosen.environment
     share = ranks.share(config.num_envs)
     device = learning_device(config, ranks)
@@ -214,7 +214,7 @@ def set_up(
     )
 
 
-class _Chosen(NamedTuple):
+class ChosenLevels(NamedTuple):
     """The levels of a run."""
 
     environment: EnvironmentConfig
@@ -226,19 +226,19 @@ class _Chosen(NamedTuple):
     """Those trained on, packed; the environments share it while it is referenced. None: they load them."""
 
 
-def _choose_levels(config: TrainConfig, for_own: bool, hooks: Hooks) -> _Chosen:
+def choose_levels(config: TrainConfig, for_own: bool, hooks: Hooks) -> ChosenLevels:
     """Return the levels of a run, loaded once, unless the environments, not the package's own, may know others."""
     levels, held_out = run_levels(config)
     environment = config.unstacked_environment
     if not (held_out or config.starts or for_own):
-        return _Chosen(environment.replace(levels=levels), (), None, None)
+        return ChosenLevels(environment.replace(levels=levels), (), None, None)
     named = tuple(load_levels((*levels, *held_out)))  # together: no two have the same name
     training, out = named[: len(named) - len(held_out)], named[len(named) - len(held_out) :]
     playable = playable_levels(environment.replace(levels=training))
     if environment.paths == "doors":  # the environments find them kept; those of thousands of levels take a while
         paths_with_doors(playable, hooks.level)
     chosen = environment.replace(levels=tuple(playable.levels), mirrored=False)
-    return _Chosen(chosen, out, None if held_out else named, playable)
+    return ChosenLevels(chosen, out, None if held_out else named, playable)
 
 
 def assemble(

@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from nclone_env.errors import MemoryLimitError
+from nclone_env.errors import MemoryLimitError, StoppedError
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.hooks import Hooks
 from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.estimate import check_memory, estimate_bytes
 
@@ -72,6 +73,15 @@ def test_a_run_that_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr("nclone_env.machine.available_bytes", lambda: 1_000_000)
     with pytest.raises(MemoryLimitError, match=r"num_envs: 256 need .* at most [0-9]+ fit"):
         check_memory(TrainConfig())
+
+
+def test_paths_of_the_levels_are_told_and_can_be_stopped(monkeypatch):
+    monkeypatch.setenv("NCLONE_ENV_LEVEL_CACHE_MB", "0")  # else they may be kept
+    config, told = TrainConfig.of(**{**SMALL, "levels": "motifs-7", "paths": "doors"}), list[tuple[str, int, int]]()
+    with pytest.raises(StoppedError, match="asked to end with 1/5 paths found, before the first update"):
+        check_memory(config, hooks=Hooks(stop=lambda: True))
+    check_memory(config, hooks=Hooks(on_level=lambda *call: told.append(call)))
+    assert told == [("paths found", number, 5) for number in range(1, 6)], "once, for all sizes that are measured"
 
 
 def test_an_estimate_initialises_no_weights():
