@@ -41,6 +41,8 @@ _CHEAP = 0.002  # seconds that a full collection may take in any case
 _COST = 20
 """Longer ones take at most a twentieth of the time."""
 _FRAMES = 16  # of the call stack of each traced block: enough to pass through wrappers to the caller
+_LEFT = 180
+"""Bytes of each traced block that stay resident after a look at all: of its trace, and of copies of the tables."""
 _PROBES = 4_000  # objects that a measurement of tracemalloc's tables makes
 _PACKAGE = str(Path(__file__).parents[1]) + os.sep
 FOLDER = str(Path(__file__).parent) + os.sep
@@ -242,15 +244,18 @@ class SnapshotLog(_Log):
         self.workers: Mapping[int, int] = {}
         """Bytes of each child process at the last snapshot, by its number."""
 
-    def take(self, step: float, tree: MemoryNode, notes: int = 0) -> None:
-        """Take a snapshot without collecting garbage, and without ``notes``, bytes of the profiler's own."""
+    def take(self, step: float, tree: MemoryNode, notes: int = 0, left: int = 0) -> None:
+        """Take a snapshot without collecting garbage, and without ``notes``, bytes of the profiler's own.
+
+        ``left`` bytes that it has freed are resident yet.
+        """
         resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes() + notes
         self.workers = worker_sizes("anonymous")
         self._values[self._count] = (
             step,
             resident.rss,
             resident.pss,
-            resident.anonymous - tables - self._own.anonymous,
+            resident.anonymous - tables - left - self._own.anonymous,
             sum(self.workers.values()),
             heap.in_use - tables - self._own.native if heap else -1,
             tree.bytes_where(mapped=False),
@@ -293,6 +298,8 @@ class TracedLog(_Log):
         self._lines: list[tuple[float, np.ndarray]] = []
         self._spacing = 0.0  # steps between two lines that are kept
         self._next = 0.0
+        self.left = 0
+        """Bytes that looks at all traced blocks have freed, and that are resident yet."""
         self.whole = True
         """Whether tracemalloc ran at every snapshot: the code may stop it."""
 
@@ -316,6 +323,7 @@ class TracedLog(_Log):
         """Return the bytes of all lines but the profiler's, and keep the lines if it is time to."""
         start = time.thread_time()
         lines = live_lines()
+        self.left = max(self.left, _LEFT * sum(entry[1] for entry in lines.values()))
         if always or not self._lines or step - self._lines[-1][0] >= self._spacing:
             self._keep(step, lines)
         self._next = time.perf_counter() + _LINE_COST * (time.thread_time() - start)

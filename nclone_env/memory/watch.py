@@ -309,7 +309,8 @@ class Watch:
             if self._tracing is None:
                 self._traced.thin()
             self._every *= 2
-        self._log.take(place, self._owner.memory() if self._owner is not None else _NOTHING, self._traced.nbytes)
+        tree = self._owner.memory() if self._owner is not None else _NOTHING
+        self._log.take(place, tree, self._traced.nbytes, self._traced.left)
         self._workers.note(place, self._log.workers)
         if self._wants_trace and self._tracing is None:
             self._traced.take(place, lines=True, always=last)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nclone_env.memory import snapshots
-from nclone_env.memory.snapshots import Garbage, SnapshotLog
+from nclone_env.memory.process import ResidentBytes
+from nclone_env.memory.snapshots import Garbage, SnapshotLog, TracedLog, tracing
 from nclone_env.memory.tree import MemoryNode
 
 
@@ -112,3 +113,27 @@ def test_a_log_of_snapshots_makes_room():
     log.thin()
     log.take(4, MemoryNode("nothing"))
     assert [item.step for item in log.snapshots()] == [0, 2, 4]
+
+
+def test_what_the_profiler_has_freed_is_no_memory_of_the_code(monkeypatch):
+    monkeypatch.setattr(snapshots, "resident_bytes", lambda: ResidentBytes(9000, 9000, 9000, 9000))
+    log = SnapshotLog(2)
+    log.take(0, MemoryNode("nothing"))
+    log.take(1, MemoryNode("nothing"), left=2000)
+    before, after = log.snapshots()
+    assert before.data_bytes - after.data_bytes == 2000
+
+
+def test_looks_at_traced_blocks_leave_memory_resident():
+    """As much as the most that there were, as it stays when they are freed."""
+    log = TracedLog(4)
+    with tracing():
+        log.take(0, lines=True, always=True)
+        assert log.left < 100_000
+        kept = [object() for _ in range(2_000)]
+        log.take(1, lines=True, always=True)
+        most = log.left
+        assert 2_000 * 180 <= most < 2_000 * 180 + 100_000
+        kept.clear()
+        log.take(2, lines=True, always=True)
+        assert log.left == most
