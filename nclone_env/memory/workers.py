@@ -36,8 +36,12 @@ _MAKING = os.path.join(_PACKAGE, "jit", ""), os.path.join(_PACKAGE, "render", "r
 """Compiles kernels, and draws glyphs: once per machine, from thousands of small arrays."""
 _CALLING = os.path.join(_PACKAGE, "jit", "decorators.py")
 """Calls what was compiled, for most of the time of a training run."""
-_COMPILERS = ("numba/core", "numba/np", "llvmlite", "torch/_inductor", "jax/_src/interpreters")
-_PARTS = tuple(f"/{part}/".replace("/", os.sep) for part in _COMPILERS)
+_COMPILERS = (
+    *("numba/core/", "numba/np/", "llvmlite/", "torch/_dynamo/convert_frame.py", "torch/_inductor/graph.py"),
+    *("jax/_src/compiler.py", "jax/_src/interpreters/mlir.py", "jax/_src/interpreters/partial_eval.py"),
+)
+"""Folders and files of compilers. Others of the same folders call what was compiled, in every step of a program."""
+_PARTS = tuple(f"/{part}".replace("/", os.sep) for part in _COMPILERS)
 _SAME = 150.0  # milliseconds within which two sightings are one
 REQUEST, LOADING = "trace", ".loading"
 """Name of the file by which a parent asks, and ending of that by which a process says that it imports or compiles."""
