@@ -293,12 +293,13 @@ class _Walk:
         for number, referrer in enumerate(referrers):
             referrers[number] = None
             kind = type(referrer)
-            if time.thread_time() > self.deadline:
-                skipped = True
-                break
-            if not issubclass(kind, _ROOTS) and all(search.is_full for search in searches):
-                skipped = True
-                continue
+            if all(search.is_full for search in searches):
+                if time.thread_time() > self.deadline:
+                    skipped = True
+                    break
+                if not issubclass(kind, _ROOTS):
+                    skipped = True
+                    continue
             if id(referrer) in ours or kind is _Node or kind is _Search or _is_ours(referrer) or _is_weak(referrer):
                 continue  # what the callback of a weak reference needs is kept, too, but nothing of the program
             found = _among(gc.get_referents(referrer), wanted)

@@ -162,12 +162,13 @@ class Watch:
         """Take the last snapshot, compute the statistics and write the reports, after an error too."""
         if os.getpid() != self._process:
             return
+        end = self._milliseconds()
         self._ended.set()
-        self._stopped.wait()
+        self._stopped.wait()  # a search may last for a while: that is no time of the block
         self._native.close()
         if not self._steps or self._log.last_step != self._steps:
             self._garbage.collect()
-            self._take(self._steps or self._milliseconds(), last=True)
+            self._take(self._steps or max(end, self._log.last_step), last=True)
         self._garbage.include()
         self._stages.append(stage("after", "at the end of the block"))
         self._search(_LAST_SEARCH_SECONDS)

@@ -72,6 +72,24 @@ def test_a_block_without_steps_is_measured_by_time(tmp_path):
     assert content["name"] == "clock"
 
 
+def test_a_search_that_lasts_beyond_the_end_of_a_block_is_no_time_of_it(monkeypatch):
+    now = 0.0
+    monkeypatch.setattr("nclone_env.memory.watch.Watch._milliseconds", lambda watch: now)
+    watch = profile(trace=False)
+    wait = watch._stopped.wait
+
+    def wait_for_the_search():
+        nonlocal now
+        wait()
+        now = 9000.0
+
+    monkeypatch.setattr(watch._stopped, "wait", wait_for_the_search)
+    with watch:
+        now = 5000.0
+    assert watch.stats is not None
+    assert watch.stats.measurements.snapshots[-1].step == 5000
+
+
 def test_reports_are_written_after_an_error_too(tmp_path):
     watch = profile(output_dir=tmp_path)
     with pytest.raises(ValueError, match="no number"), watch:
