@@ -26,6 +26,16 @@ def shortened(value: object, length: int = 60) -> str:
     return shown if len(shown) <= length else f"{shown[: length - 3]}..."
 
 
+_LONGEST_NAME = 300
+"""Characters of a path in a message."""
+
+
+def cut(path: object) -> str:
+    """Return the path of a file for a message; one that is too long for the system may have any length."""
+    name = str(path)
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
+
+
 def plain(text: object) -> str:
     """Return a text, such as the name of a file, with escapes for what a terminal must not or cannot be given.
 
@@ -65,7 +75,7 @@ class FormatError(NcloneError, ValueError):
     """
 
     def __init__(self, source: str, where: str, expected: str, got: str):
-        super().__init__(f"{source}: {where}: expected {expected}, got {got}")
+        super().__init__(f"{cut(source)}: {where}: expected {expected}, got {got}")
         self.source, self.where, self.expected, self.got = source, where, expected, got
 
     def __reduce__(self) -> tuple[type, tuple[str, str, str, str]]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from nclone_env._files import naming
 from nclone_env._version import __version__
-from nclone_env.errors import ConfigError, NcloneError, check_choice, plain, shortened
+from nclone_env.errors import ConfigError, NcloneError, check_choice, cut, plain, shortened
 from nclone_env.machine import check_address_space
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ _ADDRESSES, _ADDRESSES_OF_TORCH = 1_000_000_000, 1_700_000_000
 _WITH_TORCH = ("train", "evaluate", "watch", "benchmark")
 _SHELLS = ("bash", "zsh", "fish")
 _BROKEN_PIPE = 128 + 13  # as shells report SIGPIPE
-_LONGEST_NAME = 300  # characters in messages
 COMMANDS: Mapping[str, str | Mapping[str, str]] = {
     "train": "train:train_command",
     "evaluate": "policies:evaluate",
@@ -288,7 +287,7 @@ def _guarded(command: Callable[[], int]) -> int:
             return _BROKEN_PIPE
         if error.filename is None and error.errno == errno.ENOENT and not _has_working_directory():
             error = FileNotFoundError(errno.ENOENT, "the working directory was removed; change to another", os.curdir)
-        where = f"{plain(_cut(str(error.filename)))}: " if error.filename else ""
+        where = f"{plain(cut(error.filename))}: " if error.filename else ""
         with suppress(OSError):
             sys.stderr.write(f"nclone-env: {where}{error.strerror or error}\n")
         return 1
@@ -316,11 +315,6 @@ def _has_working_directory() -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _cut(name: str) -> str:
-    """Return the name of a file for a message; one that is too long for the system may have any length."""
-    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
 def _open_closed_streams() -> None:

@@ -12,7 +12,7 @@ from nclone_env._table import table
 from nclone_env.cli.output import check_exists, check_free, check_suffix, counted, plain_name
 from nclone_env.cli.progress import say
 from nclone_env.config import Theme
-from nclone_env.errors import ConfigError, FormatError, NcloneError, UnknownLevelError, plain, shortened
+from nclone_env.errors import ConfigError, FormatError, NcloneError, UnknownLevelError, cut, plain, shortened
 from nclone_env.level import Level, level_sets, load_level, load_levels, parse_inputs
 from nclone_env.replay import (
     RECORDING_SUFFIX,
@@ -124,14 +124,15 @@ def record_replay(
 
 def _row(path: Path) -> tuple[str, ...]:
     """Return the row of a file: whether it is valid and the simulator reproduces it, how it ends, and why not."""
+    name = plain(cut(path))
     try:
         _, found = load_verified(path)
     except UnknownLevelError:
-        return plain(path), "no", "-", "-", "-", f"{plain(path)}: expected a recording, got no such file"
+        return name, "no", "-", "-", "-", f"{name}: expected a recording, got no such file"
     except FormatError as error:
-        return plain(path), "no", "-", "-", "-", plain(error)
+        return name, "no", "-", "-", "-", plain(error)
     agrees, end = "yes" if found.agrees else "no", STATE_NAMES[found.state]
-    return plain(path), agrees, str(found.frames), end, str(found.gold), found.reason
+    return name, agrees, str(found.frames), end, str(found.gold), found.reason
 
 
 def _begun(path: Path | None, frame: int | None) -> tuple[Level, list[int], int] | None:

@@ -397,7 +397,7 @@ class Batch:
         """Begin a new episode of an environment in the world of a snapshot, without observing it."""
         self._place(snapshot.world, index)
         ninja, episode, result = snapshot.world.ninja, self.episodes[index], self.results[index]
-        episode["number"] += 1
+        self.episodes["number"][index : index + 1] += 1  # of an array: it wraps without a warning, as in kernels
         episode["steps"], episode["episode_return"] = 0, 0.0
         episode["potential"] = snapshot.episode["potential"][0]
         episode["next_level"], episode["over"] = -1, 0

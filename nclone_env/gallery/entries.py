@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nclone_env._files import expanded, there
+from nclone_env._files import expanded
 from nclone_env.errors import FormatError, LevelFormatError, NcloneError, RecordingError
 from nclone_env.game import CELEBRATING, GOLD, NINJA, kind_name
 from nclone_env.generate import CollectionFiles
@@ -165,7 +165,7 @@ def load_run(path: Path) -> GalleryRun:
 
 def recording_files(path: Path) -> list[Path]:
     """Return a file, or the recordings in a folder by name; other files of the folder are not recordings."""
-    if not there(path.is_dir):
+    if not path.is_dir():
         return [path]
     try:
         files = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
@@ -272,7 +272,7 @@ def _read(task: Callable[[Any], T], sources: Iterable[Any], on_fault: OnFault) -
 
 def _runs_at(path: Path, on_fault: OnFault) -> Iterator[GalleryRun]:
     for files in _read(recording_files, [path], on_fault):
-        if not files and there(path.is_dir):
+        if not files and path.is_dir():
             expected = "at least one recording (.replay or attract file)"
             on_fault(RecordingError(str(path), "folder", expected, "none in it"))
         yield from _read(load_run, files, on_fault)

@@ -86,6 +86,8 @@ def test_a_file_with_a_name_that_is_too_long(capsys):
     assert told.startswith("nclone-env: recordings: expected files or folders, got 'xxx")
     assert told.endswith("x..., which does not exist\n")
     assert len(told) < 500
+    assert main(["levels", "convert", "first-steps/01-walk", f"{'x' * 5000}.toml"]) == 1  # cannot be written
+    assert re.fullmatch(r"nclone-env: .{300}\.\.\.: File name too long\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(("word", "value"), [("12", 12), ("1e6", 1_000_000), ("2_000_000", 2_000_000), ("-5", -5)])

@@ -6,8 +6,10 @@ Text, packs, pages of userlevels, attract files, recordings of nclone, and map b
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import io
+import os
 import re
 import stat
 import struct
@@ -239,7 +241,9 @@ def read_bytes(path: str | Path, first: int | None = None) -> bytes:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise UnknownLevelError(f"{source}: expected the path of a level file, got no such file") from error
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
-        raise LevelFormatError(source, "file", "a readable level file", plain(error)) from error
+        is_long = isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG
+        got = os.strerror(errno.ENAMETOOLONG) if is_long else error
+        raise LevelFormatError(source, "file", "a readable level file", plain(got)) from error
     except (EOFError, zlib.error) as error:
         raise LevelFormatError(source, "file", "a complete gzip file", plain(error)) from error
     if data is None:

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from nclone_env._files import UNREADABLE, check_directory, expanded, fill_file, there
 from nclone_env._version import __version__
-from nclone_env.errors import CheckpointError, ConfigError, plain, shortened
+from nclone_env.errors import CheckpointError, ConfigError, cut, plain, shortened
 from nclone_env.options import Option, leaves
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.files import checkpoint_file, other_kind
@@ -350,4 +350,4 @@ def _of_other_version(path: Path, cause: str, version: Any) -> CheckpointError:
 
 def _error(path: str | Path, cause: str) -> CheckpointError:
     cause = cause if len(cause) <= _MOST_CAUSE else f"{cause[:_MOST_CAUSE]}..."  # it may quote the file
-    return CheckpointError(f"{path}: {cause}; pass a file written by 'nclone-env train' of this version")
+    return CheckpointError(f"{cut(path)}: {cause}; pass a file written by 'nclone-env train' of this version")

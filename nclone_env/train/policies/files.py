@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nclone_env._files import UNREADABLE, check_directory, expanded, there
-from nclone_env.errors import CheckpointError, ConfigError, check_choice, did_you_mean, optional_module, shortened
+from nclone_env.errors import CheckpointError, ConfigError, check_choice, cut, did_you_mean, optional_module, shortened
 from nclone_env.train.config import TrainConfig
 
 LATEST = "checkpoint.pt"
@@ -49,7 +49,7 @@ def checkpoint_file(path: str | Path) -> Path:
     if not there(file.is_file):
         hint = f"; to begin a new run with this policy pass --init {path}" if is_named(path) else ""
         raise CheckpointError(
-            f"{file}: expected a checkpoint file, but the file does not exist; "
+            f"{cut(file)}: expected a checkpoint file, but the file does not exist; "
             f"pass the folder of a run or a checkpoint in it{hint}"
         )
     return file

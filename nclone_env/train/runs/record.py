@@ -21,7 +21,7 @@ from typing import Any
 
 from nclone_env._files import expanded, open_regular, there, unless_it_fails, write_file
 from nclone_env._version import __version__
-from nclone_env.errors import ConfigError, did_you_mean, plain, shortened
+from nclone_env.errors import ConfigError, cut, did_you_mean, plain, shortened
 from nclone_env.level import Level, load_levels
 from nclone_env.memory import machine
 from nclone_env.options import flat, from_flat
@@ -109,7 +109,7 @@ def read_recipe(path: str | Path) -> Recipe:
     except OSError as error:
         raise ConfigError(
             f"config: expected a file of options, the folder of a run that has a {RECORD}, or one of "
-            f"{', '.join(recipe_names())}, got {plain(given)}: {error.strerror}{did_you_mean(given, recipe_names())}"
+            f"{', '.join(recipe_names())}, got {plain(cut(given))}: {error.strerror}{did_you_mean(given, recipe_names())}"
         ) from error
     except (ConfigError, ValueError, RecursionError) as error:  # the last of values within values
         raise ConfigError(f"{plain(path)}: {error}") from error
