@@ -562,3 +562,14 @@ def test_a_trail_that_is_too_long_for_the_time_limit_is_refused():
     with pytest.raises(SnapshotError, match="trail: expected at most 60 positions, as of this max_frames, got"):
         other.set_state(0, state)
     assert other.get_state(0) == before
+
+
+@pytest.mark.parametrize("number", [2**31 - 1, -1, 7])
+def test_the_number_of_an_episode_wraps_without_a_warning(number, recwarn):
+    """A forged one may be the greatest; kernels wrap it, too."""
+    env = NPlusPlusEnv(**SMALL)
+    env.reset(seed=1)
+    env._batch.episodes["number"][0] = number
+    env.reset(options={"state": env.get_state()})
+    assert env._batch.episodes["number"][0] == (number + 1 if number < 2**31 - 1 else -(2**31))
+    assert not recwarn.list
