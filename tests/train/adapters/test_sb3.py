@@ -9,8 +9,10 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from nclone_env import NPlusPlusVectorEnv, errors
+from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, errors
 from nclone_env.env.base import BaseEnvironment
+from nclone_env.game import INPUT_OF_ACTION
+from nclone_env.sim.trajectory import simulate
 
 from ...env.bases import counted
 
@@ -130,6 +132,37 @@ def test_action_masks_are_those_of_the_observation(sb3, action_space, size):
     without.reset()
     with pytest.raises(errors.ConfigError, match="expected 'action_mask' among the observations, got game_state"):
         without.action_masks()
+
+
+class Player:
+    """A model that plays random actions."""
+
+    def __init__(self, space):
+        self.space, self.given = space, []
+
+    def set_random_seed(self, seed):
+        self.space.seed(seed)
+
+    def predict(self, observation, state=None, begins=None, deterministic=False):
+        self.given.append(self.space.sample())
+        return self.given[-1], state
+
+
+@pytest.mark.parametrize("action_space", ["discrete", "multi_discrete"])
+@pytest.mark.parametrize("chance", [0.0, 0.7])
+def test_a_run_of_a_model_has_the_inputs_of_the_actions_taken(sb3, action_space, chance):
+    config = EnvironmentConfig(levels="first-steps/01-walk", observations="game_state", max_frames=80)
+    config = config.replace(action_space=action_space, action_repeat_probability=chance)
+    model, twin = Player(NPlusPlusEnv(config).action_space), NPlusPlusEnv(config)
+    (run,) = sb3.model_runs(model, config, argmax=False, seed=3)
+    inputs = list(run.inputs)
+    twin.reset(seed=0)
+    for given in model.given:
+        twin.step(given)
+    played = simulate(run.level, inputs)
+    assert (played.x[-1], played.y[-1]) == (twin.worlds.ninjas[0]["x"], twin.worlds.ninjas[0]["y"])
+    numbers = [each[0] + 3 * each[1] if action_space == "multi_discrete" else each for each in model.given]
+    assert (np.take(INPUT_OF_ACTION, numbers).repeat(4).tolist() == inputs) == (chance == 0)
 
 
 def test_it_counts_as_wrapped_by_monitor_alone(sb3):
