@@ -189,3 +189,12 @@ def test_numbers_of_numpy_and_arrays_within_are_read_again(tmp_path, monkeypatch
     assert np.array_equal(vector(ended), vector(whole))
     ((found,)) = seen
     assert (found["updates"], found["inner"]["array"].tolist(), found["inner"][7]) == (2, [0, 1, 2], [0.5, None])
+
+
+def test_one_line_names_a_learner_that_does_not_take_its_state_back(tmp_path, monkeypatch):
+    monkeypatch.setitem(LEARNERS, "broken", broken(restore=fails))
+    train(config(tmp_path, name="part", learner="broken"), until(1), make_envs=LineWorld)
+    with pytest.raises((ConfigError, CheckpointError)) as caught:
+        train(config(tmp_path, learner="broken"), resume=tmp_path / "part", make_envs=LineWorld)
+    (line,) = str(caught.value).splitlines()
+    assert "learner: expected one that works, got 'broken': restore: KeyError: 'absent' (test_own_lear" in line
