@@ -3,7 +3,7 @@
 from typing import Any
 
 from nclone_env.env import NPlusPlusEnv
-from nclone_env.errors import RecordingError
+from nclone_env.errors import RecordingError, shortened
 from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.replay.recording import Recording
 
@@ -20,12 +20,16 @@ class EpisodeRecorder:
         env: a single environment, possibly wrapped by ``gymnasium.make``.
 
     Raises:
-        RecordingError: if two levels have the same name, which makes recordings ambiguous.
+        RecordingError: if it is another environment, or two levels have the same name, which makes recordings
+            ambiguous.
     """
 
     def __init__(self, env: Any):
         self.env = env
-        self._own: NPlusPlusEnv = env.unwrapped
+        own = getattr(env, "unwrapped", env)
+        if not isinstance(own, NPlusPlusEnv):
+            raise RecordingError("environment", "kind", "a single NPlusPlusEnv, possibly wrapped", shortened(env))
+        self._own = own
         self._levels = {level.name: level.raw for level in self._own.levels}
         self._inputs = bytearray()
         self._level = ""

@@ -49,6 +49,19 @@ def test_the_recording_ends_as_the_episode_did(level, state, frame_skip):
     }
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: nclone_env.NPlusPlusVectorEnv(None, 2, levels=(WALK,), observations="game_state"),
+        lambda: gymnasium.make("CartPole-v1"),
+        lambda: None,
+    ],
+)
+def test_other_environments_are_refused(make):
+    with pytest.raises(RecordingError, match=r"environment: kind: expected a single NPlusPlusEnv, .*, got"):
+        EpisodeRecorder(make())
+
+
 def test_each_frame_is_recorded_with_its_input():
     recorder = recorder_of(WALK, frame_skip=3)
     actions = np.random.default_rng(0).integers(0, 6, 50)
