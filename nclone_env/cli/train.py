@@ -55,7 +55,7 @@ def train(
         recipe: name of a recipe (defaults, game-lookahead, game-motion, generated, generated-lookahead), file of
             options (TOML, such as the ``run.toml`` in the folder of each run), or the folder of a run to repeat.
             Options given here replace those of the file. By default game-motion for packs of levels by players,
-            generated for generated levels, defaults for others and with ``--init``.
+            generated for generated levels, defaults for others; with ``--init`` the one of that bundled policy, if any.
         resume: run folder or checkpoint to continue from. All options are those of that run, except the ones given
             here; with ``--name`` the continuation gets a folder of its own.
         init: run folder, checkpoint or bundled policy that a new run begins with; value function and optimiser are new.
@@ -176,7 +176,7 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
     recipe, resume = (_value(args, name) for name in ("--config", "--resume"))
     if resume is not None and recipe is not None:
         raise ConfigError(f"config: expected none with --resume, which has its options, got {recipe}; leave one out")
-    recipe = _recipe_of_levels(args) if recipe is None and resume is None else recipe
+    recipe = _recipe_not_named(args) if recipe is None and resume is None else recipe
     if recipe is None and resume is None:
         return train
     require_training_extra()
@@ -188,16 +188,19 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
     return functools.partial(train, config=read.config, init=read.init, recipe=Path(recipe))
 
 
-def _recipe_of_levels(args: Sequence[str]) -> str | None:
-    """Return the name of the recipe for the levels of ``--levels``; None for the defaults, and if there are no such.
+def _recipe_not_named(args: Sequence[str]) -> str | None:
+    """Return the name of the recipe of a run that names none; None for the defaults, and if there are no such levels.
 
-    The network of another policy has its own options, so with ``--init`` there is none.
+    It is that of the bundled policy of ``--init``, whose network has the same options, none with another policy, and
+    else that for the levels.
     """
-    levels = _values(args, "--levels")
-    if not levels or _value(args, "--init") is not None:
+    levels, init = _values(args, "--levels"), _value(args, "--init")
+    if not levels and init is None:
         return None
-    from nclone_env.train import DEFAULTS
+    from nclone_env.train import DEFAULTS, is_named, recipe_names
 
+    if init is not None:
+        return init if init in recipe_names() and is_named(init) else None
     name = _recipe_for(levels)
     return None if name == DEFAULTS else name
 

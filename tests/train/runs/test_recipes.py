@@ -107,6 +107,19 @@ def test_without_a_kind_there_is_no_recipe(words, packs):
         recipe_for(["nowhere.txt"])
 
 
+def test_a_bundled_policy_is_trained_on_by_the_recipe_of_its_name(packs, capsys):
+    words = ["train", "--levels", "own.txt", "--init", "game-motion"]
+    assert train_command(words).keywords["config"] == read_recipe("game-motion").config
+    assert train_command(["train", "--init=generated"]).keywords["recipe"] == Path("generated")
+    assert train_command([*words, "--config", "defaults"]).keywords["config"] == TrainConfig()
+    small = "--starts known --num-envs 8 --num-steps 16 --total-timesteps 128 --num-threads 1 --no-video --episodes 1"
+    assert main([*words, *small.split(), "--name", "a"]) == 0
+    assert "recipe game-motion: " in capsys.readouterr().err
+    assert str(read_recipe("runs/a").init) == "game-motion"
+    Path("game-motion").write_bytes(b"a policy of the user")
+    assert train_command(words) is train
+
+
 def test_a_recipe_that_is_named_comes_before_that_of_the_levels(packs):
     named = train_command(["train", "--levels", "own.txt", "--config", "generated", "--config=defaults"])
     assert named.keywords["config"] == TrainConfig()
