@@ -141,17 +141,18 @@ def test_a_later_format_is_refused(saved):
         load_checkpoint(path)
 
 
-NETWORKS = {8: "5c9a120a2d505214"}
-"""Digest of the parameters' names and shapes by format."""
+NETWORKS = {8: ("5c9a120a2d505214", "ef8c8c39d7fa11a9")}
+"""Digests of the parameters' names and shapes, without and with a memory, by format."""
 
 
 def test_another_network_raises_the_format():
-    """After a change of the network, add its digest with the next number of ``checkpoint.FORMAT``."""
+    """After a change of the network, add its digests with the next number of ``checkpoint.FORMAT``."""
     environment = EnvironmentConfig(observations=[name for name in OBSERVATION_NAMES if name != "graph"])
     shapes = {spec.name: spec.shape for spec in frame_specs(environment)}
-    policies = (ActorCritic(shapes, shared_trunk=shared) for shared in (True, False))
-    found = [(name, tuple(each.shape)) for policy in policies for name, each in policy.state_dict().items()]
-    assert hashlib.sha256(repr(found).encode()).hexdigest()[:16] == NETWORKS[module.FORMAT]
+    for units, digest in zip((0, 24), NETWORKS[module.FORMAT], strict=True):
+        policies = (ActorCritic(shapes, shared_trunk=shared, recurrent_size=units) for shared in (True, False))
+        found = [(name, tuple(each.shape)) for policy in policies for name, each in policy.state_dict().items()]
+        assert hashlib.sha256(repr(found).encode()).hexdigest()[:16] == digest
 
 
 def test_unknown_field_of_a_later_version(saved):
