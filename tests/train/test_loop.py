@@ -218,6 +218,11 @@ SEEN = {
     "outcomes": {"observations": ("free_motion", "action_outcomes"), "frame_stack": 2, "outcome_frames": 8},
     "float16": {"observations": ("game_state", "locals", "free_motion"), "vector_dtype": "float16"},
     "stacks with masks": {"observations": ("game_state", "action_mask"), "frame_stack": 3},
+    "memory": {
+        "observations": ("locals", "action_mask", "free_motion"),
+        "vector_dtype": "float16",
+        "recurrent_size": 8,
+    },
     "small pictures": {"observations": ("player_frame", "global_view"), "picture_size": 64, "frame_stack": 2},
 }
 
