@@ -5,6 +5,7 @@ table shows medians and the median of the ratios to the first row. Every trainer
 hyperparameters unless the row says otherwise. Rows:
 
 - ``default``, ``one thread``, ``two towers``: this trainer; two towers of 96 units each learn for 3 epochs;
+- ``recurrent``: a recurrent layer of 64 units in front of the hidden layers;
 - ``wide``: towers of 128 units, 3 epochs over rollouts of 64 steps;
 - ``stub environment``: the environments do nothing, and are called from Python in each step;
 - ``stub policy``: the network does nothing, and is called from Python in each step;
@@ -174,6 +175,7 @@ def main(levels: tuple[str, ...] = ("first-steps",), rounds: int = 3, seconds: f
         "default": (ours, levels, seconds, {}),
         "one thread": (ours, levels, seconds, {"num_threads": 1}),
         "two towers": (ours, levels, seconds, TOWERS),
+        "recurrent": (ours, levels, seconds, {"recurrent_size": 64}),
         "wide": (ours, levels, seconds, WIDE),
         "wide, one thread": (ours, levels, seconds, {**WIDE, "num_threads": 1}),
         "stub environment": (ours, levels, seconds, {}, "environment"),
