@@ -1,5 +1,6 @@
 """Training runs as targets of the profiler: updates of one run."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -86,8 +87,10 @@ class TrainingTarget(Target):
         return TrainingSubject(self._sized(num_envs))
 
     def _sized(self, num_envs: int) -> TrainConfig:
-        timesteps = num_envs * self.config.num_steps * _MOST_UPDATES
-        return self.config.replace(num_envs=num_envs, total_timesteps=timesteps)
+        timesteps, minibatches = num_envs * self.config.num_steps * _MOST_UPDATES, self.config.ppo.num_minibatches
+        if self.config.recurrent_size:  # minibatches consist of the sequences of whole environments
+            minibatches = math.gcd(num_envs, minibatches)
+        return self.config.replace(num_envs=num_envs, total_timesteps=timesteps, num_minibatches=minibatches)
 
 
 def _times(tree: MemoryNode, count: int) -> MemoryNode:

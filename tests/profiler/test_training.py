@@ -23,3 +23,15 @@ def test_the_phases_of_an_update_add_up():
     phases = dict(TARGET.phases(2, steps=2))
     assert list(phases) == ["whole update", "collect", "learn", "rest"]
     assert phases.pop("whole update") == pytest.approx(sum(phases.values()))
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_any_number_of_environments_has_a_memory(count):
+    config = TARGET.config.replace(recurrent_size=4, num_envs=64, num_minibatches=4)
+    target = TrainingTarget(config)
+    with closing(target.make(count)) as subject:
+        subject.step()
+        owned = {node.name: node.total_bytes for node in subject.memory().children}
+    estimated = {node.name: node.total_bytes for node in target.estimate(count).children}
+    for name in ("rollout storage", "network scratch", "parameters"):
+        assert owned[name] == estimated[name]
