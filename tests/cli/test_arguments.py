@@ -24,7 +24,7 @@ FLAGS = [
 
 @pytest.mark.parametrize(("words", "fields"), FLAGS, ids=[words for words, _ in FLAGS])
 def test_flags_may_be_given_as_sweeps_write_them(monkeypatch, capsys, words, fields):
-    def end(config, ranks):
+    def end(config, *others):
         options = flat(config)
         raise ConfigError(repr({name: options[name] for name in fields}))
 

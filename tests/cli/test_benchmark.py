@@ -212,8 +212,8 @@ def test_minari_is_needed(monkeypatch, capsys):
     ("sources", "error"),
     [
         (("no-such-level",), "no-such-level"),
-        (("empty",), "sources: expected submissions, or recordings that finish their level, got []"),
-        ((), "sources: expected submissions, or recordings that finish their level, got []"),
+        (("empty",), "sources: expected submissions, or recordings that finish their level, got ()"),
+        ((), "sources: expected submissions, or recordings that finish their level, got ()"),
     ],
 )
 def test_wrong_sources_are_named(sources, error, tmp_path, monkeypatch, capsys):

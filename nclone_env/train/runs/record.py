@@ -107,9 +107,10 @@ def read_recipe(path: str | Path) -> Recipe:
         config = from_flat(TrainConfig(), values)
         return Recipe(path, config, None if init is None else Path(init), made, given if shipped else "")
     except OSError as error:
+        names = recipe_names()
         raise ConfigError(
             f"config: expected a file of options, the folder of a run that has a {RECORD}, or one of "
-            f"{', '.join(recipe_names())}, got {plain(cut(given))}: {error.strerror}{did_you_mean(given, recipe_names())}"
+            f"{', '.join(names)}, got {plain(cut(given))}: {error.strerror}{did_you_mean(given, names)}"
         ) from error
     except (ConfigError, ValueError, RecursionError) as error:  # the last of values within values
         raise ConfigError(f"{plain(path)}: {error}") from error
