@@ -112,8 +112,8 @@ clean:
 	rm -rf .venv .venv-compat .venv-docs .venv-other runs dist build site
 
 # Python compiles the modules that are imported; all modules of all packages would take half of the time. Without a GPU
-# a build of PyTorch for processors, if the index or PyTorch's own has it, and none is there: the plain release brings
-# 4 GB of libraries for GPUs.
+# a build of PyTorch for processors, if none is there and a package index of pip's settings has it: the plain release
+# brings 4 GB of libraries for GPUs.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 TORCH := $(shell sed -n 's/^torch==\([0-9.]*\).*/torch==\1+cpu/p' constraints.txt)
 
@@ -122,8 +122,7 @@ $(TRAINS): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12")'
 	@$(PYTHON) -m venv .venv
 	@nvidia-smi -L > /dev/null 2>&1 || ls .venv/lib/python*/site-packages/torch > /dev/null 2>&1 \
-		|| $(PIP) "$(TORCH)" 2> /dev/null \
-		|| $(PIP) --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu "$(TORCH)" 2> /dev/null || true
+		|| $(PIP) "$(TORCH)" 2> /dev/null || true
 	@$(PIP) -e ".[train,human,video]"
 	@touch $@
 
