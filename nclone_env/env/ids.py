@@ -61,7 +61,7 @@ class _WithImport:
         """Return the specification that the other finders have of Gymnasium; None for any other module."""
         if name != "gymnasium":
             return None
-        others = (finder for finder in sys.meta_path if finder is not self)
+        others = [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")]
         spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
