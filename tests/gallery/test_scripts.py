@@ -231,6 +231,8 @@ def checkpoint(**changed) -> bytes:
         ({"policy": {"actor.bias": torch.zeros(12)[::2]}}, "data/5: expected 6 numbers, got 12"),
         ({"train_config": {"frame_stack": 4}},
          "policy: expected observations of float32 without stacks, got float32, stacks of 4"),
+        ({"train_config": {"recurrent_size": 64}},
+         "recurrent_size: expected 0, as pages keep no states of episodes, got 64"),
         ({"train_config": {"paths": "roads"}}, "paths: expected tiles or doors, and observations, got roads"),
         ({"train_config": {"locals_size": 1e9}}, "locals_size: expected a whole number, got 1000000000"),
         ({"train_config": {"frame_skip": 0}}, "frame_skip: expected a whole number, got 0"),

@@ -509,6 +509,7 @@ const files = (() => {
     const [config, shapes, parameters] = ["train_config", "observation_shapes", "policy"].map(part);
     const layers = [], encoders = {}, parts = [];
     let length = 0;
+    if (config.get("recurrent_size")) refuse("recurrent_size", "0, as pages keep no states of episodes", config.get("recurrent_size"));
     const place = ({ key, shape }) => {
       const data = members.get(`${folder}data/${key}`), size = shape.reduce((product, each) => product * each, 1);
       if (data?.length !== 4 * size) refuse(`data/${key}`, `${size} numbers`, (data?.length ?? 0) / 4);
