@@ -34,7 +34,8 @@ class Hooks:
     stop: Callable[[], bool] = lambda: False
     """Asked before each update and after each call of ``on_level``; once it is True in any rank the run ends."""
     on_survival: Callable[[Any], object] = _ignore
-    """Called once, after a checkpoint, with the ``Survival`` of a run that only learns to stay alive."""
+    """Called once, after a checkpoint, if the run only learns to stay alive, with an object whose text says so; it has
+    the ``wins`` of recent ``episodes``, ``frames`` of an episode and ``entropy`` in nats, both at first and now."""
 
     def level(self, what: str, done: int, count: int) -> None:
         """Call ``on_level``.
