@@ -98,7 +98,7 @@ SUMMARIES: Mapping[str, str] = {
     "data": "Export episodes as data sets for offline learning.",
     "policies": "List and show the policies that ship with the package, and put your own on a hub.",
     "profile": "Measure memory and time of environments, training runs and scripts.",
-    "gallery": "Write a web site of levels: watch runs, play, make runs frame by frame, edit, check.",
+    "gallery": "Write a web site of levels: watch runs and policies, play, make runs frame by frame, edit, check.",
     "warmup": "Compile kernels into the cache.",
     "levels": "List, show, validate, convert and generate levels.",
     "replay": "Verify, convert and record recordings.",

@@ -26,10 +26,11 @@ def make_gallery(
     shard: str | None = None,
     force: bool = False,
 ) -> int:
-    """Write a web site of levels: watch runs, play, make runs frame by frame, edit, check; it needs no server.
+    """Write a web site of levels: watch runs and policies, play, make runs frame by frame, edit, check.
 
-    Known solutions of built-in levels, and the recordings next to a generated pack, are included. Each run is replayed
-    by the simulator first; a level or recording with an error is named and left out, and the exit status is 1.
+    It needs no server. Known solutions of built-in levels, and the recordings next to a generated pack, are included.
+    Each run is replayed by the simulator first; a level or recording with an error is named and left out, and the exit
+    status is 1.
 
     Args:
         levels: built-in sets or levels by name, level files, folders or packs (pack.txt, pack.txt#0-95) by path; the
