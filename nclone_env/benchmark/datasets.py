@@ -63,7 +63,7 @@ def played(
             ``frame_skip`` frames is followed, as in :func:`nclone_env.train.demonstrate`; one that is damaged or does
             not finish its level is left out.
         config: observations, and the frames of steps and episodes; those of a track take their place.
-        packs: for a track of the game, the file of each pack by name.
+        packs: for a track of the game, the file of each pack by name; for ``Community-v1``, files or folders of packs.
 
     Raises:
         ConfigError: if submissions are of several tracks, or nothing is left.

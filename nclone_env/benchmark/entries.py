@@ -134,7 +134,7 @@ def play_ppo(order: Order) -> Run:
     config = _config(order, {})
     if not config.batch_size <= steps <= most:
         raise ConfigError(f"steps: expected {config.batch_size:,} to {most:,} for {order.budget}, got {steps:,}")
-    if order.track.source == "generated":
+    if order.track.source in _FROM_GENERATOR:
         files = _generated(order, _LEVELS)
         solutions = tuple(map(str, files.recordings(range(_LEVELS))))
         config = config.replace(levels=(str(files.pack),), starts=solutions)
@@ -193,7 +193,10 @@ _PPO: Mapping[str, Mapping[str, Any]] = {
     "builtin": {"levels": ("first-steps", "jumps", "hazards"), "observations": ("game_state",)},
     "generated": _OF_MANY_LEVELS,
     "packs": _OF_MANY_LEVELS,
+    "digests": _OF_MANY_LEVELS,
 }
+_FROM_GENERATOR = ("generated", "digests")
+"""Sources of tracks whose baselines are trained on levels of the generator."""
 
 
 def play_clone(order: Order) -> Run:
@@ -203,7 +206,7 @@ def play_clone(order: Order) -> Run:
     cloned: list[Any] = []
     hooks = replace(order.hooks, on_warm_start=cloned.append, stop=lambda: bool(cloned))
     options: dict[str, Any] = {"warm_start": ("planned",), "starts": ()}
-    if order.track.source == "generated":
+    if order.track.source in _FROM_GENERATOR:
         options["levels"] = (str(_generated(order, _CLONED_LEVELS).pack),)
     began = time.process_time()
     checkpoint = train(_config(order, options), hooks).checkpoint
@@ -252,13 +255,14 @@ class Entered:
         policy = load_policy(folder, levels=("first-steps",))
         self._config, self._counters = policy.config, policy.checkpoint.counters
         held_out = {level.digest for level in track.levels} if track.source != "builtin" else set()
+        held_out |= track.reserved
         # Bundled policies name the generator's train split, of which no level is on a track.
         trained = [name for name in self._config.environment.levels if name != "generated"]
         seen = held_out.intersection(digest[:16] for digest in level_digests(trained))
         if seen:
-            raise ConfigError(
-                f"runs: expected a policy that was not trained on levels of {track.name}, got {folder}: {seen}"
-            )
+            of = f"{track.name} or its packs" if track.reserved else track.name
+            got = f"{folder}: {shortened(sorted(seen), 200)}"
+            raise ConfigError(f"runs: expected a policy that was not trained on levels of {of}, got {got}")
         self.episodes = Episodes(policy, track, mode, self._config.seed, packs=packs)
         self._file = policy_file(folder)
         self.checkpoint = self._file.read_bytes()

@@ -56,7 +56,7 @@ def evaluate(
         seed: of the sampled actions.
         environment: observations and their options; by default those that the policy was trained with, or those of
             the mode. Levels, frame skip and time limit are those of the track.
-        packs: for a track of the game, the file of each pack by name.
+        packs: for a track of the game, the file of each pack by name; for ``Community-v1``, files or folders of packs.
         hooks: ``on_level`` is called after each batch of episodes.
         executor: plays the batches, in other processes if the policy is picklable; threads take turns. Without one this
             thread does. The episodes are the same.

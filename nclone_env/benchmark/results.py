@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from nclone_env._files import unless_it_fails, write_file
-from nclone_env.benchmark.scores import Score, measures, normalised, performance_profile
+from nclone_env.benchmark.scores import Score, headline, measures, normalised, performance_profile
 from nclone_env.benchmark.submission import Submission
 from nclone_env.benchmark.track import Track, load_track
 from nclone_env.benchmark.verification import Verification
@@ -37,12 +37,15 @@ in brackets where there are several. Normalised speed is the mean between that o
 known solutions (100). Proof by inputs: these actions win these levels. Where the policy is included too,
 `nclone-env benchmark verify --policies` lets it choose them again.
 """
+_OF_AUTHORS = """Cells are means over levels and seeds, with intervals of a bootstrap over packs, each of which stands
+for an author, over their levels, and over seeds.
+"""
 
 
 def row(track: Track, submission: Submission, verification: Verification) -> list[str]:
     """Return the cells of a submission, as ``TITLES`` names them."""
     found = verification.scores
-    cells = [_cell(found[name]) if name in found else "-" for name in ("success", "probable", "any", "speed")]
+    cells = [_cell(track, found[name]) if name in found else "-" for name in ("success", "probable", "any", "speed")]
     proof = "inputs, policy" if all(run.policy for run in submission.runs) else "inputs"
     scaled = f"{100 * normalised(track, found, 'speed'):z.1f}"
     units = track.budgets[submission.budget]
@@ -51,11 +54,12 @@ def row(track: Track, submission: Submission, verification: Verification) -> lis
     return [_escaped(submission.title), *cells, scaled, *terms]
 
 
-def _cell(score: Score) -> str:
+def _cell(track: Track, score: Score) -> str:
+    shown = f"{100 * headline(track, score):.1f}"
     if score.low is None or score.high is None:
-        return f"{100 * score.iqm:.1f}"
+        return shown
     interval = f"({100 * score.low:.1f} to {100 * score.high:.1f})".replace(" ", "\N{NO-BREAK SPACE}")
-    return f"{100 * score.iqm:.1f} {interval}"
+    return f"{shown} {interval}"
 
 
 def write_results(entries: Sequence[tuple[Submission, Verification]], output: Path, plots: bool) -> None:
@@ -77,8 +81,10 @@ def page(entries: Sequence[tuple[Submission, Verification]], pictures: Mapping[s
     for name in sorted({submission.track for submission, _ in entries}):
         track = load_track(name)
         own = [(one, found) for one, found in entries if one.track == name]
-        own.sort(key=lambda pair: -pair[1].scores["speed"].iqm)
-        lines += [f"## {name}\n", f"{track.title}\n", _markdown(TITLES, [row(track, *pair) for pair in own])]
+        own.sort(key=lambda pair: -headline(track, pair[1].scores["speed"]))
+        lines += [f"## {name}\n", f"{track.title}\n"]
+        lines += [_OF_AUTHORS] if track.authors else []
+        lines += [_markdown(TITLES, [row(track, *pair) for pair in own])]
         lines += ["\n| policy | mode | command |\n|---|---|---|"]
         lines += [f"| {_escaped(one.title)} | {one.mode} | `{_one_line(one.command)}` |" for one, _ in own]
         lines.append("")
@@ -121,7 +127,8 @@ def _profiles(entries: Sequence[tuple[Submission, Verification]]) -> bytes:
     optional_module("matplotlib", "train").use("agg")
     plots = optional_module("matplotlib.pyplot", "train")
     figure, axes = plots.subplots(figsize=(6, 5), layout="constrained")
-    track, shown = load_track(entries[0][0].track), sorted(entries, key=lambda entry: -entry[1].scores["speed"].iqm)
+    track = load_track(entries[0][0].track)
+    shown = sorted(entries, key=lambda entry: -headline(track, entry[1].scores["speed"]))
     speeds = [np.stack([measures(track, run)["speed"] for run in one.runs]) for one, _ in shown]
     fastest = max(1.0, *(np.quantile(values, 0.98) for values in speeds))
     thresholds = np.linspace(0, fastest, 201)

@@ -14,7 +14,7 @@ from nclone_env.train import interquartile_mean, interval
 
 MEASURES = ("success", "probable", "any", "speed")
 """Success of sampled actions, of the most probable actions, of any of the attempts; and speed."""
-_DIGITS = 4
+_DIGITS, _SAMPLES = 4, 2000
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Score:
     mean: float
     """Mean."""
     low: float | None
-    """Least value of the 95 % interval of the interquartile mean, by a bootstrap over seeds; None with one seed."""
+    """Least value of the 95 % interval by a bootstrap: of the interquartile mean over seeds, None with one seed; on a
+    track of authors, of the mean over authors, their levels and seeds."""
     high: float | None
     """Greatest value."""
 
@@ -54,14 +55,42 @@ def scores(track: Track, runs: Sequence[Run]) -> dict[str, Score]:
     """Return the score of each measure that all runs have, rounded to four digits."""
     rows = [measures(track, run) for run in runs]
     names = [name for name in MEASURES if all(name in row for row in rows)]
-    return {name: score(np.stack([row[name] for row in rows])) for name in names}
+    return {name: score(np.stack([row[name] for row in rows]), track.authors) for name in names}
 
 
-def score(values: np.ndarray) -> Score:
-    """Return the score of (seeds, levels) values."""
-    low, high = interval(values) if len(values) > 1 else (None, None)
+def score(values: np.ndarray, authors: int = 0) -> Score:
+    """Return the score of (seeds, levels) values, on levels of so many authors if these stand for others."""
+    low, high = None, None
+    if authors:
+        low, high = interval_over_authors(values, authors)
+    elif len(values) > 1:
+        low, high = interval(values)
     rounded = [None if value is None else round(float(value), _DIGITS) for value in (low, high)]
     return Score(round(interquartile_mean(values), _DIGITS), round(float(values.mean()), _DIGITS), *rounded)
+
+
+def interval_over_authors(values: np.ndarray, authors: int) -> tuple[float, float]:
+    """Return the 95 % interval of the mean of (seeds, levels) by a bootstrap's percentiles over authors and levels.
+
+    Each sample draws as many authors as there are, with replacement; of each of these as many levels as it has; and for
+    each of these as many seeds. The levels of an author are one after another, equally many of each.
+    """
+    random, (seeds, levels) = np.random.default_rng(0), values.shape
+    each, means = levels // authors, np.empty(_SAMPLES)
+    for sample in range(_SAMPLES):
+        first = each * random.integers(authors, size=(authors, 1))
+        drawn = (first + random.integers(each, size=(authors, each))).ravel()
+        means[sample] = values[random.integers(seeds, size=(seeds, levels)), drawn].mean()
+    low, high = np.percentile(means, (2.5, 97.5))
+    return float(low), float(high)
+
+
+def headline(track: Track, score: Score) -> float:
+    """Return the figure that a score's interval is about: the mean on a track of authors, else the interquartile one.
+
+    Where most levels are not won by anyone yet, the quarters that an interquartile mean leaves out hold all successes.
+    """
+    return score.mean if track.authors else score.iqm
 
 
 def performance_profile(values: np.ndarray, thresholds: np.ndarray) -> np.ndarray:

@@ -6,7 +6,9 @@ has the digest of each level.
 
 import hashlib
 import tomllib
-from collections.abc import Mapping
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,13 +16,14 @@ from typing import NamedTuple
 
 from nclone_env._files import expanded
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.errors import ConfigError, check_choice
+from nclone_env.errors import ConfigError, LevelFormatError, UnknownLevelError, check_choice
 from nclone_env.level import Level, load_levels
 
 FOLDER = Path(__file__).parent / "tracks"
 DIGESTS: Mapping[str, str] = {
     "Builtin-v1": "ee16fcfb039a20d0e35690c1a400095efb52873094cb8a24ed4f3eefc72fe5d0",
     "Builtin-sticky-v1": "fe06da7642bad46dab794687f284195160025e7736fc18528e24a550c67f115d",
+    "Community-v1": "9050cdb436644d5e83eeb15e548656e875977cf286cddb3f25193ff38ecff69b",
     "Game-v1": "61fdb62a78b142dfd937e48886f0fd42eda37038ca4ef37c36d77a01411b63eb",
     "Generated-v1": "554aaf59e9f2406906192ec20d7b5c15603a885049eae171fc85e0111707f847",
     "Planning-v1": "d4bb8ffe73becca90ff4a532705366473ac49b10f3afe78f16bc9b055adc6c78",
@@ -43,7 +46,8 @@ class TrackLevel(NamedTuple):
     """A level of a track."""
 
     reference: str
-    """Name of a built-in level, family and number of a generated one, pack and number of one of the game."""
+    """Name of a built-in level, family and number of a generated one, pack and number of one of the game, pack
+    and place in the track of one by players."""
     frames: int
     """Frames of the best solution known when the track was made; the limit of an episode if none was."""
     digest: str
@@ -58,7 +62,8 @@ class Track:
         name: with its version.
         digest: SHA-256 of its file.
         title: in one sentence.
-        source: where its levels are from: ``builtin``, ``generated`` or ``packs``.
+        source: where its levels are from: ``builtin``, ``generated``, ``packs`` or ``digests``: any files of the user
+            that have levels of these digests.
         training: levels that a policy may be trained on, in words.
         seed: of generated levels.
         packs: SHA-256 of each pack that the user brings, by name.
@@ -71,6 +76,8 @@ class Track:
         levels: the levels.
         random: mean scores of random play.
         action_repeat_probability: probability that a step takes the action of the step before instead of the policy's.
+        reserved: digests of the other levels of the packs that the levels are from: a policy may not be trained on
+            these either.
     """
 
     name: str
@@ -89,6 +96,7 @@ class Track:
     levels: tuple[TrackLevel, ...]
     random: Mapping[str, float]
     action_repeat_probability: float = 0.0
+    reserved: frozenset[str] = frozenset()
 
     @property
     def is_sticky(self) -> bool:
@@ -111,8 +119,15 @@ class Track:
         if self.bands > 1:
             size = len(self.levels) // self.bands
             return {str(band + 1): slice(band * size, (band + 1) * size) for band in range(self.bands)}
-        names = [level.reference.split("#")[0] for level in self.levels] if self.packs else []
-        return {name: slice(names.index(name), names.index(name) + names.count(name)) for name in self.packs}
+        is_of_packs = self.source in ("packs", "digests")
+        names = [level.reference.split("#")[0] for level in self.levels] if is_of_packs else []
+        first = {name: names.index(name) for name in names}
+        return {name: slice(place, place + names.count(name)) for name, place in first.items()}
+
+    @property
+    def authors(self) -> int:
+        """Authors that stand for others: as many parts of equal size; 0 if the track is about its own levels alone."""
+        return len(self.parts) if self.source == "digests" else 0
 
     def environment(self, mode: str, given: EnvironmentConfig | None = None) -> EnvironmentConfig:
         """Return the configuration of the environments of a mode, with the levels left as they are.
@@ -144,7 +159,7 @@ def load_track(name: str) -> Track:
     """Return a track.
 
     Args:
-        name: ``Builtin-v1``, ``Builtin-sticky-v1``, ``Game-v1``, ``Generated-v1`` or ``Planning-v1``.
+        name: ``Builtin-v1``, ``Builtin-sticky-v1``, ``Community-v1``, ``Game-v1``, ``Generated-v1`` or ``Planning-v1``.
 
     Raises:
         ConfigError: if there is no such track, or its file was changed.
@@ -170,13 +185,15 @@ def parse_track(name: str, data: bytes) -> Track:
     rows = (line.split() for line in table.pop("levels").strip().splitlines())
     levels = tuple(TrackLevel(reference, int(frames), digest) for reference, frames, digest in rows)
     table["modes"] = tuple(table["modes"])
+    table["reserved"] = frozenset(table.get("reserved", "").split())
     return Track(name=name, digest=hashlib.sha256(data).hexdigest(), levels=levels, **table)
 
 
 def track_levels(track: Track, packs: Mapping[str, Path] | None = None) -> tuple[Level, ...]:
     """Return the levels of a track; one of the game needs the file of each of its packs by name.
 
-    Generated levels are part of the package, so that a track outlives changes of the generator.
+    One of digests needs files or folders that have its levels, by any names. Generated levels are part of the package,
+    so that a track outlives changes of the generator.
     """
     if track.source == "builtin":
         return _checked(track, load_levels(level.reference for level in track.levels))
@@ -185,6 +202,8 @@ def track_levels(track: Track, packs: Mapping[str, Path] | None = None) -> tuple
         _check_packs(track, packs)
         pairs = (level.reference.split("#") for level in track.levels)
         return _checked(track, load_levels(f"{packs[name]}#{number}" for name, number in pairs))
+    if track.source == "digests":
+        return _checked(track, _levels_of_digests(track, (packs or {}).values()))
     return _checked(track, load_levels(track.pack))
 
 
@@ -222,6 +241,38 @@ def _check_packs(track: Track, packs: Mapping[str, Path]) -> None:
             raise ConfigError(f"packs: expected {name} in {packs[name]}, got {error.strerror}") from error
         if got != digest:
             raise ConfigError(f"packs: expected {name} with SHA-256 {digest}, got {got} of {packs[name]}")
+
+
+def _levels_of_digests(track: Track, paths: Collection[Path]) -> list[Level]:
+    """Return the levels of a track from files and folders of any names, named by the track."""
+    wanted = {level.digest: level.reference for level in track.levels}
+    found: dict[str, Level] = {}
+    for level in (level for path in paths for level in _levels_at(expanded(path))):
+        digest = level.raw.digest[:16]
+        if digest in wanted:
+            found[digest] = Level(level.raw, wanted[digest])
+        if len(found) == len(wanted):
+            return [found[digest] for digest in wanted]
+    missing = [wanted[digest].split("#")[0] for digest in wanted if digest not in found]
+    listed = ", ".join(f"{missing.count(name)} of {name}" for name in track.parts if name in missing)
+    where = ", ".join(map(str, paths)) or "no folder"
+    raise ConfigError(
+        f"packs: expected --packs FOLDER, a folder with the packs {', '.join(track.parts)}, got {where}: "
+        f"{len(missing)} of the {len(wanted)} levels of {track.name} are missing ({listed}); put these packs there"
+    )
+
+
+def _levels_at(path: Path) -> Iterator[Level]:
+    """Yield the levels of a file, or of all level files in a folder and its folders, whatever else they have."""
+    if not path.is_dir():
+        yield from load_levels(path)
+        return
+    for folder in (path, *sorted(each for each in path.rglob("*") if each.is_dir())):
+        levels: list[Level] = []
+        unreadable = suppress(UnknownLevelError, LevelFormatError)
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning), unreadable:
+            levels = load_levels(folder)
+        yield from levels
 
 
 def _checked(track: Track, levels: list[Level]) -> tuple[Level, ...]:

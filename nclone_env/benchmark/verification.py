@@ -41,6 +41,8 @@ class Verification:
     """Frames that were simulated."""
     seconds: float = 0.0
     """Processor seconds of this thread that playing took."""
+    authors: int = 0
+    """Authors over whom the intervals of the scores are, those of means; 0: those of interquartile means over seeds."""
 
     @property
     def accepted(self) -> bool:
@@ -58,7 +60,7 @@ def verify(
 
     Args:
         source: path or contents of a submission, or one that was read.
-        packs: for a track of the game, the file of each pack by name.
+        packs: for a track of the game, the file of each pack by name; for ``Community-v1``, files or folders of packs.
         policies: also let the policies that it includes choose the actions again, which takes as long as evaluating
             them.
         hooks: ``on_level`` is called after each batch of episodes of a policy.
@@ -100,6 +102,7 @@ def verify(
         sum(map(len, ends)),
         sum(int(end["frames"].sum(dtype=np.int64)) for end in ends),
         seconds,
+        track.authors,
     )
 
 

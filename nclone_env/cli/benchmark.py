@@ -61,7 +61,8 @@ def show_track(track: Positional[str]) -> int:
         "episodes": f"{found.attempts} sampled and 1 most probable a level, actions held {found.frame_skip} frames, "
         f"lost after {found.max_frames:,} frames"
         + (f"; {found.action_repeat_probability:.0%} of the steps repeat an action" if found.is_sticky else ""),
-        "packs": ", ".join(f"{name} with SHA-256 {digest}" for name, digest in found.packs.items()) or "none",
+        "packs": ", ".join(f"{name} with SHA-256 {digest}" for name, digest in found.packs.items())
+        or (f"{', '.join(found.parts)}, in any files of --packs FOLDER" if found.authors else "none"),
         "digest": found.digest,
     }
     say(*(f"{name:<9} {text}" for name, text in facts.items()))
@@ -89,7 +90,7 @@ def run_baseline(
         budget: what training may take, such as 4m; by default the first of the track.
         seed: seeds, one for each run.
         baseline: ppo, clone, random, nearest-exit or planner.
-        packs: for a track of the game, its packs, such as SI=SI.txt.
+        packs: for a track of the game, its packs, such as SI=SI.txt; for Community-v1, folders of packs.
         steps: environment steps of training with ppo; by default those of the budget.
         with_policy: include policies that are trained, so that sampled actions can be reproduced.
         runs: folder of training runs.
@@ -139,7 +140,7 @@ def submit_runs(
         mode: observations that the policy uses; by default the first of the track.
         budget: what training was allowed to take, such as 4m; by default the first of the track.
         title: name of the algorithm.
-        packs: for a track of the game, its packs, such as SI=SI.txt.
+        packs: for a track of the game, its packs, such as SI=SI.txt; for Community-v1, folders of packs.
         with_policy: include the policies, so that sampled actions can be reproduced.
         output: submission to write.
         shard: part I/N of the episodes, such as 1/4, for one of N processes: output is a folder for its journal, a
@@ -175,7 +176,7 @@ def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ..
 
     Args:
         files: submissions.
-        packs: for a track of the game, its packs, such as SI=SI.txt.
+        packs: for a track of the game, its packs, such as SI=SI.txt; for Community-v1, folders of packs.
         policies: also let the policies that they include choose the actions again, which takes much longer.
     """
     refused, progress = 0, LevelProgress()
@@ -198,7 +199,7 @@ def write_table(
 
     Args:
         files: submissions; one that is refused is left out.
-        packs: for a track of the game, its packs, such as SI=SI.txt.
+        packs: for a track of the game, its packs, such as SI=SI.txt; for Community-v1, folders of packs.
         output: Markdown file to write.
         plots: write performance profiles next to it.
         force: overwrite existing files.
@@ -237,7 +238,7 @@ def export_data(
         name: name of the data set, such as nplusplus/builtin-expert-v0.
         observations: observations of each step.
         max_frames: frames after which an episode is lost; for submissions those of the track.
-        packs: for a track of the game, its packs, such as SI=SI.txt.
+        packs: for a track of the game, its packs, such as SI=SI.txt; for Community-v1, folders of packs.
     """
     from nclone_env.benchmark import export_dataset, played
 
@@ -276,13 +277,14 @@ def _check_target(path: Path, force: bool) -> None:
 
 
 def _packs(given: Sequence[str]) -> dict[str, Path]:
-    """Return packs by name, from words that have to be NAME=FILE."""
+    """Return packs by name, from words NAME=FILE; a word without a mark names itself, as a folder of packs does."""
     pairs = [text.partition("=") for text in given]
     for text, (name, mark, path) in zip(given, pairs):
-        if not (name and mark and path):
-            raise ConfigError(f"packs: expected NAME=FILE such as SI=SI.txt, got {text!r}")
-        check_exists("packs", expanded(path), "a pack")
-    return {name: expanded(path) for name, _, path in pairs}
+        if not name or (mark and not path):
+            expected = "NAME=FILE such as SI=SI.txt, or for Community-v1 a folder of packs"
+            raise ConfigError(f"packs: expected {expected}, got {text!r}")
+        check_exists("packs", expanded(path or name), "a pack")
+    return {name: expanded(path or name) for name, _, path in pairs}
 
 
 def _verified(
@@ -334,8 +336,9 @@ def _report(name: str, found: Verification) -> list[str]:
     lines += [f"  fault    {text}" for text in found.faults]
     lines += [f"  proved   {text}" for text in found.proved if found.accepted]
     lines += [f"  claimed  {text}" for text in found.claimed if found.accepted]
+    interval = f"95 % interval of the mean over {found.authors} authors" if found.authors else "95 % interval"
     for measure, score in found.scores.items() if found.accepted else ():
-        between = f", 95 % interval {score.low:.1%} to {score.high:.1%}" if score.low is not None and score.high else ""
+        between = f", {interval} {score.low:.1%} to {score.high:.1%}" if score.low is not None and score.high else ""
         lines.append(f"  {measure:<8} {score.iqm:.1%} (interquartile mean), {score.mean:.1%} (mean){between}")
     if found.episodes:
         lines.append(f"  {found.episodes:,} episodes, {found.frames:,} frames replayed in {found.seconds:.2f} s")

@@ -36,7 +36,7 @@ class Evaluating(Job):
         mode: observations that the policies use.
         budget: what training was allowed to take.
         title: name of the algorithm.
-        packs: for a track of the game, the file of each pack by name.
+        packs: for a track of the game, the file of each pack by name; for ``Community-v1``, files or folders of packs.
         with_policy: include the policies, so that sampled actions can be reproduced.
         command: that the submission names.
     """
