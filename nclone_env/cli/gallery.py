@@ -10,7 +10,7 @@ from tyro.conf import Positional
 
 from nclone_env._files import there
 from nclone_env._processes import threads
-from nclone_env.cli.output import check_exists, check_folder, check_free, counted
+from nclone_env.cli.output import check_folder, check_free, counted
 from nclone_env.cli.progress import StatusLine, say
 from nclone_env.errors import ConfigError, NcloneError
 from nclone_env.machine import default_workers
@@ -54,8 +54,6 @@ def make_gallery(
         output.parent.mkdir(parents=True, exist_ok=True)
         check_free(output, force=True)  # claims it
         check_output(output, force)
-    for path in recordings:
-        check_exists("recordings", path, "files or folders")
     line, faults, made = StatusLine(sys.stderr), [], []
 
     def report(fault: NcloneError) -> None:

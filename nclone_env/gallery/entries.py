@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nclone_env._files import expanded
-from nclone_env.errors import FormatError, LevelFormatError, NcloneError, RecordingError
+from nclone_env._files import expanded, there
+from nclone_env.errors import ConfigError, FormatError, LevelFormatError, NcloneError, RecordingError, shortened
 from nclone_env.game import CELEBRATING, GOLD, NINJA, kind_name
 from nclone_env.generate import CollectionFiles
 from nclone_env.level import (
@@ -227,7 +227,16 @@ def collect(
         names: built-in sets or levels, level files, folders or packs.
         on_fault: called with each error of a level, recording or table, which is left out; it is one if a level of
             ``recordings`` is not among those named.
+
+    Raises:
+        ConfigError: if a path of ``recordings`` does not exist.
+        UnknownLevelError: if a name denotes no level.
     """
+    paths = [expanded(path) for path in several(recordings)]
+    for path in paths:
+        if not there(path.exists):
+            got = f"{shortened(str(path), 200)}, which does not exist"
+            raise ConfigError(f"recordings: expected files or folders, got {got}")
     packs: OpenedPacks = {}
     names = several(names)
     refs = [ref for name in names for ref in resolve(name, packs)]
@@ -235,7 +244,7 @@ def collect(
     known = known_solutions_of(levels)
     solved = [level for level in levels if level.name in known]
     runs = list(_read(lambda level: solution_of(level, known[level.name]), solved, on_fault))
-    given = [run for path in map(expanded, several(recordings)) for run in _runs_at(path, on_fault)]
+    given = [run for path in paths for run in _runs_at(path, on_fault)]
     levels = levels if names else _levels_of(given)
     runs += _of_levels(given, levels, on_fault)
     rows: dict[str, Mapping[str, Any]] = {}

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 
 from nclone_env.cli.app import main
-from nclone_env.errors import RecordingError
+from nclone_env.errors import ConfigError, RecordingError
 from nclone_env.gallery import site as site_module
 from nclone_env.gallery.entries import collect, facts_of, page_names, run_of, solution_of
 from nclone_env.gallery.policies import page_policies
 from nclone_env.gallery.site import escaped, script_data
+from nclone_env.jobs import Showing
 from nclone_env.level.build import build_level, build_room, hall_tiles
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.pack_text import write_pack
@@ -348,6 +349,14 @@ def test_mistakes(folder, capsys, words, message):
     said = capsys.readouterr().err
     assert said.startswith(f"nclone-env: {message}")
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["nosuch", "x" * 300, "y/" * 3000], ids=["short", "long name", "long path"])
+def test_recordings_that_do_not_exist_are_named(folder, name):
+    """Also to Python, and where the system takes no such name at all."""
+    for call in (lambda: Showing((), (name,)).numbers(None), lambda: collect("jumps", name, [].append)):
+        with pytest.raises(ConfigError, match=r"recordings: expected files or folders, got .{8,210}, which does not"):
+            call()
 
 
 def test_a_run_has_any_length(folder):
