@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from nclone_env.memory.measurements import TIME_UNIT, WARM_UP_SHARE, Measurements
+from nclone_env.memory.measurements import ARENA, TIME_UNIT, WARM_UP_SHARE, Measurements
 
 Verdict = Literal["flat", "growing", "undecided"]
 
@@ -29,9 +29,6 @@ _ENDED = 0.25
 _FACTORS = 1.25, 4.0
 """By which containers grow: 1.5 and 2 are usual. Snapshots blur it: equal ones are within a factor of ``_BLUR``."""
 _BLUR = 2.0
-ARENA = 1024**2
-"""Bytes by which resident memory may vary where Python takes memory beside what is judged: an arena of its allocator is
-committed page by page."""
 _OWNED_SHARE = 0.01
 """Share of the reported bytes by which they may vary: memory for final observations follows the episodes that end."""
 _ENDING = 3  # snapshots

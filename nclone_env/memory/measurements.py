@@ -20,7 +20,10 @@ _FEWEST_SNAPSHOTS = 10  # of a run that has as many steps; a larger interval is 
 _DEFAULT_SNAPSHOTS = 20
 WARM_UP_SHARE = 0.2
 """Share of a run during which the first episodes end and caches fill; its snapshots are not fitted."""
-FLOORS = {"traced": 2 * 1024, "native": 16 * 1024, "process": 128 * 1024, "workers": 256 * 1024, "files": 256 * 1024}
+ARENA = 1024**2
+"""Bytes by which resident memory may vary where Python takes memory beside what is judged: an arena of its allocator is
+committed page by page."""
+FLOORS = {"traced": 2 * 1024, "native": 16 * 1024, "process": 128 * 1024, "workers": ARENA, "files": 256 * 1024}
 """Bytes by which each quantity may vary over the fitted part of a run without anything growing.
 
 Python's caches and free lists vary by hundreds of bytes, the allocator's caches of each thread by kilobytes, and
@@ -29,6 +32,12 @@ resident memory by the pages at the ends of heaps and arenas.
 FREE_LISTS = 24 * 1024
 """The same for traced memory where objects are made and destroyed all the time: free lists and caches, which count as
 live, fill ever more slowly."""
+_EACH_WORKER = 128 * 1024
+
+
+def floor_of_workers(count: int) -> int:
+    """Return the bytes by which so many worker processes may vary together: 128 KB each, at least an arena."""
+    return max(ARENA, _EACH_WORKER * count)
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ from nclone_env.memory.measurements import (
     PhaseTime,
     ProfileSettings,
     SizePoint,
+    floor_of_workers,
 )
 from nclone_env.memory.process import (
     bare_interpreter,
@@ -195,6 +196,7 @@ def plain_pass(target: Target, settings: ProfileSettings) -> Measurements:
         drive(subject.step, settings, take, seconds)
         stages.append(stage(STEPS, f"after {settings.steps:,} more steps"))
         owners = owned_nodes(subject.memory())
+    objects = {"traced": FREE_LISTS} if target.makes_objects else {}
     return Measurements(
         machine=machine(),
         settings=settings,
@@ -203,7 +205,7 @@ def plain_pass(target: Target, settings: ProfileSettings) -> Measurements:
         facts=target.facts(),
         env_steps=target.env_steps(settings.num_envs),
         snapshots=log.snapshots(),
-        floors={**FLOORS, "traced": FREE_LISTS} if target.makes_objects else FLOORS,
+        floors={**FLOORS, **objects, "workers": floor_of_workers(len(log.workers))},
         stages=tuple(stages),
         owners=owners,
         step_seconds=tuple(seconds.tolist()),

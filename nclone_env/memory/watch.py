@@ -21,9 +21,10 @@ from types import TracebackType
 from typing import ClassVar
 
 from nclone_env._files import expanded
-from nclone_env.memory.judge import ARENA, MIN_SNAPSHOTS, PARTS, growing_alone, growths_of
+from nclone_env.memory.judge import MIN_SNAPSHOTS, PARTS, growing_alone, growths_of
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.measurements import (
+    ARENA,
     FLOORS,
     FREE_LISTS,
     NATIVE,
@@ -35,6 +36,7 @@ from nclone_env.memory.measurements import (
     ProfileSettings,
     Stage,
     UntracedLine,
+    floor_of_workers,
 )
 from nclone_env.memory.process import machine, owned_nodes, restart_peak, stage
 from nclone_env.memory.report import summary, text_of, write_reports
@@ -65,8 +67,6 @@ _SEARCH_AFTER, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 1.0, 3.0
 _FLOORS = {**FLOORS, "traced": 6 * 1024, "native": 128 * 1024, "process": ARENA}
 """Bytes by which memory may vary beside the code. Traced: the user's lines are added up, once Python's free lists are
 emptied. Native: the profiler works at the same time, and each thread has caches."""
-_EACH_WORKER = 128 * 1024
-"""The same of each worker process, together an arena at least."""
 _NOTHING = MemoryNode("nothing reported")
 _FIRST_STEP = "first step", "before the first step was counted"
 
@@ -376,7 +376,7 @@ class Watch:
         return first + WARM_UP_SHARE * (last - first), last
 
     def _floors(self) -> dict[str, int]:
-        workers = max(ARENA, _EACH_WORKER * self._workers.most)
+        workers = floor_of_workers(self._workers.most)
         return {**_FLOORS, "workers": workers, **({} if self._garbage.all_full else {"traced": FREE_LISTS})}
 
     def _measurements(self, with_lines: bool = True) -> Measurements:

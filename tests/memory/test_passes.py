@@ -14,7 +14,14 @@ import pytest
 from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.memory import process
 from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.passes import drive, environment_counts, measured, record_allocations, traced_pass
+from nclone_env.memory.passes import (
+    drive,
+    environment_counts,
+    measured,
+    plain_pass,
+    record_allocations,
+    traced_pass,
+)
 from nclone_env.memory.process import heap_bytes, resident_bytes, worker_bytes, worker_sizes
 
 from .by_hand import measurements
@@ -51,6 +58,12 @@ def test_without_a_leak_the_verdict_is_flat():
     assert stats.measurements.owners[0].environment_bytes == 16 * 24_000
     assert stats.speed is not None
     assert stats.speed.plain > 0
+
+
+@pytest.mark.parametrize(("workers", "floor"), [(0, 1024**2), (8, 1024**2), (24, 3 * 1024**2)])
+def test_the_floor_of_workers_is_that_of_code_of_the_user(monkeypatch, workers, floor):
+    monkeypatch.setattr("nclone_env.memory.snapshots.worker_sizes", lambda kind: dict.fromkeys(range(workers), 1))
+    assert plain_pass(StubTarget(), ProfileSettings(2, 20)).floors["workers"] == floor
 
 
 @pytest.mark.parametrize("size", [5, 100])
