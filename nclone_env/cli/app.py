@@ -37,6 +37,7 @@ _ADDRESSES, _ADDRESSES_OF_TORCH = 1_000_000_000, 1_700_000_000
 """Bytes of address space that a command needs with two threads; with less, libraries abort as they are loaded."""
 _WITH_TORCH = ("train", "evaluate", "watch", "benchmark")
 _SHELLS = ("bash", "zsh", "fish")
+_COMMAND = "_command"
 _BROKEN_PIPE = 128 + 13  # as shells report SIGPIPE
 COMMANDS: Mapping[str, str | Mapping[str, str]] = {
     "train": "train:train_command",
@@ -64,7 +65,7 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
         "sync": "profile:sync",
         "async": "profile:workers",
         "sb3": "profile:sb3",
-        "train": "profile:train",
+        "train": "profile:train_command",
         "script": "profile:script",
         "compare": "profile:compare",
     },
@@ -84,7 +85,10 @@ COMMANDS: Mapping[str, str | Mapping[str, str]] = {
         "record": "replay:record_replay",
     },
 }
-"""Module in ``nclone_env.cli`` and function of each subcommand, or those of a group."""
+"""Module in ``nclone_env.cli`` and function of each subcommand, or those of a group.
+
+A function whose name ends with ``_COMMAND`` returns the command for the arguments of the program.
+"""
 SUMMARIES: Mapping[str, str] = {
     "train": "Train a policy with PPO, evaluate it against a random baseline, and save the results.",
     "evaluate": "Print the success rate of a checkpoint's policy on each level next to a random baseline.",
@@ -182,14 +186,19 @@ def parser(args: Sequence[str]) -> tyro.extras.SubcommandApp:
         if name not in needed:
             app.command(name=name, help=SUMMARIES[name])(lambda: 0)
         elif isinstance(command, str):
-            found = load(command)
-            app.command(name=name)(found(args) if name == "train" else found)  # which depends on the arguments
+            app.command(name=name)(_of_arguments(command, args))
         else:
             group = tyro.extras.SubcommandApp()
             for each, place in command.items():
-                group.command(name=each)(_later(load(place)))
+                group.command(name=each)(_later(_of_arguments(place, args)))
             app.command(group, name=name, help=SUMMARIES[name])
     return app
+
+
+def _of_arguments(place: str, args: Sequence[str]) -> Callable[..., int]:
+    """Return the function of a subcommand, whose defaults may depend on the arguments."""
+    found: Callable[..., Any] = load(place)
+    return found(args) if place.endswith(_COMMAND) else found
 
 
 def _later(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
@@ -198,6 +207,8 @@ def _later(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
     tracemalloc decodes the line tables of the innermost frames at every allocation, and those of the parser's long
     functions would take three times as long as all the others.
     """
+    if isinstance(command, partial):
+        return partial(_later(command.func), **command.keywords)
 
     @wraps(command)
     def parsed(*args: Any, **kwargs: Any) -> Callable[[], int]:

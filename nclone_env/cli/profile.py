@@ -3,6 +3,7 @@
 A program of a user runs in an interpreter of its own.
 """
 
+import functools
 import importlib.util
 import json
 import os
@@ -15,7 +16,7 @@ import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,7 +32,7 @@ from nclone_env.memory import Stats, Target, comparison, measured, write_report
 from nclone_env.memory import estimate as estimate_memory
 from nclone_env.options import group, option
 from nclone_env.profiler import Contract, EnvironmentTarget, Form, Mode, TrainingTarget
-from nclone_env.train import TrainConfig
+from nclone_env.train import TrainConfig, require_training_extra
 
 OutputFolder = Annotated[Path, tyro.conf.arg(name="output", aliases=["--output-dir"])]
 GROWING, UNDECIDED = 1, 2
@@ -162,7 +163,12 @@ workers = _form("async", "Profile Gymnasium's AsyncVectorEnv: a worker process f
 sb3 = _form("sb3", "Profile the native vector environment behind Stable-Baselines3's interface.")
 
 
-def train(training: _Training = _TRAINING, options: _Report = _REPORT, ranks: int = 1) -> int:
+def train(
+    training: _Training = _TRAINING,
+    options: _Report = _REPORT,
+    recipe: Annotated[Path | None, tyro.conf.arg(name="config")] = None,
+    ranks: int = 1,
+) -> int:
     """Profile the updates of a training run: rollout, network, optimiser, environments.
 
     The run trains in a temporary folder.
@@ -170,12 +176,38 @@ def train(training: _Training = _TRAINING, options: _Report = _REPORT, ranks: in
     Args:
         training: configuration of the run.
         options: length and reports.
+        recipe: as of ``train``, which takes the same one by default.
         ranks: with --estimate: processes of torchrun on this machine.
     """
     check_integer("ranks", ranks, low=1)
     if ranks > 1 and not options.estimate:
         raise ConfigError(f"ranks: expected with --estimate, got {ranks} without; one process is profiled")
-    return profile(TrainingTarget(training, ranks), training.num_envs, 40, options)
+    return profile(TrainingTarget(training, ranks), training.num_envs, 40, options, lambda: _say_recipe(recipe))
+
+
+def train_command(args: Sequence[str]) -> Callable[..., int]:
+    """Return the command with the options of the recipe that ``train`` takes with these arguments."""
+    if args[:2] != ["profile", "train"]:
+        return train
+    from nclone_env.cli.train import chosen_recipe
+
+    recipe = chosen_recipe(args)
+    if recipe is None:
+        return train
+    require_training_extra()
+    from nclone_env.train import read_recipe
+
+    config = read_recipe(recipe).config
+    run = ProfiledRun(**{each.name: getattr(config, each.name) for each in fields(config)})
+    return functools.partial(train, training=run, recipe=Path(recipe))
+
+
+def _say_recipe(path: Path | None) -> None:
+    from nclone_env.cli.train import say_recipe
+    from nclone_env.train import read_recipe
+
+    if path is not None:
+        say_recipe(read_recipe(path))
 
 
 def script(
@@ -232,15 +264,22 @@ def compare(
     return EXCEEDED if exceeded else 0
 
 
-def profile(target: Target, num_envs: int, steps: int, options: ReportOptions) -> int:
-    """Profile a target for so many steps, unless the options say otherwise; return the exit status."""
+def profile(
+    target: Target, num_envs: int, steps: int, options: ReportOptions, on_start: Callable[[], object] = bool
+) -> int:
+    """Profile a target for so many steps, unless the options say otherwise; return the exit status.
+
+    ``on_start`` is called once, before anything is measured.
+    """
     if options.estimate:
         check_integer("num_envs", num_envs, low=1)
+        on_start()
         return estimate(target, num_envs, options)
     if options.memory_limit is not None:
         raise ConfigError("memory_limit: expected with --estimate, got it without; add --estimate, or leave it out")
     options.check()
     _leave_out_caches_of_threads()
+    on_start()
     length = steps if options.steps is None else options.steps
     found = measured(target, num_envs, length, options.interval, print, options.memray)
     print(options.write(found, options.output_dir), end="")

@@ -22,7 +22,7 @@ from nclone_env.errors import ConfigError, NcloneError, StoppedError
 from nclone_env.train import Hooks, TrainConfig, require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.train import TrainResult
+    from nclone_env.train import Recipe, TrainResult
 
 _STOPPING = (
     "stopping after this update or level; a second signal ends at once and loses what follows the last checkpoint"
@@ -104,15 +104,22 @@ def _check_recipe(path: Path, config: TrainConfig, init: Path | None, is_first: 
 
     Of a recipe that ships with the package print its name and purpose.
     """
-    from nclone_env.train import purpose, read_recipe, recipe_names
+    from nclone_env.train import read_recipe
 
     recipe = read_recipe(path)
     recipe.check_inputs(config, init)
-    if is_first and recipe.name:
+    if is_first:
+        say_recipe(recipe)
+        say(*(f"{recipe.path}: {difference}" for difference in recipe.differences()))
+
+
+def say_recipe(recipe: Recipe) -> None:
+    """Print the name and purpose of a recipe that ships with the package; of another nothing."""
+    from nclone_env.train import purpose, recipe_names
+
+    if recipe.name:
         others = ", ".join(name for name in recipe_names() if name != recipe.name)
         say(f"recipe {recipe.name}: {purpose(recipe.name)}; --config takes others: {others}", stream=sys.stderr)
-    if is_first:
-        say(*(f"{recipe.path}: {difference}" for difference in recipe.differences()))
 
 
 def _hooks(
@@ -173,10 +180,10 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
     """Return the command with the defaults of these arguments: the options of ``--resume``, or of a recipe."""
     if args[:1] != ["train"]:
         return train
-    recipe, resume = (_value(args, name) for name in ("--config", "--resume"))
-    if resume is not None and recipe is not None:
-        raise ConfigError(f"config: expected none with --resume, which has its options, got {recipe}; leave one out")
-    recipe = _recipe_not_named(args) if recipe is None and resume is None else recipe
+    named, resume = (_value(args, name) for name in ("--config", "--resume"))
+    if resume is not None and named is not None:
+        raise ConfigError(f"config: expected none with --resume, which has its options, got {named}; leave one out")
+    recipe = chosen_recipe(args) if resume is None else None
     if recipe is None and resume is None:
         return train
     require_training_extra()
@@ -186,6 +193,12 @@ def train_command(args: Sequence[str]) -> Callable[..., int]:
         return functools.partial(train, config=resumed_config(str(resume)))
     read = read_recipe(recipe)
     return functools.partial(train, config=read.config, init=read.init, recipe=Path(recipe))
+
+
+def chosen_recipe(args: Sequence[str]) -> str | None:
+    """Return the recipe of a new run with these arguments, as ``--config`` names it; None for the defaults."""
+    named = _value(args, "--config")
+    return _recipe_not_named(args) if named is None else named
 
 
 def _recipe_not_named(args: Sequence[str]) -> str | None:

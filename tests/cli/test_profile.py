@@ -8,21 +8,27 @@ import pickle
 import sys
 from contextlib import chdir
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nclone_env.cli.app import main, with_default_target
-from nclone_env.cli.profile import parse_bytes, run
+from nclone_env.cli.profile import parse_bytes, run, train, train_command
+from nclone_env.cli.train import train_command as run_command
 from nclone_env.cli.watch import random_runs
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING, DEAD
+from nclone_env.level.formats.pack_text import write_pack
+from nclone_env.level.load import load_levels
 from nclone_env.memory.measurements import ProfileSettings
 from nclone_env.memory.passes import Process, measure
 from nclone_env.memory.report import JSON_REPORT, write_reports
 from nclone_env.memory.stats import compute_stats
+from nclone_env.options import flat
 from nclone_env.sim.trajectory import simulate
+from nclone_env.train.runs.recipes import purpose
 
 from ..memory.by_hand import measurements
 
@@ -174,6 +180,44 @@ def test_an_estimate_is_printed_and_checked(capsys):
 def test_the_estimate_of_a_training_run(capsys):
     assert main(["profile", "train", "--estimate", *SMALL_RUN]) == 0
     assert "learning curve" in capsys.readouterr().out
+
+
+@pytest.fixture
+def pack(tmp_path, monkeypatch):
+    """A pack of levels of a player in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("own.txt").write_bytes(write_pack([level.raw for level in load_levels("first-steps")]))
+
+
+OF_OWN = "profile train --levels own.txt"
+
+
+@pytest.mark.parametrize(
+    ("words", "recipe"),
+    [
+        (OF_OWN, "game-motion"),
+        (f"{OF_OWN} --config defaults", "defaults"),
+        (f"{OF_OWN} --config=generated", "generated"),
+    ],
+)
+def test_the_run_of_a_profile_has_the_recipe_that_train_takes(words, recipe, pack):
+    command, of_run = train_command(words.split()), run_command(words.split()[1:]).keywords["config"]
+    assert command.keywords["recipe"] == Path(recipe)
+    assert flat(command.keywords["training"]) == flat(of_run)
+
+
+@pytest.mark.parametrize("words", ["profile train", "profile train --levels jumps", "profile vector --levels own.txt"])
+def test_the_run_of_a_profile_is_that_of_the_defaults(words, pack):
+    assert train_command(words.split()) is train
+
+
+@pytest.mark.usefixtures("measured_here")
+@pytest.mark.parametrize(("words", "recipe"), [((), "game-motion"), (("--config", "generated"), "generated")])
+def test_a_profile_says_its_recipe_once(words, recipe, pack, capsys):
+    small = [*SMALL_RUN, "--levels", "own.txt", "--starts", "--no-mirrored", *STATE, *words]
+    assert main(["profile", "train", "--estimate", *small]) == 0
+    said = capsys.readouterr().err
+    assert said.count("recipe ") == said.count(f"recipe {recipe}: {purpose(recipe)}; --config takes others: ") == 1
 
 
 @pytest.mark.parametrize(
