@@ -189,14 +189,15 @@ def _run_shard(
 ) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     numbers = job.numbers(shard)
-    journal = Journal(folder / shard.file, _header(job))
+    journal = Journal(folder / shard.file, _header(job), numbers)
     try:
-        for result in in_order(map(job.task, numbers[journal.done :]), executor, stop):
+        due = [number for number in numbers if number not in journal.done]
+        for result, number in zip(in_order(map(job.task, due), executor, stop), due):
             if stop():  # it may be the one of a task that was stopped
                 break
-            journal.add(result)
+            journal.add(number, result)
             on_result(result)
-        return journal.done == len(numbers)
+        return len(journal.done) == len(numbers)
     finally:
         journal.close()
 

@@ -1,8 +1,9 @@
 """Shards: parts of a job that know nothing of each other, each with its results in a journal.
 
-A journal is a text of one line for the job and one for each result: a CRC-32 in hex digits and JSON, in which bytes are
-``{"base64": ...}``. A killed process leaves whole lines and possibly a part of one; the next one goes on behind the
-last whole line. Nothing is written to a file that does not begin as this journal does.
+A journal is a text of one line for the job and one for each result, with the number of its task: a CRC-32 in hex digits
+and JSON, in which bytes are ``{"base64": ...}``. A killed process leaves whole lines and possibly a part of one; the
+next one goes on behind the last whole line. A line that was damaged later is left out, and its result computed again:
+it then follows the others. Nothing is written to a file that does not begin as this journal does.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, BinaryIO, Literal, TypedDict, Union, get_args, get_origin, get_type_hints
+from typing import Any, BinaryIO, Literal, NamedTuple, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from nclone_env._files import lock_descriptor, open_regular
 from nclone_env.errors import ConfigError, FormatError, plain, shortened
@@ -25,6 +27,9 @@ from nclone_env.errors import ConfigError, FormatError, plain, shortened
 _NAME = re.compile(r"shard-([0-9]{1,9})-of-([0-9]{1,9})\.journal")
 _LONGEST_NAME = 200  # bytes; systems allow 255
 _MOST_BYTES, _MOST_OF_A_LINE, _MOST_RESULTS = 1 << 40, 1 << 26, 1 << 40
+_NAMED = 5  # damaged lines
+_DAMAGED = object()
+"""In place of the value of a line that is not whole."""
 
 
 class _Header(TypedDict):
@@ -79,54 +84,52 @@ class Journal:
 
     Args:
         path: the file; results that are there are kept.
+        numbers: of the tasks of the shard.
 
     Attributes:
-        done: number of results.
+        done: numbers of the tasks that have a result.
     """
 
-    def __init__(self, path: Path, header: Mapping[str, Any]):
+    def __init__(self, path: Path, header: Mapping[str, Any], numbers: range):
         if path.exists():
             open_regular(path, _MOST_BYTES).close()
         self._file = path.open("ab+")
         try:
             if not lock_descriptor(self._file.fileno()):
                 raise ConfigError(f"{path}: another process works on this shard; wait for it")
-            self.done = self._take_over(path, header)
+            self.done = self._take_over(path, header, numbers)
         except BaseException:
             self.close()
             raise
 
-    def _take_over(self, path: Path, header: Mapping[str, Any]) -> int:
-        """Write the header, or check that it is there and cut what follows the last whole line; count the results."""
+    def _take_over(self, path: Path, header: Mapping[str, Any], numbers: range) -> set[int]:
+        """Write the header, or check that it is there and cut what follows the last whole line; find the results."""
         first = _line(header)
         self._file.seek(0)
-        lines = _lines(self._file)
-        value, place = next(lines, (None, 0))
-        if not place:
+        value = _value(self._file.readline(_MOST_OF_A_LINE))
+        if value is _DAMAGED:
             self._file.seek(0)
             if not first.startswith(self._file.read(len(first) + 1)):  # else it was killed as it wrote the header
                 raise ConfigError(f"{path}: expected the journal of a shard, got another file; name another folder")
             self._file.truncate(0)
             self._file.write(first)
             self._file.flush()
-            return 0
+            return set()
         if value != as_json(header):
             expected = "the journal of the same levels, options and version"
             raise ConfigError(f"{path}: expected {expected}, got another; name another folder")
-        ends = [place, *(end for _, end in lines)]
-        self._file.seek(ends[-1])
-        lost = sum(line.endswith(b"\n") for line in self._file)
-        if lost:
-            said = f"line {len(ends) + 1} is damaged: it and the {lost - 1} after it are computed again"
+        found = _found(self._file, numbers)
+        if found.damaged and len(found.places) < len(numbers):
+            said = f"{found.damage} and left out; what is missing is computed again"
             warnings.warn(f"{path}: {said}", RuntimeWarning, stacklevel=4)
-        self._file.truncate(ends[-1])
-        return len(ends) - 1
+        self._file.truncate(found.end)
+        return set(found.places)
 
-    def add(self, value: Any) -> None:
-        """Append a result."""
-        self._file.write(_line(value))
+    def add(self, number: int, value: Any) -> None:
+        """Append the result of a task."""
+        self._file.write(_line([number, value]))
         self._file.flush()
-        self.done += 1
+        self.done.add(number)
 
     def close(self) -> None:
         """Close the file."""
@@ -178,12 +181,18 @@ class Merged:
         Raises:
             FormatError: if one is no result of the job.
         """
-        for path in self.journals:
+        for index, path in enumerate(self.journals, start=1):
+            numbers = Shard(index, len(self.journals)).numbers(self.header["total"])
             with open_regular(path, _MOST_BYTES) as file:
-                for number, (value, _) in enumerate(islice(_lines(file), 1, None), start=2):
-                    if not _conforms(value, self.result):
-                        raise FormatError(str(path), f"line {number}", f"a result of {self.header['job']}", "another")
-                    yield value
+                file.readline(_MOST_OF_A_LINE)
+                places = _found(file, numbers).places
+                for number in numbers:
+                    place = file.seek(places.get(number, 0))
+                    value = _result(file.readline(_MOST_OF_A_LINE), numbers)
+                    if value is None or not _conforms(value[1], self.result):
+                        expected = f"a result of {self.header['job']}"
+                        raise FormatError(str(path), f"offset {place}", expected, "another; start the shard again")
+                    yield value[1]
 
 
 def checked(name: str) -> str:
@@ -202,15 +211,14 @@ def as_json(header: Mapping[str, Any]) -> dict[str, Any]:
 def _complete(path: Path, shard: Shard) -> dict[str, Any]:
     """Return the header of a journal that has all results of the shard."""
     with open_regular(path, _MOST_BYTES) as file:
-        lines = _lines(file)
-        header: Any
-        header, end = next(lines, (None, 0))
+        header = _value(file.readline(_MOST_OF_A_LINE))
         if not _conforms(header, _Header) or not 0 < header["total"] <= _MOST_RESULTS:
             raise FormatError(str(path), "line 1", "the journal of a shard", "another text; start the shard again")
-        ends = [end, *(end for _, end in lines)]
-    expected, done = len(shard.numbers(header["total"])), len(ends) - 1
-    if done != expected or ends[-1] != path.stat().st_size:
-        raise ConfigError(f"{path}: expected {expected} results, got {done} whole ones; start the shard again")
+        numbers = shard.numbers(header["total"])
+        found = _found(file, numbers)
+    if len(found.places) != len(numbers):
+        got = f"{len(found.places)} whole ones{f', {found.damage}' if found.damaged else ''}"
+        raise ConfigError(f"{path}: expected {len(numbers)} results, got {got}; start the shard again")
     return dict(header)
 
 
@@ -243,18 +251,56 @@ def _line(value: Any) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def _lines(file: BinaryIO) -> Iterator[tuple[Any, int]]:
-    """Yield the values of whole lines up to the first other one, and where each ends."""
-    end = 0
-    while line := file.readline(_MOST_OF_A_LINE):
-        end += len(line)
-        text = line[9:-1]
-        if line[-1:] != b"\n" or line[:9] != b"%08x " % zlib.crc32(text):
-            return
-        try:
-            yield json.loads(text, object_hook=_decoded), end
-        except (ValueError, TypeError, RecursionError):  # a forged one, with its checksum
-            return
+def _value(line: bytes) -> Any:
+    """Return the value of a line, ``_DAMAGED`` if it is not whole."""
+    text = line[9:-1]
+    if line[-1:] != b"\n" or line[:9] != b"%08x " % zlib.crc32(text):
+        return _DAMAGED
+    try:
+        return json.loads(text, object_hook=_decoded)
+    except (ValueError, TypeError, RecursionError):  # a forged one, with its checksum
+        return _DAMAGED
+
+
+def _result(line: bytes, numbers: range) -> tuple[int, Any] | None:
+    """Return the number of a task and its result; None if a line is not whole, or of no task of these."""
+    value = _value(line)
+    is_result = isinstance(value, list) and len(value) == 2 and type(value[0]) is int and value[0] in numbers
+    return (value[0], value[1]) if is_result else None
+
+
+class _Found(NamedTuple):
+    """The lines of a journal that follow its header."""
+
+    places: Mapping[int, int]
+    """Offset of the result of each task, by its number."""
+    damaged: Sequence[int]
+    """Number of each line that is not whole, from 2, without one that has no end."""
+    end: int
+    """Offset behind the last whole line."""
+
+    @property
+    def damage(self) -> str:
+        """The damaged lines, as a sentence."""
+        named, more = self.damaged[:_NAMED], len(self.damaged) - _NAMED
+        numbers = ", ".join(map(str, named)) + (f" and {more} more" if more > 0 else "")
+        return f"line {numbers} is damaged" if len(self.damaged) == 1 else f"lines {numbers} are damaged"
+
+
+def _found(file: BinaryIO, numbers: range) -> _Found:
+    """Find the results of tasks in a journal that was read up to the end of its header."""
+    places: dict[int, int] = {}
+    damaged: list[int] = []
+    place = end = file.tell()
+    for row, line in enumerate(iter(partial(file.readline, _MOST_OF_A_LINE), b""), start=2):
+        result = _result(line, numbers)
+        if result is not None:
+            places.setdefault(result[0], place)
+            end = place + len(line)
+        elif line.endswith(b"\n"):
+            damaged.append(row)
+        place += len(line)
+    return _Found(places, damaged, end)
 
 
 def _encoded(value: Any) -> Any:

@@ -101,9 +101,9 @@ def _journal(job: Job, results: Sequence[Any]) -> bytes:
     """Return the journal of a job with given results."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / _SHARD.file
-        journal = Journal(path, _header(job))
-        for result in results:
-            journal.add(result)
+        journal = Journal(path, _header(job), job.numbers(_SHARD))
+        for number, result in enumerate(results):
+            journal.add(number, result)
         journal.close()
         return path.read_bytes()
 
@@ -134,7 +134,8 @@ def read_journal(data: bytes) -> None:
         place.write_bytes(data)
         try:
             with suppress(ConfigError):  # the journal of another job
-                Journal(_copied(place), _header(Validating(_LEVELS))).close()
+                job = Validating(_LEVELS)
+                Journal(_copied(place), _header(job), job.numbers(_SHARD)).close()
             merge([place.parent], Path(folder) / _OUTPUT)
         finally:
             names = {path.name for path in Path(folder).iterdir()} - {SOURCE}

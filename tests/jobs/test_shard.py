@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -72,15 +73,52 @@ def test_a_journal_cut_anywhere_is_completed_and_no_result_is_computed_twice(tmp
         assert len(made) == min(4, 5 - whole[:size].count(b"\n"))
 
 
-def test_a_damaged_line_is_done_again_and_never_joined(tmp_path):
+def damages(whole):
+    """Yield a journal with damaged lines, the lost numbers, and what is said of the lines."""
+    first, *lines = whole.splitlines(keepends=True)
+    other = [line.replace(b'"number"', b'"numbers"') for line in lines]
+    for lost in ([3], [0], [0, 1, 5], list(range(6))):
+        changed = [other[number] if number in lost else line for number, line in enumerate(lines)]
+        rows = [str(number + 2) for number in lost]
+        told = ", ".join(rows[:5]) + (" and 1 more" if len(rows) > 5 else "")
+        yield first + b"".join(changed), lost, f"line {told} is" if len(lost) == 1 else f"lines {told} are"
+    joined = [*lines[:2], lines[2][:-1] + lines[3], *lines[4:]]  # one line for two results
+    yield first + b"".join(joined), [2, 3], "line 4 is"
+    yield first + b"".join([*lines[:2], lines[2][:20] + b"\n" + lines[2][21:], *lines[3:]]), [2], "lines 4, 5 are"
+    yield first + b"".join([*lines[:2], lines[4], *lines[3:]]), [2], ""  # no damage, but a copy of another one
+
+
+def test_a_damaged_line_is_done_again_and_no_other_one(tmp_path):
+    path = tmp_path / "shard-1-of-1.journal"
+    run(Counting(), tmp_path, shard=Shard(1, 1))
+    merge([tmp_path], tmp_path / "whole")
+    for data, lost, said in damages(path.read_bytes()):
+        path.write_bytes(data)
+        got = f"got {7 - len(lost)} whole ones{f', {said} damaged' if said else ''}; start the shard again"
+        with pytest.raises(ConfigError, match=f"expected 7 results, {got}"):
+            merge([tmp_path], tmp_path / "joined")
+        assert not (tmp_path / "joined").exists()
+        made = []
+        with warnings.catch_warnings(record=True) as told:
+            assert run(Counting(), tmp_path, shard=Shard(1, 1), on_result=made.append)
+        expected = [f"{path}: {said} damaged and left out; what is missing is computed again"] if said else []
+        assert [str(each.message) for each in told] == expected
+        assert made == [result(number) for number in lost]
+        assert path.read_bytes().startswith(data), "nothing is written again"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert run(Counting(), tmp_path, shard=Shard(1, 1), on_result=lambda _: pytest.fail("it was complete"))
+        merge([tmp_path], tmp_path / "joined")
+        assert (tmp_path / "joined").read_bytes() == (tmp_path / "whole").read_bytes()
+        (tmp_path / "joined").unlink()
+
+
+def test_damaged_lines_at_the_end_are_cut(tmp_path):
     path = tmp_path / "shard-1-of-1.journal"
     run(Counting(), tmp_path, shard=Shard(1, 1))
     whole = path.read_bytes()
-    path.write_bytes(whole.replace(b'"number": 3', b'"number": 4'))
-    with pytest.raises(ConfigError, match="expected 7 results, got 3 whole ones; start the shard again"):
-        merge([tmp_path], tmp_path / "joined")
-    assert not (tmp_path / "joined").exists()
-    with pytest.warns(RuntimeWarning, match="line 5 is damaged: it and the 3 after it are computed again"):
+    path.write_bytes(whole.replace(b'"number": 6', b'"number": 7') + line([7, 0]) + b"a part")
+    with pytest.warns(RuntimeWarning, match="lines 8, 9 are damaged and left out; what is missing is computed again"):
         assert run(Counting(), tmp_path, shard=Shard(1, 1))
     assert path.read_bytes() == whole
 
@@ -211,7 +249,7 @@ def journal_of(folder, *values):
     """Write the journal of one result, or the bytes of one."""
     folder.mkdir(exist_ok=True)
     header = {"job": "Counting", "arguments": {"count": 1}, "version": __version__, "levels": "none", "total": 1}
-    encoded = (json.dumps(each, default=shard_module._encoded).encode() for each in values)
+    encoded = (json.dumps([0, each], default=shard_module._encoded).encode() for each in values)
     (folder / "shard-1-of-1.journal").write_bytes(b"".join(map(line, (header, *encoded))))
     return Merged.of([folder])
 
@@ -228,7 +266,7 @@ def test_a_result_that_is_none_of_the_job_is_refused(tmp_path, job):
             continue
         refused += 1
     assert refused > 20
-    with pytest.raises(FormatError, match="line 2: expected a result of Counting, got another"):
+    with pytest.raises(FormatError, match=r"offset \d+: expected a result of Counting, got another"):
         list(replace(journal_of(tmp_path, {}), result=job.result))
     with pytest.raises(ConfigError, match="expected 1 results, got 0 whole ones"):
         list(replace(journal_of(tmp_path, {"base64": 7}), result=job.result))
@@ -238,9 +276,10 @@ def test_lines_that_are_no_json_are_damaged(tmp_path):
     path = tmp_path / "shard-1-of-1.journal"
     run(Counting(), tmp_path, shard=Shard(1, 1))
     first, _, *rest = path.read_bytes().splitlines(keepends=True)
-    for text in (b"{", b"[" * 100_000, b'{"base64": 5}', b'{"base64": "x"}', b"\xff", b""):
+    broken = b"{", b"[" * 100_000, b'[0, {"base64": 5}]', b'[0, {"base64": "x"}]', b"\xff", b""
+    for text in (*broken, b"0", b"[0]", b"[false, 0]", b"[0.0, 0]", b"[-1, 0]", b"[7, 0]", b"[0, 0, 0]", b'{"0": 0}'):
         path.write_bytes(first + line(text) + b"".join(rest))
-        with pytest.raises(ConfigError, match="expected 7 results, got 0 whole ones; start the shard again"):
+        with pytest.raises(ConfigError, match="expected 7 results, got 6 whole ones, line 2 is damaged; start the sh"):
             merge([tmp_path], tmp_path / "joined")
 
 
