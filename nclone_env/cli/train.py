@@ -60,7 +60,8 @@ def train(
             here; with ``--name`` the continuation gets a folder of its own.
         init: run folder, checkpoint or bundled policy that a new run begins with; value function and optimiser are new.
         overwrite: replace the run in the folder, or with ``--resume`` of an older checkpoint what follows it.
-        episodes: number of evaluation episodes per level; by default as of ``evaluate``.
+        episodes: number of evaluation episodes per level; by default as of ``evaluate``, on a sample of 625 of more
+            levels.
         video: write a video of one evaluation episode.
 
     Returns:

@@ -60,6 +60,36 @@ def test_a_run_shorter_than_an_update_says_how_long_it_is(toy, tmp_path, capsys)
         assert "total_timesteps reached after 512 timesteps" in printed
 
 
+@pytest.mark.usefixtures("empty_pictures")
+def test_a_run_on_very_many_levels_ends_with_a_sample_of_them(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(report, "_EPISODES_IN_ALL", 7)
+    monkeypatch.setattr(report, "_LEAST_EPISODES", 2)
+    levels = load_levels("first-steps")
+    smallest = sorted(level.raw.digest for level in levels)[:3]
+    options = {"num_envs": 32, "num_steps": 16, "total_timesteps": 512, "max_frames": 80, "num_threads": 1}
+
+    def played(name, seed, episodes=None):
+        config = TrainConfig.of(**options, output=tmp_path, name=name, seed=seed)
+        assert train(config, episodes=episodes, video=False) == 0
+        with (tmp_path / name / "evaluation.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        counts = {int(row["episodes"]) for row in rows}
+        return [row["level"] for row in rows if row["mode"] == "sampled"], counts, capsys.readouterr().out
+
+    said = f"a sample of 3 out of {len(levels)} levels; nclone-env evaluate plays all\n"
+    for seed in (0, 1):
+        names, counts, printed = played(f"seed{seed}", seed)
+        assert names == [level.name for level in levels if level.raw.digest in smallest]
+        assert counts == {2}
+        assert said in printed
+        assert (tmp_path / f"seed{seed}" / "evaluation.txt").read_text().endswith(said)
+    names, counts, printed = played("all", 0, episodes=2)
+    assert (names, counts) == ([level.name for level in levels], {2})
+    assert "a sample of" not in printed
+    assert main(["evaluate", str(tmp_path / "seed0"), "--no-video"]) == 0
+    assert "a sample of" not in capsys.readouterr().out
+
+
 def test_train_then_evaluate(toy, tmp_path, capsys):
     config = TrainConfig.of(
         num_envs=32,

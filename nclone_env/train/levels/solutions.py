@@ -125,7 +125,7 @@ def find(levels: LevelSet, sources: Sequence[str], max_frames: int, planner: Pla
     found |= mirrored_solutions(levels, found)
     if PLANNED in sources:
         unsolved = _without_images([level for level in levels.levels if level.name not in found], levels.images)
-        first = _sampled(unsolved)
+        first = sampled(unsolved, _MOST_PLANNED)
         if first:
             found |= planner.solutions(first, max_frames)
             found |= mirrored_solutions(levels, found)
@@ -201,10 +201,10 @@ def _without_images(levels: Sequence[Level], images: Mapping[str, str]) -> list[
     return list(kept.values())
 
 
-def _sampled(levels: Sequence[Level]) -> list[Level]:
-    """Return at most ``_MOST_PLANNED`` of different levels, those of the smallest digests, in order."""
-    chosen = set(sorted(level.raw.digest for level in levels)[:_MOST_PLANNED])
-    return [level for level in levels if level.raw.digest in chosen]
+def sampled(levels: Sequence[Level], most: int) -> list[Level]:
+    """Return at most so many of some levels, those of the smallest digests, in order."""
+    chosen = sorted(range(len(levels)), key=lambda number: levels[number].raw.digest)[:most]
+    return [levels[number] for number in sorted(chosen)]
 
 
 def run_starts(environment: EnvironmentConfig, sources: Sequence[str], planner: Planner) -> StartStates | None:

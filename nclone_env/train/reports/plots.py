@@ -23,7 +23,7 @@ from nclone_env.train.reports.comparison import (
     statistics_table,
     write_csv,
 )
-from nclone_env.train.reports.report import evaluate_and_report, mean_success
+from nclone_env.train.reports.report import evaluate_and_report, mean_success, most_levels
 
 _SUCCESS, _RETURN = "success of recent episodes", "mean return of recent episodes"
 _COLUMNS = {
@@ -122,7 +122,7 @@ def report_run(
 ) -> None:
     """Plot the learning curve of a complete run, evaluate its policy, and add random actions to the plot.
 
-    Arguments as of ``evaluate_and_report``.
+    Arguments as of ``evaluate_and_report``. Without ``episodes`` a sample is played of thousands of levels.
     """
     folder = result.checkpoint.parent
 
@@ -135,7 +135,7 @@ def report_run(
     of_run = (config.evaluation.attempts, result.held_out, result.counters.timesteps)
     results = evaluate_and_report(
         result.policy, config.evaluated_environment, folder, episodes, config.seed, video, *of_run,
-        num_threads=config.num_threads, on_level=on_level, say=say,
+        most=most_levels() if episodes is None else None, num_threads=config.num_threads, on_level=on_level, say=say,
     )  # fmt: skip
     evaluated = {mode: mean_success(results[mode]) for mode in ("sampled", "argmax")}
     plot(random=mean_success(results["random"]), evaluated=evaluated)

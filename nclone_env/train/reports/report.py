@@ -15,6 +15,7 @@ from nclone_env.level import known_solutions_of, load_levels
 from nclone_env.replay import Recording, recording_name
 from nclone_env.train.collect.evaluate import LevelResult, Mode, best_episode, compare, evaluated_run
 from nclone_env.train.hooks import SILENT, OnLevel
+from nclone_env.train.levels.solutions import sampled
 from nclone_env.train.policies.network import ActorCritic
 
 RESULT_COLUMNS = (
@@ -68,6 +69,11 @@ def _rates(results: Sequence[Sequence[LevelResult]], attempts: int) -> list[str]
     return [f"{rate:.1%}" for rate in rates]
 
 
+def most_levels() -> int:
+    """Return the number of levels that the evaluation at the end of a run plays at most, if no episodes are given."""
+    return _EPISODES_IN_ALL // _LEAST_EPISODES
+
+
 def default_episodes(levels: int) -> int:
     """Return the number of episodes on each of so many levels that an evaluation plays if none is given."""
     return min(_EPISODES, max(_EPISODES_IN_ALL // levels, _LEAST_EPISODES))
@@ -85,6 +91,7 @@ def evaluate_and_report(
     timesteps: int | None,
     candidates: int = 1,
     recordings: bool = False,
+    most: int | None = None,
     num_threads: int | None = None,
     on_level: OnLevel = SILENT.on_level,
     say: Callable[[str], object] = str,
@@ -97,10 +104,13 @@ def evaluate_and_report(
         timesteps: for which the policy was trained. None: the table of results of its run, which ``compare`` reads,
             stays as it is, because other levels are played, or with ``candidates``.
         recordings: save the fastest win of the policy on each level too.
+        most: play so many levels at most, a sample that depends on the levels alone; None: all.
         num_threads: as of ``evaluate``.
         say: told the table, and what was saved, as lines of text.
     """
-    levels = load_levels(environment.levels)
+    every = load_levels(environment.levels)
+    levels = every if most is None else sampled(every, most)
+    environment = environment.replace(levels=tuple(levels))
     episodes = episodes or default_episodes(len(levels))
     results = compare(
         policy, environment, episodes, seed, on_level=on_level, candidates=candidates, num_threads=num_threads
@@ -110,6 +120,8 @@ def evaluate_and_report(
     report = success_table(results, known, min(attempts, episodes), marks)
     if candidates > 1:
         report += f"\nsampled ones are the best of {candidates} candidates of each decision"
+    if len(levels) < len(every):
+        report += f"\na sample of {len(levels):,} out of {len(every):,} levels; nclone-env evaluate plays all"
     said = [report]
     with unless_it_fails(folder / "evaluation.txt"):
         folder.mkdir(parents=True, exist_ok=True)
