@@ -1,6 +1,8 @@
 """Text on colour pictures, in the font that OpenCV brings: bars along them, messages and tables over them."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -52,6 +54,7 @@ def write_text(
     return left + text_width(text, height)
 
 
+@lru_cache(maxsize=2048)  # a bar asks for the same widths in every frame
 def text_width(text: str, height: float) -> float:
     """Return the width of one line of text whose capital letters have a height, in pixels."""
     return float(cv2.getTextSize(_plain(text), _FONT, height / _HEIGHT, _thickness(height))[0][0])
@@ -62,9 +65,8 @@ def fitting(text: str, height: float, width: float) -> str:
     text = text[:_LONGEST]
     if text_width(text, height) <= width:
         return text
-    while text and text_width(f"{text}...", height) > width:
-        text = text[:-1]
-    return f"{text.rstrip()}..."
+    wider = bisect_right(range(len(text)), width, key=lambda length: text_width(f"{text[:length]}...", height))
+    return f"{text[: max(wider - 1, 0)].rstrip()}..."
 
 
 def _plain(text: str) -> str:
