@@ -282,7 +282,9 @@ def episode_inputs(
         observations, _ = envs.reset(seed=seed)
         with chooser(policy, config, envs, mode, seed, candidates=candidates) as choose:
             for step in itertools.count():
-                observations, _, terminated, truncated, info = envs.step(choose(observations, waiting, step))
+                with one_thread_per_call():  # others draw and play meanwhile, and calls would wait for their cores
+                    actions = choose(observations, waiting, step)
+                observations, _, terminated, truncated, info = envs.step(actions)
                 yield from (INPUT_OF_ACTION[envs.taken_actions[0]],) * int(info["frames"][0])
                 if terminated[0] or truncated[0]:
                     break
@@ -344,10 +346,8 @@ class CandidateSearch:
     def __call__(self, seen: Any, waiting: np.ndarray, step: int) -> np.ndarray:
         """Return the actions (n,) of a step; observations are taken from the copies."""
         asked = np.flatnonzero(waiting & (self._left == 0))
-        if len(asked):
-            with one_thread_per_call():
-                for start in range(0, len(asked), self._shape[0]):
-                    self._decide(asked[start : start + self._shape[0]], step)
+        for start in range(0, len(asked), self._shape[0]):
+            self._decide(asked[start : start + self._shape[0]], step)
         actions = np.maximum(self._plans[0], 0)
         self._plans = np.roll(self._plans, -1, axis=0)
         self._plans[-1] = -1

@@ -6,7 +6,7 @@ from threading import Lock
 
 import numpy as np
 import torch
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from nclone_env.train.policies.network import NO_MASKS, NO_STATES, ActorCritic, as_by_default, flushes_denormals
 from nclone_env.train.policies.sampling import sample_actions
@@ -74,6 +74,7 @@ def policy_outputs(
 _ENTERING = Lock()
 _entered: list[int] = []
 _limits = ExitStack()
+_libraries = ThreadpoolController()  # those of NumPy and PyTorch, which are there by now: to find them takes 1 ms
 
 
 @contextmanager
@@ -86,7 +87,7 @@ def one_thread_per_call() -> Iterator[None]:
     with _ENTERING:
         _entered.append(_entered[0] if _entered else torch.get_num_threads())
         if len(_entered) == 1:
-            _limits.enter_context(threadpool_limits(1, user_api="blas"))
+            _limits.enter_context(_libraries.limit(limits=1, user_api="blas"))
         torch.set_num_threads(1)  # in part a setting of the thread
     try:
         with as_by_default():

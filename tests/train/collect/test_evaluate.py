@@ -250,7 +250,8 @@ def test_equal_seeds_give_equal_episodes_and_others_do_not(monkeypatch):
     assert result_of(episodes=5).mean_frames == first.mean_frames
 
 
-def test_the_network_of_a_single_episode_computes_on_one_thread():
+@pytest.mark.parametrize("candidates", [1, 4])
+def test_the_network_of_a_single_episode_computes_on_one_thread(candidates):
     """Its batches are small: waking other threads for each took 15 times as long on a busy machine."""
     threads = []
 
@@ -262,7 +263,7 @@ def test_the_network_of_a_single_episode_computes_on_one_thread():
     policy, before = Noting({"game_state": (30,)}, hidden_size=8), torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        next(episode_inputs(policy, ALONE, HOP, "sampled", 0, 4))
+        next(episode_inputs(policy, ALONE, HOP, "sampled", 0, candidates))
         assert set(threads) == {1}
         assert torch.get_num_threads() == 2
     finally:
