@@ -8,8 +8,6 @@ library. ``msvcrt`` is a stand-in that locks as Windows does: the lock ends with
 has open can be neither renamed nor removed.
 """
 
-from __future__ import annotations
-
 import builtins
 import ctypes
 import importlib.abc

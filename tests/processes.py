@@ -4,8 +4,6 @@ Half a second of a fresh process is the import of Numba. The copies are of two p
 differently and have other addresses, so that what one copy wrote is read in another order of everything.
 """
 
-from __future__ import annotations
-
 import atexit
 import itertools
 import json
@@ -86,7 +84,7 @@ class Origin:
 
 
 @cache
-def origins() -> itertools.cycle[Origin]:
+def origins() -> Iterator[Origin]:
     """Return processes of two seeds in turn."""
     return itertools.cycle([Origin(1), Origin(2)])
 

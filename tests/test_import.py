@@ -1,7 +1,5 @@
 """Side effects of importing the package, in a fresh interpreter."""
 
-from __future__ import annotations
-
 import ast
 import collections
 import importlib

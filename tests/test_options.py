@@ -1,7 +1,5 @@
 """Options: fields that check themselves, and the names of a tree in one flat list."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Names of the original documents: each is answered with its name here, in the reference and in the guide."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

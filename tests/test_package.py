@@ -1,7 +1,5 @@
 """What an index shows of the package, and what its distributions contain: the wheel runs from an empty folder."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

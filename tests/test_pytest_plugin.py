@@ -1,7 +1,5 @@
 """The plugin of pytest, in processes of their own."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The README is one screen; tables of the documentation match the code."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

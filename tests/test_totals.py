@@ -1,7 +1,5 @@
 """The totals of the conformance tests at the end of a run are printed once, however many processes counted."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A policy that wins sometimes, and a submission of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any

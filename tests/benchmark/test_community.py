@@ -1,7 +1,5 @@
 """The track of many authors: levels by digest, in stand-ins for the packs that a user brings."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Episodes of submissions and recordings as data, without Minari: ``tests/compat/test_minari.py`` writes data sets."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Learning curves of runs that are entered: whole, or refused with one line."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

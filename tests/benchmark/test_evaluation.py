@@ -1,7 +1,5 @@
 """Policies of every kind are played alike."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The track of the game, with stand-ins for the packs that a user brings."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 

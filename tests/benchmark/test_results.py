@@ -1,7 +1,5 @@
 """The page of results keeps what authors write in its place."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 from html.parser import HTMLParser

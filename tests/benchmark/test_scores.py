@@ -1,7 +1,5 @@
 """Scores by their definitions; figures of rliable 1.2.0."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Actions that a track repeats at random: drawn from the seed, taken, proved, and of use."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 

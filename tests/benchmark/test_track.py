@@ -1,7 +1,5 @@
 """Tracks are what their digests say, and their modes allow what they should."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Honest submissions are accepted, forged ones are not; the fuzzer tries thousands more (``tests/fuzz``)."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

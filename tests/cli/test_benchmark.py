@@ -1,7 +1,5 @@
 """The commands ``nclone-env benchmark`` and ``data``; ``tests/compat/test_minari.py`` writes data sets."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import sys

@@ -1,7 +1,5 @@
 """A program under ``profile script`` prints, writes and ends as it does alone."""
 
-from __future__ import annotations
-
 import os
 import py_compile
 import signal

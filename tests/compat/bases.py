@@ -1,7 +1,5 @@
 """Shared parts of the compatibility tests."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

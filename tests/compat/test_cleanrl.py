@@ -1,7 +1,5 @@
 """A CleanRL-style training loop in plain PyTorch, with only Gymnasium's API and wrappers."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest

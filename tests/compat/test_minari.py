@@ -1,7 +1,5 @@
 """Data sets of Minari: exported ones and collected ones give back what the environment returned, bit for bit."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """RLlib: one iteration of PPO on a local Ray cluster."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Stable-Baselines3 through the adapter: the ``VecEnv`` contract and training."""
 
-from __future__ import annotations
-
 import runpy
 import sys
 import warnings

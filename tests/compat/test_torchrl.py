@@ -1,7 +1,5 @@
 """TorchRL around the single environment and around the native vector environment."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The documentation pages of the repository."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

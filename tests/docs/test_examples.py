@@ -1,7 +1,5 @@
 """Every Python block of the documentation runs alone, as it stands; commands in it are accepted by the program."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

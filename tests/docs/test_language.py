@@ -1,7 +1,5 @@
 """Documentation, docstrings, comments and messages avoid unidiomatic words."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

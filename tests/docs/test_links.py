@@ -1,7 +1,5 @@
 """Relative links of pages outside the site resolve; MkDocs checks those of the site (``make docs``)."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

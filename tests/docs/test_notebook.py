@@ -1,7 +1,5 @@
 """The notebook of the tutorial runs from its first cell to its last, and is kept small."""
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

@@ -1,7 +1,5 @@
 """The physics specification: every citation of it and every link in it leads somewhere."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tables of the physics specification: decimals are their bits, and the code and the golden values say the same."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

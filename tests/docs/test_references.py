@@ -1,7 +1,5 @@
 """Files, names and commands in the documentation exist, and pages named in docstrings."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

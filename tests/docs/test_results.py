@@ -1,7 +1,5 @@
 """The page of results is that of the submissions beside it, each of which is verified."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The documentation site: its pages, the reference of every public name, links that leave it, and what pages load."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect

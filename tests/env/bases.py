@@ -1,7 +1,5 @@
 """Small levels, and runs of environments, that the tests of the environments share."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 

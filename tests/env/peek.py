@@ -1,7 +1,5 @@
 """What tests read of environments beyond their public names."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.env.arrays.buffers import Buffers

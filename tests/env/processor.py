@@ -1,7 +1,5 @@
 """A device for the tests of ``env.cuda`` that keeps its arrays in memory and runs programs on the processor."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

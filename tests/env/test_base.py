@@ -1,7 +1,5 @@
 """Public access to the levels and worlds of running environments, and their pictures and windows."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The environment on a device, here on a stand-in that runs the same programs on the processor: all bits are equal."""
 
-from __future__ import annotations
-
 import re
 
 import gymnasium

@@ -1,7 +1,5 @@
 """The registered ids: their spaces, their vector environments, and observations that are one array."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """A snapshot brings an environment back, in any environment with the same levels; nothing else passes for one."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import multiprocessing

@@ -1,7 +1,5 @@
 """Spaces that do not grow with the batch are as good as Gymnasium's own; actions are checked."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -1,7 +1,5 @@
 """The thread pool: exceptions reach the caller, leave the next call intact, and no task outlives its call."""
 
-from __future__ import annotations
-
 import threading
 import time
 import weakref

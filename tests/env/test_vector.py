@@ -1,7 +1,5 @@
 """The vector environment: ends of episodes in all modes, levels by weight or assigned, starts given one by one."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest

@@ -3,8 +3,6 @@
 The child is forked, so what was imported or computed before costs nothing; strace attaches to it before it begins.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

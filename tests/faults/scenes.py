@@ -1,7 +1,5 @@
 """The kinds of files that the package writes: how to write an old and a new one of each, and how to read them."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import json

@@ -4,8 +4,6 @@ The commands run in children of a process that has imported and compiled everyth
 users. ``python -m tests.faults.surroundings FOLDER``. The cache of kernels is that of ``tests/jit``.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource

@@ -1,7 +1,5 @@
 """Kills and failing calls at every point of each scene, and what they leave behind."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 import tempfile

@@ -3,8 +3,6 @@
 python -m tests.fuzz [--seconds 60] [--seed 0] [--tries N] [--target NAME ...] [--number N]
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

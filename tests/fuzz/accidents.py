@@ -1,7 +1,5 @@
 """Accidents that happen to bytes and numbers, in files of any format."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Configurations with other values and fields, in every way to pass them; environments that are made are played."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 import warnings

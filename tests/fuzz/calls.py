@@ -1,7 +1,5 @@
 """Calls of environments in any order, against a model of the life cycle: what each may do in each phase."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

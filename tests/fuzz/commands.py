@@ -3,8 +3,6 @@
 No window opens, and ``train`` ends where it would make its environments.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -1,7 +1,5 @@
 """Inputs that once failed, by target and name: small ones as files in ``corpus``, large ones made here."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from collections.abc import Callable

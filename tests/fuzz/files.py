@@ -4,8 +4,6 @@ An input is an example with damaged bytes, or one whose parts were exchanged bef
 digests and checksums that its reader looks at first.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import random

@@ -1,7 +1,5 @@
 """Plays what has loaded; every number must stay finite."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.level.level import Level

@@ -3,8 +3,6 @@
 A forger knows the format: all digests inside are made right again after a change, and often the scores too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

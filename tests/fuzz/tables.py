@@ -4,8 +4,6 @@ Most are lines of JSON or CSV. An input is one that the package wrote, with dama
 exchanged before it was sealed again.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """What a target of the fuzzer is: how its inputs are made, and what may become of them."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

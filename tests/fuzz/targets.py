@@ -1,7 +1,5 @@
 """All targets."""
 
-from __future__ import annotations
-
 from . import arguments, calls, commands, files, submissions, tables
 
 TARGETS = {

@@ -1,7 +1,5 @@
 """Inputs that once failed load, or are refused as their reader documents."""
 
-from __future__ import annotations
-
 import pytest
 
 from . import corpus, trial

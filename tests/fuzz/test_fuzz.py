@@ -1,7 +1,5 @@
 """A damaged or forged input loads or is refused with a short message that names it; what loads can be played."""
 
-from __future__ import annotations
-
 import mmap
 import re
 

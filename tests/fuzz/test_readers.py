@@ -3,8 +3,6 @@
 Parsers are found in the sources: functions that call what turns bytes into values, or that read a whole file.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 import threading

@@ -1,7 +1,5 @@
 """One input, tried: the outcome, how long it took, and how far memory grew meanwhile."""
 
-from __future__ import annotations
-
 import signal
 import time
 import traceback

@@ -1,7 +1,5 @@
 """The scripts of a page without a page: they run in Node, one after another, as a browser runs them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Levels, runs and galleries of the tests."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Generated levels that several tests look at; each is made once."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from nclone_env.generate.families import FAMILIES

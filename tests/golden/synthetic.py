@@ -1,7 +1,5 @@
 """Generator of the synthetic maps of the physics specification (physics 01, section 15.5)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Golden values of the physics specification (physics 01, section 15)."""
 
-from __future__ import annotations
-
 # Frame: input byte, state and airborne at its end; x, y, vx, vy in hexadecimal (section 15.1), by attract file.
 FRAME_TABLES = {
     0: {

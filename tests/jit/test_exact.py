@@ -1,7 +1,5 @@
 """The floating-point mode of compiled code: the same bits with denormal numbers switched off in the calling thread."""
 
-from __future__ import annotations
-
 import sys
 import threading
 

@@ -1,7 +1,5 @@
 """Small levels and files that the format tests start from."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from dataclasses import replace

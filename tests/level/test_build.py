@@ -1,7 +1,5 @@
 """Levels from words; mirror images: contents, geometry, and play."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

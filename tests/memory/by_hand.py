@@ -1,7 +1,5 @@
 """Measurements written by hand, with round numbers."""
 
-from __future__ import annotations
-
 from nclone_env.memory.measurements import (
     COMPILED_CODE,
     INTERPRETER,

@@ -4,8 +4,6 @@ A shape maps the times of the snapshots, (n,) float64 in 0..1 of the run, and a 
 order of one at the end of the run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

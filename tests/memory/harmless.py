@@ -3,8 +3,6 @@
 They are run as those of ``planted``.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import logging.handlers

@@ -8,8 +8,6 @@ instead of leaving both to ``profile script``.
 A comment ends the line that leaks.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import ctypes

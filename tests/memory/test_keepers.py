@@ -1,7 +1,5 @@
 """Who keeps the memory of a line, asked of objects that tracemalloc has seen."""
 
-from __future__ import annotations
-
 import atexit
 import contextvars
 import gc

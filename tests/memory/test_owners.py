@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 
 from nclone_env.memory.measurements import Advice, OwnedNode, Snapshot, Stage

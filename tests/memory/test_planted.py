@@ -3,8 +3,6 @@
 ``python -m profiling.memory.planted_leaks`` runs all programs in both forms at several lengths.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from nclone_env.memory import Watch, profile

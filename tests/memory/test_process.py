@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import mmap
 from multiprocessing import shared_memory
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from nclone_env.memory.measurements import ProfileSettings

@@ -1,7 +1,5 @@
 """Garbage is collected beside the code that is judged, as far as it takes little of the time."""
 
-from __future__ import annotations
-
 import pytest
 
 from nclone_env.memory import snapshots

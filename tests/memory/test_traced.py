@@ -1,7 +1,5 @@
 """Whose a file is, and native memory by line."""
 
-from __future__ import annotations
-
 import sys
 from itertools import repeat
 from os.path import join

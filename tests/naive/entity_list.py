@@ -1,7 +1,5 @@
 """``entity_states`` by a sort of everything, with the facts of each kind in a table."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

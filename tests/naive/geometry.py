@@ -3,8 +3,6 @@
 Slow on purpose: no early exit, no culling, every candidate looked at. Squares are products (section 0.3).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

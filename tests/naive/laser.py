@@ -1,7 +1,5 @@
 """A surface laser on tiles, ten steps a frame, as physics 03, section 6.4 says it."""
 
-from __future__ import annotations
-
 import math
 
 from .geometry import TileWorld, sq

@@ -1,7 +1,5 @@
 """The ninja in plain Python, written from the text of physics 01, sections 4 to 12; tiles only."""
 
-from __future__ import annotations
-
 import math
 
 from .geometry import TileWorld, sq

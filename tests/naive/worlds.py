@@ -1,7 +1,5 @@
 """Random corners of levels, and a simulator and a naive ninja put into the same place."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The built-in levels, compiled levels and random play, for the tests of the observations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 

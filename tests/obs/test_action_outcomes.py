@@ -1,7 +1,5 @@
 """Outcomes of held actions against playing each of them frame by frame, on a copy of the world."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode

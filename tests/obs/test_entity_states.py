@@ -1,7 +1,5 @@
 """The entity list against a sort of everything, and its velocities against how things really move."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The graphs of levels against sets of lattice nodes, and what an observation says of them against the world."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

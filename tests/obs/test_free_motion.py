@@ -1,7 +1,5 @@
 """Free motion against the simulator, where nothing is met, and its ends against the simulator's within a look."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The meaning of the features, by hand in a corridor from x = 216 to 840 and y = 240 to 312 pixels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Rounding to float16 against NumPy."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 import pytest

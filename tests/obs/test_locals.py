@@ -1,7 +1,5 @@
 """The local window against points of the tiles, doors, and the edge of the world."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What can be reached against a search in plain Python, by hand, and with caches of every size."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """The table of observations is what spaces, buffers and values follow, on every level and beyond the world."""
 
-from __future__ import annotations
-
 import itertools
 
 import gymnasium

@@ -1,7 +1,5 @@
 """Targets step what they say, report its memory, and are estimated from one and two environments; advice is exact."""
 
-from __future__ import annotations
-
 import pickle
 from contextlib import closing
 

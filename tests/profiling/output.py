@@ -1,7 +1,5 @@
 """What scripts print."""
 
-from __future__ import annotations
-
 
 def lines(capsys) -> list[str]:
     """Return what was printed after the line about the machine."""

@@ -1,7 +1,5 @@
 """Every script is listed, and describes itself and its arguments."""
 
-from __future__ import annotations
-
 import importlib
 import re
 

@@ -1,7 +1,5 @@
 """Beams drawn slowly: a whole picture at a time, without the loops of the kernels."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

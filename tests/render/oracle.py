@@ -1,7 +1,5 @@
 """The picture kernels done slowly; only layers and stamps, which have tests of their own, are shared with them."""
 
-from __future__ import annotations
-
 import math
 from functools import cache, lru_cache
 

@@ -1,7 +1,5 @@
 """Small packed levels and worlds in chosen states, made without the simulator's kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

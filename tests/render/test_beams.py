@@ -1,7 +1,5 @@
 """Beams: the drawing of bands, and that they begin, end and kill where the picture shows it."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The picture kernels against a slow oracle that shares only the glyphs with them."""
 
-from __future__ import annotations
-
 import math
 
 import cv2

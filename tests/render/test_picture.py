@@ -1,7 +1,5 @@
 """Pictures for people, and the parts of the world that they show."""
 
-from __future__ import annotations
-
 import cv2
 import numpy as np
 import pytest

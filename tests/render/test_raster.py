@@ -1,7 +1,5 @@
 """Coverage of shapes, glyphs, and the world at any scale."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 

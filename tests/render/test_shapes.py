@@ -1,7 +1,5 @@
 """Tiles against the inequalities of physics 01, section 2.3; entities against their radii."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Small levels and runs for the tests of recordings."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.level.build import build_room

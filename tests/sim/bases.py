@@ -1,7 +1,5 @@
 """Inputs and numbers that the tests of the simulator share."""
 
-from __future__ import annotations
-
 import zlib
 
 import numpy as np

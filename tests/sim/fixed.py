@@ -1,7 +1,5 @@
 """Let the entities of a level act on a ninja that stays where a test puts it."""
 
-from __future__ import annotations
-
 from nclone_env.sim.frame import act_entities
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import world_at

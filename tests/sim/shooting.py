@@ -1,7 +1,5 @@
 """A level with one entity that aims at the ninja, which the test places in every frame."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nclone_env.level.load import LevelSource

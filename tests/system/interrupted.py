@@ -6,8 +6,6 @@ is left empty: it is drawn after training. The clock of each child is 2 seconds 
 waits for a second in which no TensorBoard file was begun.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """Prints the traced bytes, the objects of Python and NumPy, of a further single environment that has been played."""
 
-from __future__ import annotations
-
 import gc
 import sys
 import tracemalloc

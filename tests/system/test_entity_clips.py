@@ -1,7 +1,5 @@
 """The levels of ``profiling/pictures/clips``: each entity acts in the frames worked out here by hand from the rules."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

@@ -3,8 +3,6 @@
 Threads, batches, contracts and snapshots are compared with golden hashes in ``tests/profiling/test_determinism.py``.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

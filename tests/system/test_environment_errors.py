@@ -1,7 +1,5 @@
 """Every wrong call is refused by an error of ours that says what to do."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

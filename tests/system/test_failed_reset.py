@@ -1,7 +1,5 @@
 """A reset that is refused changes nothing: later episodes are those that would have begun without it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

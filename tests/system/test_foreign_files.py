@@ -1,7 +1,5 @@
 """Files of other people: every level of the packs beside the checkout, and every recording, is read and played."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Gymnasium's tools for people: windows, videos, and playing with the keyboard."""
 
-from __future__ import annotations
-
 import itertools
 
 import cv2

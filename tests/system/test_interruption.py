@@ -1,7 +1,5 @@
 """Steps that do not come to their end: Ctrl-C, errors, two threads at once, forks in the middle."""
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """What a file may cost: entities of each kind, bytes, and text that parsers take long for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 The tests jump to the place, as no test can play so long.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The core path on other systems than Linux, as far as ``tests.platform_shim`` can pretend."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

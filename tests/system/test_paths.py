@@ -1,7 +1,5 @@
 """Paths by the switches of locked doors, mirrored levels, and hidden positions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

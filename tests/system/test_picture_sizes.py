@@ -1,7 +1,5 @@
 """Environments with pictures of other sizes than the default."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Two processes that write to one place at the same time, again and again: what one of them says it wrote is there."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

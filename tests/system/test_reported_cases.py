@@ -5,8 +5,6 @@ writers and names in `test_writers`, scripts under the profiler in `tests/profil
 `test_long_numbers`, libraries in `tests/compat`.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What environments of one configuration share, and what each has for itself."""
 
-from __future__ import annotations
-
 import numpy as np
 from gymnasium.utils import seeding
 

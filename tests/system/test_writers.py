@@ -1,7 +1,5 @@
 """Two commands that write to one place, and places and names of any kind."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

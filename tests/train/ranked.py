@@ -7,8 +7,6 @@ The second form is ``torchrun`` as a function: its ranks are copies of a process
 takes half of the time.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

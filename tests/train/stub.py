@@ -1,7 +1,5 @@
 """A toy vector environment with the interface of the real one: walk along a line to the goal."""
 
-from __future__ import annotations
-
 import numpy as np
 from gymnasium import spaces
 

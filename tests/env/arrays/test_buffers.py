@@ -1,7 +1,5 @@
 """Observations are safe to keep, cost nothing when dropped, and go where the caller wants them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Last observations of episodes, and frame stacks."""
 
-from __future__ import annotations
-
 import mmap
 
 import numpy as np

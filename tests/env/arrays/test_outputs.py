@@ -1,7 +1,5 @@
 """Whose memory it is what a call returns: recycled or the caller's; and what a step allocates."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Masks against trying every action on a clone and comparing all bytes of the worlds."""
 
-from __future__ import annotations
-
 import threading
 import time
 

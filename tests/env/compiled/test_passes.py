@@ -1,7 +1,5 @@
 """Rewards and observations by functions of users."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import pickle

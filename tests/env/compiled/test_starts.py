@@ -1,7 +1,5 @@
 """Start states: episodes of a vector environment that begin in the worlds of snapshots."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode

@@ -1,7 +1,5 @@
 """Rewards against what the simulator alone says happened, and the shaping against the level's distances."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 

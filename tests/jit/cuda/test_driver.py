@@ -1,7 +1,5 @@
 """The driver is asked for by name, and its absence is one line."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernels as PTX, compiled without a GPU: every operation rounds once, and blocks have the slots that entries read."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Programs of environments on a GPU compile to code that changes no bit, and the script of ``make gpu`` runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from nclone_env.env.cuda import PROGRAMS

@@ -1,7 +1,5 @@
 """The measurements of memory of environments run, in this process and small."""
 
-from __future__ import annotations
-
 import pytest
 
 from profiling.contracts import SHORT_EPISODE, STATE

@@ -1,7 +1,5 @@
 """The proofs of preallocation run, small; nothing is asked about how fast."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

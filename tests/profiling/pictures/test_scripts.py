@@ -1,7 +1,5 @@
 """The scripts that film write what they say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The benchmarks of environments run, in this process and small; nothing is asked about how fast."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

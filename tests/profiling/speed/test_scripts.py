@@ -1,7 +1,5 @@
 """The benchmarks of speed run, small; nothing is asked about how fast."""
 
-from __future__ import annotations
-
 import pytest
 
 from nclone_env.level.build import build_room

@@ -1,7 +1,5 @@
 """The scripts that train or ask about it run on small inputs."""
 
-from __future__ import annotations
-
 import pytest
 
 from nclone_env.train.policies.mlp import MLP

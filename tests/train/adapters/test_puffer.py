@@ -1,7 +1,5 @@
 """The native environment for PufferLib, against a stand-in for the protocol of ``pufferlib.PufferEnv``."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from types import ModuleType

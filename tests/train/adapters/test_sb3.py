@@ -1,7 +1,5 @@
 """The adapter for Stable-Baselines3, with a stand-in for its base class; ``make compat-sb3`` uses the real one."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Level weights follow success and learning progress, and reach a goal sooner than equal weights; starts move back."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The levels of a run, and their split into a training and a held-out part."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

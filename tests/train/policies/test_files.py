@@ -3,8 +3,6 @@
 The hub is a local folder here, behind a stand-in for the functions of ``huggingface_hub``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """No two runs mix: folders are chosen, refused, locked and cleared."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Recipes by name: what each kind of levels is trained with."""
 
-from __future__ import annotations
-
 import inspect
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run that only learns to stay alive: synthetic curves, those that learn as control, and the hook."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
