@@ -6,7 +6,6 @@ import sys
 import tracemalloc
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from nclone_env.errors import ConfigError, MissingExtraError
@@ -198,17 +197,27 @@ def test_without_smaps_and_psutil_the_error_names_the_extra(monkeypatch):
         resident_bytes()
 
 
+PEAKS = """
+import numpy as np
+from nclone_env.memory import process
+process.restart_peak()
+low = process.peak_bytes()
+held = np.ones(400_000_000, np.uint8)
+del held
+high = process.peak_bytes()
+process.restart_peak()
+print(low, high, process.peak_bytes())
+"""
+
+
 def test_the_peak_is_restarted():
-    process.restart_peak()
-    low = process.peak_bytes()
-    held = np.ones(40_000_000, np.uint8)
-    del held
-    high = process.peak_bytes()
-    process.restart_peak()
-    if low == 0 or process.peak_bytes() == high:
+    """In a small process: of a large one the system may take back as much meanwhile."""
+    done = subprocess.run([sys.executable, "-c", PEAKS], capture_output=True, text=True, check=True)
+    low, high, after = map(int, done.stdout.split())
+    if low == 0 or after == high:
         pytest.skip("the system does not restart peaks")
-    assert high - low > 30_000_000
-    assert process.peak_bytes() < high - 30_000_000
+    assert high - low > 200_000_000
+    assert after < high - 200_000_000
 
 
 def test_the_memory_of_child_processes_is_summed():
