@@ -76,6 +76,8 @@ def _layers(parameters: Mapping[str, Any]) -> Iterator[tuple[str, str, str, tupl
     """Yield the name of each layer without those of the value function, the keys of weight and bias, and its shape."""
     for name, weight in parameters.items():
         layer, _, part = name.rpartition(".")
+        if part not in ("weight", "bias"):  # a recurrent layer: left out, it would be another policy
+            raise ValueError(f"{name}: expected weights and biases of layers, which is all that pages compute")
         if part == "weight" and not layer.startswith("critic"):
             yield layer, weight.key, parameters[f"{layer}.bias"].key, weight.shape
 
