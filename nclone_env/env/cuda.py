@@ -479,6 +479,26 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         self._lifecycle.check("set_state", AFTER_RESET)
         return self._on_the_batch(lambda: super(NPlusPlusCudaVectorEnv, self).set_state(index, state))
 
+    def get_states(self) -> list[bytes]:
+        """Return the snapshot of each environment, with one copy of the state to the host."""
+        self._lifecycle.check("get_states", AFTER_RESET)
+        self._pull()
+        return [self._batch.get_state(index) for index in range(self.num_envs)]
+
+    def set_states(self, states: Sequence[bytes]) -> None:
+        """Restore every environment from a snapshot, with one copy of the state to the host and one back.
+
+        Raises:
+            SnapshotError: as :meth:`set_state`; no environment is changed.
+        """
+        self._lifecycle.check("set_states", AFTER_RESET)
+
+        def restore() -> None:
+            for index, state in enumerate(states):
+                self._batch.set_state(index, state)
+
+        self._on_the_batch(restore)
+
     def copy_world(self, source: int, target: int) -> tuple[Any, dict[str, Any]]:
         """Copy the whole state of one environment to another; see :meth:`NPlusPlusVectorEnv.copy_world`."""
         self._lifecycle.check("copy_world", AFTER_RESET)
@@ -499,7 +519,8 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
 
     def set_level_weights(self, weights: Any = None) -> None:
         """Draw levels with other probabilities; see :meth:`NPlusPlusVectorEnv.set_level_weights`."""
-        self._on_the_batch(lambda: super(NPlusPlusCudaVectorEnv, self).set_level_weights(weights))
+        super().set_level_weights(weights)
+        self._renewed(self._plan, "thresholds", self._batch._arrays.thresholds)
 
     def assign_levels(self, levels: Any = None) -> None:
         """Assign levels to environments; see :meth:`NPlusPlusVectorEnv.assign_levels`."""
@@ -511,7 +532,8 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
 
     def set_start_shares(self, share: Any) -> None:
         """Change the shares of the start states; see :meth:`NPlusPlusVectorEnv.set_start_shares`."""
-        self._on_the_batch(lambda: super(NPlusPlusCudaVectorEnv, self).set_start_shares(share))
+        super().set_start_shares(share)
+        self._renewed(self._plan, "starts", self._batch._arrays.starts.starts)
 
     def kernel_steps(self, out: Any, final: Any) -> None:
         """Return None: a kernel of the processor cannot step these environments."""

@@ -143,6 +143,49 @@ def test_what_is_rare_is_done_as_by_the_processor():
     assert np.array_equal(host.pictures([1])[0], there.pictures([1])[0])
 
 
+def test_all_states_are_copied_together(monkeypatch):
+    host, there = both()
+    for env in (host, there):
+        env.reset(seed=2)
+    pulled, pull = [], NPlusPlusCudaVectorEnv._pull
+    monkeypatch.setattr(NPlusPlusCudaVectorEnv, "_pull", lambda *given: (pulled.append(given), pull(*given)))
+    before = there.get_states()
+    assert before == [host.get_state(index) for index in range(COUNT)]
+    for actions in choices(30, COUNT):
+        there.step(torch.from_numpy(actions))
+    pulled.clear()
+    changed = there.get_states()
+    assert len(pulled) == 1
+    with pytest.raises(errors.SnapshotError):
+        there.set_states([before[0], b"no snapshot"])
+    pulled.clear()
+    assert there.get_states() == changed != before
+    there.set_states(before)
+    assert len(pulled) == 2
+    assert there.get_states() == before
+    for actions in choices(20, COUNT):
+        assert_same_step(host.step(actions), there.step(torch.from_numpy(actions)))
+
+
+def test_weights_and_shares_leave_the_state_on_the_device(monkeypatch):
+    envs = host, there = both()
+    for env in envs:
+        env.reset(seed=2)
+        env.set_starts([env.get_state(0)], 0.1)
+
+    def refuse(*names):
+        raise AssertionError("the state is read")
+
+    monkeypatch.setattr(there, "_pull", refuse)
+    for env in envs:
+        env.set_level_weights([1, 0, 2])
+        env.set_start_shares(0.6)
+    for actions in choices(60, COUNT):
+        assert_same_step(host.step(actions), there.step(torch.from_numpy(actions)))
+    with pytest.raises(AssertionError, match="the state is read"):
+        there.assign_levels([0, 1, 2, 0, 1])
+
+
 @pytest.mark.parametrize("chance", [0.0, 0.5])
 @pytest.mark.parametrize("space", ["discrete", "multi_discrete"])
 def test_the_taken_actions_are_those_of_the_processor(space, chance):
