@@ -8,6 +8,8 @@ from nclone_env.cli.app import main
 from nclone_env.cli.arguments import with_flags
 from nclone_env.errors import ConfigError
 from nclone_env.options import flat
+from nclone_env.replay import Recording
+from nclone_env.replay.recording import write_recording
 
 FLAGS = [
     ("--shared-trunk=False", {"shared_trunk": False}),
@@ -53,6 +55,7 @@ def test_help_ends_on_a_narrow_terminal(monkeypatch, capsys, columns):
     assert os.environ["COLUMNS"] == columns
 
 
+RECORDING = write_recording(Recording.of("first-steps/01-walk", [2]))
 MISTAKES = [
     ("zzz", "command: expected one of train, evaluate, "),
     ("trian", "got 'trian'; did you mean 'train'?"),
@@ -70,6 +73,13 @@ MISTAKES = [
         "did you mean 'game_state'? nclone-env profile vector --help",
     ),
     ("profile --steps 3k", "--steps: expected a whole number, such as 1000000 or 1e6, got '3k'"),
+    ("profile --steps 0", "steps: expected a whole number of at least 1, got 0"),
+    ("profile --interval 0", "interval: expected a whole number of at least 1, got 0"),
+    ("profile --estimate --num-envs 0", "num_envs: expected a whole number of at least 1, got 0"),
+    ("profile --memory-limit 8GB", "memory_limit: expected with --estimate, got it without; add --estimate"),
+    ("run --profile-memory", "profile_memory: requires --headless"),
+    ("run --num-envs 0", "num_envs, steps: expected whole numbers of at least 1, got 0 and 1000"),
+    ("run --headless --steps 0", "num_envs, steps: expected whole numbers of at least 1, got 16 and 0"),
     (
         "profile script nosuch.py",
         "path: expected a script, a module or MODULE:FUNCTION, got 'nosuch.py', which is no file",
@@ -86,6 +96,21 @@ MISTAKES = [
     ("solve jumps --frames 1e99", "--frames: expected a whole number"),
     ("solve jumps --output mine.toml", "output: expected a folder, got mine.toml, which is a file; name another"),
     ("benchmark show Builtin", "track: expected one of Builtin-v1, "),
+    ("benchmark run Builtin-v1 --budget 1g", "budget: expected one of 4m, 100m, 30min, got '1g'"),
+    ("benchmark run Builtin-v1 --baseline sac", "baseline: expected one of ppo, clone, random, "),
+    ("benchmark run Builtin-v1 --baseline clone", "budget: expected one in seconds for the baseline clone, got 4m"),
+    ("benchmark run Builtin-v1 --mode planning", "mode: expected one of state, pixels, look-ahead, got 'planning'"),
+    (
+        "benchmark run Builtin-v1 --mode pixels --baseline nearest-exit",
+        "observations: expected those of mode 'pixels'",
+    ),
+    ("benchmark run Builtin-v1 --baseline random --steps 5", "got 5; leave --steps out"),
+    ("benchmark run Builtin-v1 --steps 16383", "steps: expected 16,384 to 4,000,000 for 4m, got 16,383"),
+    ("benchmark run Builtin-v1 --steps 4000001", "steps: expected 16,384 to 4,000,000 for 4m, got 4,000,001"),
+    ("benchmark run Builtin-v1 --packs x", "packs: expected a pack, got 'x', which does not exist"),
+    ("benchmark run Builtin-v1 --packs S=", "packs: expected NAME=FILE such as SI=SI.txt, or "),
+    ("benchmark verify none.zip", "files: expected a submission, got 'none.zip', which does not exist"),
+    ("benchmark submit none --track Builtin-v1", "none: expected a checkpoint file, but the file does not exist"),
     ("merge mine.toml", "--output: expected a value, got none"),
     ("policies push builtin", "name: expected a value, got none"),
     ("train --observations game_stat", "did you mean 'game_state'?"),
@@ -101,6 +126,9 @@ MISTAKES = [
     ("train --dtype float8", "--dtype: expected one of float32, float16, got 'float8'; did you mean 'float32'?"),
     ("evaluate", "checkpoint: expected a value, got none; nclone-env evaluate --help explains the arguments"),
     ("evaluate nowhere", "nowhere: expected"),
+    ("compare nowhere", "runs: expected at least one run to compare, got none"),
+    ("compare a --rate 90", "rate: expected a number above 0 and at most 1, got 90.0"),
+    ("compare a --output x.svg", "output: expected a name ending in .png, got 'x.svg'"),
     ("evaluate bultin", "or name a bundled policy: builtin"),
     ("watch bultin", "did you mean 'builtin'?"),
     ("train --init bultin", "did you mean 'builtin'?"),
@@ -116,38 +144,71 @@ MISTAKES = [
     ("levels list generated:0-5:cave", "behind the numbers, got 'generated:0-5:cave'"),
     ("play --from x.replay", "from: expected a recording, got 'x.replay', which does not exist"),
     ("play --frame 3", "frame: expected with --from, got it without"),
+    ("play jumps --scale 9 --output new", "scale: expected a number from 0.1 to 4, got 9.0"),
+    ("play jumps --output mine.toml/x", "output: expected a folder, got mine.toml/x, which cannot be created: "),
+    ("play nosuch", "level: expected a built-in set or level"),
     ("watch", "sources: expected at least one checkpoint, folder of a run, policy or recording, got none"),
     ("watch x.replay", "sources: expected a checkpoint, the folder of a run, a recording or a policy (builtin"),
+    ("watch none.pt", "got 'none.pt': No such file"),
+    ("watch .", "checkpoint.pt: expected a checkpoint file, but the file does not exist"),
+    ("watch a.replay --levels jumps", "levels: expected none for recordings, which have a level of their own"),
+    ("watch a.replay --views 0", "views: expected a whole number from 1 to 64, got 0"),
+    ("watch a.replay --scale -1", "scale: expected a number from 0.1 to 4, got -1.0"),
+    ("watch builtin --candidates 0", "candidates: expected a whole number from 1 to 4096, got 0"),
+    ("watch builtin --candidates 4 --argmax", "candidates: expected 1 with --argmax, which samples none, got 4"),
+    ("watch builtin --levels nosuch", "level: expected a built-in set or level"),
     ("watch mine.toml --output x.avi", "output: expected a name ending in .mp4 or .webm or .gif, got 'x.avi'"),
     ("replay video x.replay", "command: expected one of verify, convert, record, got 'video'"),
     ("replay verify", "files: expected at least one recording, got none"),
-    ("replay record jumps/01-stairs --inputs 3X", "inputs: "),
+    ("replay record jumps/01-stairs --inputs 3X", "inputs: word 1: expected a count"),
+    ("replay record jumps/01-stairs", "inputs, human: expected exactly one of --inputs '24RJ 3.' and --human"),
+    ("replay record jumps/01-stairs --human --inputs 3R", "inputs, human: expected exactly one of"),
     ("solve", "levels: expected at least one level, got none; name a set, a level or a file"),
     (
         "solve jumps --objective tim",
         "expected one of time, score, all-gold, got 'tim'; did you mean 'time'?",
     ),
+    ("solve jumps --threads 0", "threads: expected a whole number of at least 1, got 0"),
+    ("solve jumps --ladder 1s,10", "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
+    ("solve jumps --ladder 10s,1s", "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
+    ("solve jumps --ladder 0s", "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
+    ("solve jumps --ladder 1s --frames 1", "ladder: expected neither --seconds nor --frames with it"),
+    ("solve jumps --seconds 0", "seconds: expected a number above 0, got 0"),
+    ("solve jumps --frames 0", "frames: expected a whole number of at least 1, got 0"),
+    ("solve jumps --hold 10000000000", "hold: expected at most 999,999 frames, got 10,000,000,000"),
+    ("solve jumps --shard 1/2 --force", "force: expected it without --shard"),
     ("solve nosuch.map", "level: expected a level file, got 'nosuch.map', which does not exist"),
     ("levels show", "level: expected a value, got none; nclone-env levels show --help explains the arguments"),
     ("levels show mine.toml", "mine.toml: "),
     ("levels show jumps", "level: expected one level, got 5 in 'jumps'"),
+    ("levels convert jumps x.map", "source: expected one level, got 5 in 'jumps'"),
+    ("levels validate", "levels: expected at least one level, got none"),
+    ("levels validate jumps --shard 1/2", "output: expected a folder for the journal of the shard, got none; name one"),
     ("levels show jumps/01-stairs --output a.jpg", "output: expected a name ending in .png, got 'a.jpg'"),
     ("levels generate", "--output: expected a value, got none; nclone-env levels generate --help"),
     ("levels generate --output a.txt --family cave", "got 'cave'; did you mean 'caves'?"),
+    ("levels generate --output a.txt --count 0", "count: expected a whole number of at least 1, got 0"),
+    ("levels generate --output a.txt --processes 0", "processes: expected a whole number of at least 1, got 0"),
+    ("levels generate --output a.txt --seed -1", "seed: expected a whole number of at least 0, got -1"),
+    ("levels generate --output a.txt --difficulty hard", "expected two numbers such as 20..60, got 'hard'"),
+    ("levels generate --output a.txt --difficulty 60..20", "within 0..100, the smaller number first, got 60..20"),
+    ("levels generate --output a.txt --split test", "split: expected one of train, held-out, got 'test'"),
     ("levels convert jumps/01-stairs a.png", "target: expected a name ending in .toml or .map, got 'a.png'"),
-    (
-        "gallery jumps --recordings x.replay",
-        "recordings: expected files or folders, got 'x.replay', which does",
-    ),
+    ("gallery", "levels: expected at least one level or recording, got none"),
+    ("gallery nosuch", "level: expected a built-in set or level, a file or a folder, got 'nosuch'"),
+    ("gallery jumps --recordings x.replay", "recordings: expected files or folders, got 'x.replay', which does"),
+    ("gallery jumps --output /proc/site", "output: /proc/site cannot be written"),
     ("warmup --fast", "--fast: there is no such option"),
+    ("warmup trains", "got 'trains'; did you mean 'train'?"),
     ("--tyro-print-completion", "--tyro-print-completion: expected one of bash, zsh, fish, got none"),
 ]
 
 
 @pytest.mark.parametrize(("words", "answer"), MISTAKES, ids=[f"{words}-{n}" for n, (words, _) in enumerate(MISTAKES)])
-def test_a_mistake_is_answered_in_one_line(words, answer, tmp_path, monkeypatch, capsys):
+def test_a_mistake_is_answered_in_one_line_and_leaves_no_file(words, answer, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text("not a level")
+    (tmp_path / "a.replay").write_bytes(RECORDING)
     try:
         status = main(words.split())
     except SystemExit as error:  # no answer should come from the parser
@@ -158,7 +219,7 @@ def test_a_mistake_is_answered_in_one_line(words, answer, tmp_path, monkeypatch,
     assert said.err.count("\n") == 1
     assert answer in said.err
     assert said.out == ""
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
+    assert {path.name for path in tmp_path.iterdir()} == {"mine.toml", "a.replay"}
 
 
 def test_help_is_no_mistake(capsys):

@@ -1,7 +1,6 @@
 """The commands ``nclone-env benchmark`` and ``data``; ``tests/compat/test_minari.py`` writes data sets."""
 
 import pickle
-import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -162,43 +161,6 @@ def test_a_clone_of_the_planner_becomes_a_row(folder, monkeypatch):
     assert found.claimed["seconds"] > 0
     assert found.policy is not None
     assert found.sampled.ends["won"][:16].mean() > 0.5  # of the level that was cloned
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("show", "Bultin-v1"), "track: expected one of .* got 'Bultin-v1'; did you mean 'Builtin-v1'"),
-        (("run", "Builtin-v1", "--budget", "1g"), "budget: expected one of 4m, 100m, 30min, got '1g'"),
-        (("run", "Builtin-v1", "--baseline", "sac"), "baseline: expected one of ppo, clone, random, .* got 'sac'"),
-        (
-            ("run", "Builtin-v1", "--baseline", "clone"),
-            "budget: expected one in seconds for the baseline clone, got 4m",
-        ),
-        (
-            ("run", "Builtin-v1", "--mode", "planning"),
-            "mode: expected one of state, pixels, look-ahead, got 'planning'",
-        ),
-        (
-            ("run", "Builtin-v1", "--mode", "pixels", "--baseline", "nearest-exit"),
-            "observations: expected those of mode 'pixels' .*, got game_state",
-        ),
-        (
-            ("run", "Builtin-v1", "--baseline", "random", "--steps", 5),
-            "steps: expected none for the baseline random, got 5; leave --steps out",
-        ),
-        (("run", "Builtin-v1", "--steps", 16383), "steps: expected 16,384 to 4,000,000 for 4m, got 16,383"),
-        (("run", "Builtin-v1", "--steps", 4_000_001), "steps: expected 16,384 to 4,000,000 for 4m, got 4,000,001"),
-        (("run", "Builtin-v1", "--packs", "x"), "packs: expected a pack, got 'x', which does not exist"),
-        (("run", "Builtin-v1", "--packs", "S="), "packs: expected NAME=FILE such as SI=SI.txt, or .* got 'S='"),
-        (("verify", "none.zip"), "files: expected a submission, got 'none.zip', which does not exist"),
-        (("submit", "none", "--track", "Builtin-v1"), "none: expected a checkpoint file, but the file does not exist"),
-    ],
-)
-def test_mistakes_are_one_line(folder, capsys, words, message):
-    assert run(*words) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert re.search(message, error)
 
 
 def test_minari_is_needed(monkeypatch, capsys):

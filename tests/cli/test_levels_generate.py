@@ -214,24 +214,3 @@ def test_a_solution_that_does_not_win_is_never_written(monkeypatch):
     object.__setattr__(made, "inputs", made.inputs[:-1])
     with pytest.raises(RuntimeError, match="not reproduced"):
         levels.entry_of(made, 0)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--count", 0), "count: expected a whole number of at least 1, got 0"),
-        (("--processes", 0), "processes: expected a whole number of at least 1, got 0"),
-        (("--seed", -1), "seed: expected a whole number of at least 0, got -1"),
-        (("--difficulty", "hard"), "difficulty: expected two numbers such as 20..60, got 'hard'"),
-        (
-            ("--difficulty", "60..20"),
-            "difficulty: expected a range within 0..100, the smaller number first, got 60..20",
-        ),
-        (("--split", "test"), "split: expected one of train, held-out, got 'test'"),
-        (("--family", "castles"), "family: expected one of rooms, "),
-    ],
-)
-def test_bad_arguments_are_named(folder, capsys, words, message):
-    assert run("--output", "pack.txt", *words) == 2
-    assert message in capsys.readouterr().err
-    assert contents(folder) == {}

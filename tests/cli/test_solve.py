@@ -138,30 +138,6 @@ def test_a_stop_leaves_the_other_levels_out(folder, capsys, monkeypatch):
     assert "of 1 levels completed" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("first-steps", "--threads", 0), "threads: expected a whole number of at least 1, got 0"),
-        (("first-steps", "--ladder", "1s,10"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
-        (("first-steps", "--ladder", "10s,1s"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
-        (("first-steps", "--ladder", "0s"), "ladder: expected growing budgets such as 1s,10s,60s or 1e5,1e6"),
-        (("first-steps", "--ladder", "1s", "--frames", 1), "ladder: expected neither --seconds nor --frames with it"),
-        (("nothing",), "level: expected a built-in set or level, a file or a folder, got 'nothing'"),
-        (("first-steps", "--seconds", 0), "seconds: expected a number above 0, got 0"),
-        (("first-steps", "--frames", 0), "frames: expected a whole number of at least 1, got 0"),
-        (("first-steps", "--hold", 10**10), "hold: expected at most 999,999 frames, got 10,000,000,000"),
-        (("first-steps", "--output", "file"), "output: expected a folder, got file, which is a file; name another"),
-    ],
-)
-def test_bad_arguments(folder, capsys, words, message):
-    (folder / "file").write_text("mine")
-    assert run(*words) == 2
-    said = capsys.readouterr()
-    assert message in said.err
-    assert "completed" not in said.out
-    assert [path.name for path in folder.iterdir()] == ["file"]
-
-
 def test_another_level_is_added_and_only_the_same_one_refused(folder, capsys):
     assert run("first-steps/06-hop", "--frames", 20_000, "--output", "a") == 0
     assert run("first-steps/01-walk", "jumps/01-stairs", "--frames", 20_000, "--output", "a") == 0

@@ -280,16 +280,6 @@ def test_runs_never_mix(toy, tmp_path, monkeypatch, capsys):
     assert load_checkpoint("runs/first-steps-seed0/checkpoint.pt").train_config["seed"] == 1
 
 
-def test_resume_names_what_is_missing(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(["train", "--resume", "runs/none"]) == 2
-    assert "runs/none: expected a checkpoint file, but the file does not exist; pass the folder" in (
-        capsys.readouterr().err
-    )
-    assert main(["train", "--resume", "builtin"]) == 2
-    assert "to begin a new run with this policy pass --init builtin" in capsys.readouterr().err
-
-
 def test_missing_torch_is_named(monkeypatch):
     monkeypatch.setattr("nclone_env.train.find_spec", lambda name: None if name == "torch" else object())
     with pytest.raises(MissingExtraError, match=r'training requires torch; run pip install "\.\[train\]"'):
@@ -363,12 +353,6 @@ def refused(capsys, *arguments):
     captured = capsys.readouterr()
     assert captured.out == ""
     return captured.err
-
-
-def test_wrong_arguments(copies, capsys):
-    assert "runs: expected at least one run to compare, got none" in refused(capsys, "nowhere")
-    assert "rate: expected a number above 0 and at most 1, got 90.0" in refused(capsys, "a", "--rate", "90")
-    assert "output: expected a name ending in .png" in refused(capsys, "a", "--output", "x.svg")
 
 
 def test_folders_that_are_left_out(copies, capsys):

@@ -30,8 +30,3 @@ def test_parts(run):
     run.clear()
     assert main(["warmup", "plan", "sim"]) == 0
     assert run == ["simulator", "planner"]
-
-
-def test_an_unknown_part(capsys):
-    assert main(["warmup", "trains"]) == 2
-    assert "got 'trains'; did you mean 'train'?" in capsys.readouterr().err

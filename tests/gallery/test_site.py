@@ -332,25 +332,6 @@ def test_an_interruption_leaves_the_old_gallery(folder, monkeypatch, error):
     assert {path.name for path in folder.iterdir()} == {"a.map", "b.map", "gallery"}
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ((), "levels: expected at least one level or recording, got none"),
-        (("nosuch",), "level: expected a built-in set or level, a file or a folder, got 'nosuch'"),
-        (
-            ("jumps", "--recordings", "nosuch"),
-            "recordings: expected files or folders, got 'nosuch', which does not exist",
-        ),
-        (("jumps", "--output", "/proc/site"), "output: /proc/site cannot be written"),
-    ],
-)
-def test_mistakes(folder, capsys, words, message):
-    assert gallery(*words) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"nclone-env: {message}")
-    assert said.count("\n") == 1
-
-
 @pytest.mark.parametrize("name", ["nosuch", "x" * 300, "y/" * 3000], ids=["short", "long name", "long path"])
 def test_recordings_that_do_not_exist_are_named(folder, name):
     """Also to Python, and where the system takes no such name at all."""

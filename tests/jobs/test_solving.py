@@ -64,11 +64,6 @@ def test_a_shard_ended_by_a_signal_keeps_no_part_of_a_search(tmp_path, monkeypat
     assert contents(tmp_path / "joined") == one
 
 
-def test_force_is_refused_with_a_shard(capsys):
-    assert main(["solve", "first-steps", "--shard", "1/2", "--force"]) == 2
-    assert "force: expected it without --shard" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "name", ["../out.replay", "/tmp/out.replay", "a/b.replay", "..", "\ud800", "a\0", "\x1b", "a" * 201]
 )

@@ -241,6 +241,7 @@ NAMED = (
     "play,{}",
     "play,first-steps,--ghost,{}",
     "gallery,{},--output,a",
+    "gallery,--recordings,{},--output,a",
     "solve,{},--output,a",
     "merge,{},--output,a",
     "replay,verify,{}",
