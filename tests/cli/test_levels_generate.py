@@ -36,6 +36,11 @@ def run(*words) -> int:
     return main(["levels", "generate", *map(str, words)])
 
 
+def alone(*words) -> int:
+    """Run the command without other processes, whose start takes longer than the few levels of a test."""
+    return run(*words, "--processes", 1)
+
+
 def contents(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -63,7 +68,7 @@ def test_a_pack_a_table_and_recordings_agree(folder, capsys):
 
 def test_the_bytes_depend_on_the_seed_and_not_on_the_processes(folder):
     for name, words in (("one", ()), ("two", ("--processes", 2)), ("other", ("--seed", 1))):
-        assert run("--output", f"{name}/pack.txt", "--count", 3, *words, *FAST) == 0
+        assert run("--output", f"{name}/pack.txt", "--count", 3, "--processes", 1, *words, *FAST) == 0
     one, two, other = (contents(folder / name) for name in ("one", "two", "other"))
     assert one == two
     assert one["pack.txt"] != other["pack.txt"]
@@ -72,21 +77,21 @@ def test_the_bytes_depend_on_the_seed_and_not_on_the_processes(folder):
 def test_fewer_levels_are_the_first_ones(folder):
     words = ("--seed", 3, "--family", "slopes")
     for count in (3, 1):
-        assert run("--output", f"{count}.txt", "--count", count, *words) == 0
+        assert alone("--output", f"{count}.txt", "--count", count, *words) == 0
     three, one = ((folder / f"{count}.txt").read_bytes().splitlines() for count in (3, 1))
     assert three[:1] == one
-    assert run("--output", "last.txt", "--first", 1, "--count", 2, *words) == 0
+    assert alone("--output", "last.txt", "--first", 1, "--count", 2, *words) == 0
     assert (folder / "last.txt").read_bytes().splitlines() == three[1:]
     assert sorted(path.name[:12] for path in (folder / "last-recordings").iterdir()) == ["000-slopes-t", "001-slopes-t"]
 
 
 def test_files_are_overwritten_on_request_only(folder, capsys):
     (folder / "pack.jsonl").write_text("mine")
-    assert run("--output", "pack.txt", "--count", 1, *FAST) == 2
+    assert alone("--output", "pack.txt", "--count", 1, *FAST) == 2
     assert "pack.jsonl: already exists; --force overwrites it" in capsys.readouterr().err
     assert contents(folder) == {"pack.jsonl": b"mine"}
-    assert run("--output", "pack.txt", "--count", 1, "--force", *FAST) == 0
-    assert run("--output", "pack.txt", "--count", 1, "--force", *FAST) == 0
+    assert alone("--output", "pack.txt", "--count", 1, "--force", *FAST) == 0
+    assert alone("--output", "pack.txt", "--count", 1, "--force", *FAST) == 0
     assert len(contents(folder)) == 3
 
 
@@ -98,9 +103,9 @@ def test_a_request_to_stop_keeps_what_is_complete(folder, monkeypatch):
 
     seen = []
     monkeypatch.setattr("nclone_env.cli.levels.LevelProgress.level", stopping)
-    assert run("--output", "made/pack.txt", "--count", 20, "--family", "slopes", "--processes", 1) == 130
+    assert alone("--output", "made/pack.txt", "--count", 20, "--family", "slopes") == 130
     assert len(seen) == 2
-    assert run("--output", "whole.txt", "--count", 2, "--family", "slopes") == 0
+    assert alone("--output", "whole.txt", "--count", 2, "--family", "slopes") == 0
     assert (folder / "made/pack.txt").read_bytes() == (folder / "whole.txt").read_bytes()
     assert len(load_levels([folder / "made/pack.txt"])) == 2
     assert len(contents(folder / "made")) == 4
@@ -108,9 +113,9 @@ def test_a_request_to_stop_keeps_what_is_complete(folder, monkeypatch):
 
 def test_shards_are_merged_to_the_files_of_one_process(folder, capsys):
     words = ("--count", 5, "--first", 3, *FAST)
-    assert run("--output", "one/pack.txt", *words) == 0
+    assert alone("--output", "one/pack.txt", *words) == 0
     for number in (2, 1, 2):
-        assert run("--output", "parts", "--shard", f"{number}/2", *words) == 0
+        assert alone("--output", "parts", "--shard", f"{number}/2", *words) == 0
     assert main(["merge", "parts", "--output", "joined/pack.txt"]) == 0
     assert contents(folder / "joined") == contents(folder / "one")
     assert len(contents(folder / "one")) == 7
@@ -177,9 +182,9 @@ def wait_until(is_so, seconds=600):
 
 def test_recordings_of_others_are_not_removed(folder):
     words = ("--output", "pack.txt", "--seed", 3, *FAST)
-    assert run(*words, "--count", 2) == 0
+    assert alone(*words, "--count", 2) == 0
     (folder / "pack-recordings" / "my-best-run.replay").write_text("mine")
-    assert run(*words, "--count", 1, "--force") == 0
+    assert alone(*words, "--count", 1, "--force") == 0
     names = sorted(path.name for path in (folder / "pack-recordings").iterdir())
     assert names == ["000-slopes-train-3-0.replay", "my-best-run.replay"]
 
