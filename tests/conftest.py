@@ -65,5 +65,42 @@ def pytest_runtest_teardown(item, nextitem):
 
 
 @pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The current directory, empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def pygame(monkeypatch):
+    """The library, which draws windows that are not shown."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    return pytest.importorskip("pygame")
+
+
+@pytest.fixture
+def press(pygame, monkeypatch):
+    """What lets windows find keys before each picture: it takes the names of those that are held, by picture."""
+    from nclone_env.render.window import Window
+
+    show = Window.show
+
+    def begin(pictures):
+        frames = iter(pictures)
+
+        def shown(window, picture):
+            wanted = set(next(frames).split())
+            for kind, names in ((pygame.KEYUP, window.held - wanted), (pygame.KEYDOWN, wanted - window.held)):
+                for name in names:
+                    pygame.event.post(pygame.event.Event(kind, key=pygame.key.key_code(name)))
+            return show(window, picture)
+
+        monkeypatch.setattr(Window, "show", shown)
+        monkeypatch.setattr(Window, "_wait", lambda window: None)
+
+    return begin
+
+
+@pytest.fixture
 def frozen_heap():
     freeze_heap()

@@ -3,7 +3,6 @@
 import pickle
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from types import ModuleType
 
 import numpy as np
@@ -11,20 +10,13 @@ import pytest
 
 from nclone_env.benchmark import entries, load_track, read_submission, verify
 from nclone_env.cli.app import main
-from nclone_env.game import INPUT_OF_ACTION
+from nclone_env.game import INPUT_OF_ACTION, KEYS
 from nclone_env.jobs import Evaluating
 from nclone_env.jobs import run as run_job
-from nclone_env.render.window import Window
 from nclone_env.replay.play import Play
 from nclone_env.train import TrainConfig, train
 
 from ..docs.pages import ROOT
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def run(*words) -> int:
@@ -111,45 +103,25 @@ def test_shards_are_merged_to_the_submission_of_one_process(folder, capsys):
     assert "shard: expected none for recordings, which are only read; leave --shard out" in capsys.readouterr().err
 
 
-def test_what_a_person_plays_becomes_a_row(folder, capsys, monkeypatch):
+def test_what_a_person_plays_becomes_a_row(folder, press, capsys, monkeypatch):
+    unseen = lambda play: np.zeros((*play._window.size[::-1], 3), np.uint8)  # noqa: E731
+    monkeypatch.setattr(Play, "picture", unseen)
+    keys = {bit: key for key, bit in KEYS.items()}
     assert run("show", "Planning-v1") == 0
     levels = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())["levels"]
     assert levels.startswith("100 (generated) in 10 bands, ")
     known = read_submission(ROOT / "docs/submissions/planning-planner.zip").runs[0].sampled
     for number in (0, 3):
         actions = known.actions[known.steps[:number].sum() :][: known.steps[number]]
-        with keys_pressed(np.array(INPUT_OF_ACTION)[actions], monkeypatch):
-            assert main(["play", f"{levels.split(', ')[1]}#{number}", "--output", "mine", "--scale", "0.2"]) == 0
+        inputs = np.array(INPUT_OF_ACTION)[actions]
+        press([*(" ".join(keys[bit] for bit in keys if code & bit) for code in inputs), "", "s", "", "escape"])
+        assert main(["play", f"{levels.split(', ')[1]}#{number}", "--output", "mine", "--scale", "0.2"]) == 0
     assert run("submit", "mine", "--track", "Planning-v1", "--title", "a person", "--output", "mine.zip") == 0
     found = read_submission(folder / "mine.zip").runs[0].sampled
     assert np.flatnonzero(found.ends["won"]).tolist() == [0, 3]
     assert found.ends["frames"][[0, 3]].tolist() == known.steps[[0, 3]].tolist()
     assert found.ends["frames"][1] == load_track("Planning-v1").max_frames
     assert 0 < found.ends["frames"][20] < 2400  # a ninja that waits is killed there
-
-
-@contextmanager
-def keys_pressed(inputs, monkeypatch):
-    """Let a window get the key events of inputs, one a frame, and then S and Escape."""
-    pytest.importorskip("pygame")
-    names = {1: "space", 2: "right", 4: "left"}
-    held = [{name for bit, name in names.items() if code & bit} for code in inputs]
-    frames = iter([*held, set(), {"s"}, set(), {"escape"}])
-    show = Window.show
-
-    def shown(window, picture):
-        pygame, wanted = window._pygame, next(frames)
-        for kind, changed in ((pygame.KEYUP, window.held - wanted), (pygame.KEYDOWN, wanted - window.held)):
-            for name in changed:
-                pygame.event.post(pygame.event.Event(kind, key=pygame.key.key_code(name)))
-        return show(window, picture)
-
-    with monkeypatch.context() as patch:
-        patch.setenv("SDL_VIDEODRIVER", "dummy")
-        patch.setattr(Window, "show", shown)
-        patch.setattr(Window, "_wait", lambda window: None)
-        patch.setattr(Play, "picture", lambda play: np.zeros((*play._window.size[::-1], 3), np.uint8))  # not looked at
-        yield
 
 
 def test_a_clone_of_the_planner_becomes_a_row(folder, monkeypatch):

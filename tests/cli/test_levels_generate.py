@@ -26,12 +26,6 @@ PYTHONPATH = str(Path(__file__).parents[2])
 FAST = ("--family", "slopes", "caves")
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def run(*words) -> int:
     return main(["levels", "generate", *map(str, words)])
 

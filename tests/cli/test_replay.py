@@ -4,8 +4,6 @@ import pytest
 
 from nclone_env.cli.app import main
 from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.render.window import Window
-from nclone_env.replay import play
 from nclone_env.replay.recording import load_recording
 
 from ..level.level_bases import make_attract
@@ -15,13 +13,12 @@ from ..shared import SHARED, needs_shared
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(folder):
     """The current directory, with a level and two attract files on it, one of them wrong."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "deadly").write_bytes(write_map(DEADLY.raw))
-    (tmp_path / "good").write_bytes(make_attract(DEADLY.raw, bytes([RIGHT] * (DEATH + 1))))
-    (tmp_path / "bad").write_bytes(make_attract(DEADLY.raw, bytes([RIGHT] * DEATH)))
-    return tmp_path
+    (folder / "deadly").write_bytes(write_map(DEADLY.raw))
+    (folder / "good").write_bytes(make_attract(DEADLY.raw, bytes([RIGHT] * (DEATH + 1))))
+    (folder / "bad").write_bytes(make_attract(DEADLY.raw, bytes([RIGHT] * DEATH)))
+    return folder
 
 
 def run(*words) -> int:
@@ -105,17 +102,8 @@ def test_record_refuses(folder, capsys):
     assert load_recording(folder / "x.replay").verify().agrees
 
 
-def test_record_from_the_keyboard(folder, monkeypatch, capsys):
-    pygame = pytest.importorskip("pygame")
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    keys = iter((pygame.K_s, pygame.K_RIGHT, pygame.K_s, pygame.K_ESCAPE))
-
-    class Person(Window):
-        def show(self, picture):
-            pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=next(keys)))
-            return super().show(picture)
-
-    monkeypatch.setattr(play, "Window", Person)
+def test_record_from_the_keyboard(folder, press, capsys):
+    press(["s", "right", "s", "escape"])
     assert run("record", "deadly", "--human", "--scale", "0.1") == 0
     assert load_recording(folder / "deadly.replay").inputs.tolist() == [RIGHT]
     assert capsys.readouterr().out == "saved to deadly.replay (1 frames)\n"

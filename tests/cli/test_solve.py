@@ -16,12 +16,6 @@ from nclone_env.replay.recording import load_recording
 from nclone_env.replay.watch import recording_pictures
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def run(*words) -> int:
     return main(["solve", *map(str, words)])
 

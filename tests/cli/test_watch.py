@@ -17,7 +17,7 @@ from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.level import Level
 from nclone_env.render.window import Window
-from nclone_env.replay import play, watch
+from nclone_env.replay import watch
 from nclone_env.replay.recording import Recording, WatchedRun, load_recording
 from nclone_env.sim.trajectory import simulate
 from nclone_env.train import load_policy
@@ -63,14 +63,13 @@ def write_checkpoint(path, levels=("first-steps/01-walk", "first-steps/02-step")
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(folder, monkeypatch):
     """The current directory, with a run and two recordings."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    write_checkpoint(tmp_path / "run" / "checkpoint.pt")
-    Recording.of(DEADLY, [RIGHT] * 20).save(tmp_path / "a.replay")
-    Recording.of(WINNABLE, [RIGHT] * 30).save(tmp_path / "b.replay")
-    return tmp_path
+    write_checkpoint(folder / "run" / "checkpoint.pt")
+    Recording.of(DEADLY, [RIGHT] * 20).save(folder / "a.replay")
+    Recording.of(WINNABLE, [RIGHT] * 30).save(folder / "b.replay")
+    return folder
 
 
 @pytest.fixture
@@ -231,36 +230,8 @@ def test_watch_says_where_a_recording_is_damaged(folder, capsys):
     assert "sources: " not in error
 
 
-class Person(Window):
-    """A window whose keys are pressed by a script, one for each picture."""
-
-    keys: tuple[str, ...] = ()
-
-    def __init__(self, size, title, closing_key):
-        super().__init__(size, title, 0, closing_key)
-        self._keys = iter(self.keys)
-
-    def show(self, picture):
-        pygame = self._pygame
-        for kind in (pygame.KEYDOWN, pygame.KEYUP):
-            name = next(self._keys) if kind == pygame.KEYDOWN else name  # noqa: F821
-            pygame.event.post(pygame.event.Event(kind, key=pygame.key.key_code(name)))
-        return super().show(picture)
-
-
-@pytest.fixture
-def person(monkeypatch):
-    pytest.importorskip("pygame")
-    monkeypatch.setattr(play, "Window", Person)
-
-    def press(*keys):
-        Person.keys = keys
-
-    return press
-
-
-def test_play_saves_runs_under_free_names(folder, person, capsys):
-    person("s", "right", "right", "s", "r", "left", "s", "escape")
+def test_play_saves_runs_under_free_names(folder, press, capsys):
+    press(["s", "right", "right", "s", "r", "left", "s", "escape"])
     assert main(["play", "first-steps/01-walk", "--scale", "0.1"]) == 0
     names = ["first-steps-01-walk.replay", "first-steps-01-walk-2.replay"]
     assert [load_recording(folder / name).inputs.tolist() for name in names] == [[2, 2], [4]]
@@ -269,8 +240,8 @@ def test_play_saves_runs_under_free_names(folder, person, capsys):
     assert all(load_recording(folder / name).verify().agrees for name in names)
 
 
-def test_play_without_levels_begins_with_the_first(folder, person, capsys):
-    person("right", "s", "n", "right", "s", "escape")
+def test_play_without_levels_begins_with_the_first(folder, press, capsys):
+    press(["right", "s", "n", "right", "s", "escape"])
     assert main(["play", "--scale", "0.1", "--output", "run"]) == 0
     assert {path.name for path in (folder / "run").glob("*.replay")} == {
         "first-steps-01-walk.replay",
@@ -278,21 +249,15 @@ def test_play_without_levels_begins_with_the_first(folder, person, capsys):
     }
 
 
-def test_what_cannot_be_saved_is_said(folder, person, capsys, monkeypatch):
-    class Removing(Person):
-        def show(self, picture):
-            shutil.rmtree(folder / "new", ignore_errors=True)
-            return super().show(picture)
-
-    monkeypatch.setattr(play, "Window", Removing)
-    person("right", "s", "escape")
+def test_what_cannot_be_saved_is_said(folder, press, capsys):
+    press(key for key in ("right", "s", "escape") if not shutil.rmtree(folder / "new", ignore_errors=True))
     assert main(["play", "first-steps/01-walk", "--scale", "0.1", "--output", "new"]) == 0
     assert "not saved: new/first-steps-01-walk.replay cannot be written" in capsys.readouterr().out
 
 
-def test_a_run_that_cannot_be_recorded_does_not_end_the_game(folder, person, capsys, monkeypatch):
+def test_a_run_that_cannot_be_recorded_does_not_end_the_game(folder, press, capsys, monkeypatch):
     monkeypatch.setattr("nclone_env.replay.recording.MAX_FRAMES", 2)
-    person("right", "right", "right", "s", "r", "right", "s", "escape")
+    press(["right", "right", "right", "s", "r", "right", "s", "escape"])
     assert main(["play", "first-steps/01-walk", "--scale", "0.1"]) == 0
     refused, saved = capsys.readouterr().out.splitlines()
     assert refused.startswith("not saved: ")
@@ -300,8 +265,8 @@ def test_a_run_that_cannot_be_recorded_does_not_end_the_game(folder, person, cap
     assert saved == "saved to first-steps-01-walk.replay (1 frames)"
 
 
-def test_play_makes_its_folder(folder, person, capsys):
-    person("right", "s", "escape")
+def test_play_makes_its_folder(folder, press, capsys):
+    press(["right", "s", "escape"])
     assert main(["play", "first-steps/01-walk", "--scale", "0.1", "--output", "new/runs"]) == 0
     assert [path.name for path in (folder / "new" / "runs").iterdir()] == ["first-steps-01-walk.replay"]
 
@@ -312,9 +277,9 @@ def test_names_of_files_fit(tmp_path, capsys):
         assert _save_beside(recording, tmp_path) == f"saved to {tmp_path / file}.replay (1 frames)"
 
 
-def test_ghosts_need_a_level_that_is_played(folder, person, capsys):
+def test_ghosts_need_a_level_that_is_played(folder, press, capsys):
     (folder / "deadly").write_bytes(write_map(DEADLY.raw))
-    person("right", "escape")
+    press(["right", "escape"])
     assert main(["play", "deadly", "--ghost", "a.replay", "--scale", "0.1"]) == 0
     assert main(["play", "deadly", "--ghost", "b.replay", "--scale", "0.1"]) == 2
     error = capsys.readouterr().err

@@ -93,12 +93,6 @@ def test_without_a_mode_there_is_a_warning_and_no_picture():
         assert env.render() is None
 
 
-@pytest.fixture
-def pygame(monkeypatch):
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    return pytest.importorskip("pygame")
-
-
 def make_human(**fields) -> NPlusPlusEnv:
     return NPlusPlusEnv(levels=WALK, observations="game_state", render_mode="human", frame_skip=1, **fields)
 

@@ -31,12 +31,6 @@ from ..level.level_bases import make_attract
 from .sites import DEADLY, RIGHT, WINNABLE, gallery, level_file, recording_file
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 class Page(HTMLParser):
     """The elements of a page with their attributes, and the text of all ``script`` elements."""
 

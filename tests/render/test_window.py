@@ -10,12 +10,6 @@ from nclone_env.render.window import Window
 PICTURE = np.zeros((60, 100, 3), dtype=np.uint8)
 
 
-@pytest.fixture
-def pygame(monkeypatch):
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    return pytest.importorskip("pygame")
-
-
 def make_window():
     return Window((100, 60), frames_per_second=0)
 

@@ -30,12 +30,6 @@ MESSAGE = slice(HEIGHT - LINES - 48, HEIGHT - LINES - 16)
 KEY_CAPS = WIDTH - 66  # x at which they begin
 
 
-@pytest.fixture
-def pygame(monkeypatch):
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    return pytest.importorskip("pygame")
-
-
 class ScriptedWindow(Window):
     """A window that posts scripted events.
 

@@ -20,12 +20,6 @@ def make(num_envs, **fields):
     return NPlusPlusVectorEnv(None, num_envs, **FIELDS | fields)
 
 
-@pytest.fixture
-def pygame(monkeypatch):
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    return pytest.importorskip("pygame")
-
-
 def test_there_is_a_picture_of_each_environment():
     envs, env = make(3), NPlusPlusEnv(**FIELDS)
     envs.reset()

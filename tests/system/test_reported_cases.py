@@ -29,10 +29,7 @@ from nclone_env.level.load import load_level
 STATE = "nclone/NPlusPlus-State-v0"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 # A limit of steps

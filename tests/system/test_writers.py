@@ -34,9 +34,8 @@ COMMANDS = {
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    yield tmp_path
+def folder(folder):
+    yield folder
     release_claims()
 
 
