@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ..gallery.browser import PROGRAM, Browser
+from ..gallery.browser import PROGRAM, Chromium
 from .pages import ROOT
 
 SITE = ROOT / "site"
@@ -19,7 +19,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     refused = "--host-resolver-rules=MAP * ~NOTFOUND"
-    with Browser(tmp_path_factory.mktemp("profile"), 1280, 900, refused) as browser:
+    with Chromium(tmp_path_factory.mktemp("profile"), 1280, 900, refused) as browser:
         yield browser
 
 

@@ -1,4 +1,4 @@
-"""A headless Chromium driven by its DevTools protocol over two pipes."""
+"""Headless browsers: what they have in common, and Chromium, driven by its DevTools protocol over two pipes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-_LIMIT = 300.0  # seconds for an answer: a busy machine is slow
+LIMIT = 300.0  # seconds for an answer: a busy machine is slow
 _KEYS = {" ": (32, "Space"), "ArrowLeft": (37, "ArrowLeft"), "ArrowRight": (39, "ArrowRight")}
 _KEYS |= {"ArrowDown": (40, "ArrowDown"), "ArrowUp": (38, "ArrowUp"), "End": (35, "End"), "Home": (36, "Home")}
 _KEYS |= {"Enter": (13, "Enter"), "Escape": (27, "Escape"), "Backspace": (8, "Backspace"), "Delete": (46, "Delete")}
@@ -22,6 +22,71 @@ _KEYS |= {"Enter": (13, "Enter"), "Escape": (27, "Escape"), "Backspace": (8, "Ba
 
 class Browser:
     """One page of a browser; errors of the page are collected in ``errors``."""
+
+    errors: list[str]
+    _process: subprocess.Popen[bytes]
+
+    def __enter__(self) -> Browser:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def open(self, path: Path, anchor: str = "") -> None:
+        """Open a file, if need be again; wait until it is loaded, and the simulator, if it has one, is ready."""
+        self.navigate("about:blank")
+        self.navigate(path.resolve().as_uri() + anchor)
+        loaded = f"location.href.startsWith({json.dumps(path.resolve().as_uri())})"
+        loaded += " && document.readyState === 'complete'"
+        self.wait(f"{loaded} && (!document.body.matches('.level') || document.body.dataset.ready === '')")
+
+    def wait(self, expression: str) -> None:
+        """Wait until JavaScript returns true."""
+        end = time.monotonic() + LIMIT
+        while not self.evaluate(expression):
+            assert time.monotonic() < end, f"waited in vain for {expression}"
+            time.sleep(0.02)
+
+    def press(self, key: str, shift: bool = False, control: bool = False) -> None:
+        self.key(key, True, shift, control)
+        self.key(key, False, shift, control)
+
+    def click(self, selector: str) -> None:
+        box = "(e => { e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect(); "
+        box += f"return [r.x + r.width / 2, r.y + r.height / 2] }})(document.querySelector({json.dumps(selector)}))"
+        self.drag(self.evaluate(box))
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of JavaScript."""
+        raise NotImplementedError
+
+    def key(self, key: str, down: bool, shift: bool = False, control: bool = False) -> None:
+        """Press a key and keep it down, or let it go."""
+        raise NotImplementedError
+
+    def drag(self, *points: tuple[float, float], button: str = "left", shift: bool = False) -> None:
+        """Press a button of the mouse at the first point of the window, move to the others, and let it go."""
+        raise NotImplementedError
+
+    def heap(self) -> int:
+        """Return the bytes of the page's objects that are in use, 0 where the browser does not say."""
+        return 0
+
+    def navigate(self, url: str) -> None:
+        """Go to an address; ``open`` waits longer."""
+        raise NotImplementedError
+
+    def _end(self) -> None:
+        raise NotImplementedError
+
+
+class Chromium(Browser):
+    """Chromium or Chrome."""
 
     def __init__(self, profile: Path, width: int = 1280, height: int = 800, *switches: str):
         to_browser, self._write = os.pipe()
@@ -38,24 +103,16 @@ class Browser:
         os.close(to_browser)
         os.close(from_browser)
         self._buffer, self._messages, self._number, self._session = b"", deque(), 0, None
-        self.errors: list[str] = []
+        self.errors = []
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
         self.resize(width, height)
 
-    def __enter__(self) -> Browser:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._write)  # the browser ends
+    def _end(self) -> None:
+        os.close(self._write)
         os.close(self._read)
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
     def resize(self, width: int, height: int, scale: float = 1, mobile: bool = False) -> None:
         size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": mobile}
@@ -66,34 +123,16 @@ class Browser:
         wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
         self.call("Emulation.setEmulatedMedia", features=wanted)
 
-    def open(self, path: Path, anchor: str = "") -> None:
-        """Open a file, if need be again; wait until it is loaded, and the simulator, if it has one, is ready."""
-        self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url=path.resolve().as_uri() + anchor)
-        loaded = f"location.href.startsWith({json.dumps(path.resolve().as_uri())})"
-        loaded += " && document.readyState === 'complete'"
-        self.wait(f"{loaded} && (!document.body.matches('.level') || document.body.dataset.ready === '')")
+    def navigate(self, url: str) -> None:
+        self.call("Page.navigate", url=url)
 
     def evaluate(self, expression: str) -> Any:
-        """Return the value of JavaScript."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise AssertionError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
-    def wait(self, expression: str) -> None:
-        """Wait until JavaScript returns true."""
-        end = time.monotonic() + _LIMIT
-        while not self.evaluate(expression):
-            assert time.monotonic() < end, f"waited in vain for {expression}"
-            time.sleep(0.02)
-
-    def press(self, key: str, shift: bool = False, control: bool = False) -> None:
-        self.key(key, True, shift, control)
-        self.key(key, False, shift, control)
-
     def key(self, key: str, down: bool, shift: bool = False, control: bool = False) -> None:
-        """Press a key and keep it down, or let it go."""
         number, code = _KEYS.get(key, (ord(key[0].upper()), f"Key{key.upper()}" if key.isalpha() else ""))
         modifiers = 8 * shift + 2 * control
         names = {"key": key, "code": code, "windowsVirtualKeyCode": number, "modifiers": modifiers}
@@ -101,7 +140,6 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyDown" if down else "keyUp", **names, **(text if down else {}))
 
     def drag(self, *points: tuple[float, float], button: str = "left", shift: bool = False) -> None:
-        """Press a button of the mouse at the first point of the window, move to the others, and let it go."""
         kinds = ["mousePressed", *["mouseMoved"] * (len(points) - 1), "mouseReleased"]
         for kind, (x, y) in zip(kinds, (*points, points[-1])):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, clickCount=1, modifiers=8 * shift)
@@ -116,12 +154,9 @@ class Browser:
         """Save files into a folder from now on."""
         self.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
 
-    def click(self, selector: str) -> None:
-        box = "(e => { e.scrollIntoView({block: 'center'}); const r = e.getBoundingClientRect(); "
-        box += f"return [r.x + r.width / 2, r.y + r.height / 2] }})(document.querySelector({json.dumps(selector)}))"
-        x, y = self.evaluate(box)
-        for kind in ("mousePressed", "mouseReleased"):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+    def heap(self) -> int:
+        self.call("HeapProfiler.collectGarbage")
+        return self.call("Runtime.getHeapUsage")["usedSize"]
 
     def screenshot(self, path: Path) -> None:
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
@@ -151,7 +186,7 @@ class Browser:
             self.errors.append(str(parameters["args"]))
 
     def _receive(self) -> dict[str, Any]:
-        end = time.monotonic() + _LIMIT
+        end = time.monotonic() + LIMIT
         while not self._messages:
             ready, _, _ = select.select([self._read], [], [], max(end - time.monotonic(), 0))
             assert ready, "the browser does not answer"

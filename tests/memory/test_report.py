@@ -27,7 +27,7 @@ from nclone_env.memory.report import (
 )
 from nclone_env.memory.stats import compute_stats
 
-from ..gallery.browser import PROGRAM, Browser
+from ..gallery.browser import PROGRAM, Chromium
 from .by_hand import measurements
 
 _EMPTY = {"meta", "line", "circle", "polyline", "polygon", "br"}
@@ -99,7 +99,7 @@ def test_the_first_screen_has_the_answer_and_all_else_is_folded():
 def test_the_answer_fits_on_a_screen(tmp_path):
     page = tmp_path / "page.html"
     page.write_text(html_text(compute_stats(measurements(traced_per_step=100))))
-    with Browser(tmp_path / "browser", 1280, 900) as browser:
+    with Chromium(tmp_path / "browser", 1280, 900) as browser:
         for width, height, mobile in ((1280, 900, False), (390, 2 * 844, True)):
             browser.resize(width, height, mobile=mobile)
             browser.open(page)

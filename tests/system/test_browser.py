@@ -1,4 +1,4 @@
-"""The pages of a gallery in a headless Chromium, by real events: the list, and the five things to do with a level."""
+"""The pages of a gallery in Chromium and Firefox, by real events: the list, and the five things to do with a level."""
 
 import base64
 import json
@@ -28,12 +28,12 @@ from nclone_env.sim.session import Session
 from nclone_env.train.policies.files import policy_file
 from nclone_env.train.policies.policy import load_policy
 
-from ..gallery.browser import PROGRAM, Browser
+from ..gallery.browser import Chromium
+from ..gallery.firefox import BROWSERS
 from ..gallery.sites import DEADLY, RIGHT, WINNABLE, gallery, level_file, recording_file
 from ..gallery.test_rows import Shown
 from ..level.level_bases import make_attract
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no chromium, chromium-browser or google-chrome")
 EVERYTHING = everything()
 WALK = load_level("first-steps/01-walk")
 """A level that is enlarged by one and a half."""
@@ -61,10 +61,11 @@ def site(tmp_path_factory):
     return folder / "site"
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory):
-    # Pictures of files may be read back, which pages from the disk are not allowed otherwise.
-    with Browser(tmp_path_factory.mktemp("profile"), 1280, 800, "--allow-file-access-from-files") as browser:
+@pytest.fixture(scope="module", params=BROWSERS)
+def running(request, tmp_path_factory):
+    # Pictures of files may be read back, which pages from the disk are not allowed otherwise; Firefox has a preference.
+    switches = ["--allow-file-access-from-files"] if request.param is Chromium else []
+    with request.param(tmp_path_factory.mktemp("profile"), 1280, 800, *switches) as browser:
         yield browser
 
 
@@ -286,10 +287,15 @@ def test_a_level_is_played_by_keys_and_the_saved_run_is_accepted(browser, site, 
     assert (browser.evaluate("page.take.frame"), text(browser, "message")) == (0, "")
 
 
+_UNFINISHED = (".crdownload", ".part")
+
+
 def arrived(folder):
     """Return the one file that the browser has saved."""
     for _ in range(500):
-        files = [path for path in folder.iterdir() if path.suffix != ".crdownload" and path.stat().st_size]
+        files = [
+            path for path in folder.iterdir() if path.suffix not in (".crdownload", ".part") and path.stat().st_size
+        ]
         if files:
             return files[0]
         time.sleep(0.02)
@@ -503,9 +509,7 @@ def test_an_hour_of_policies_leaves_memory_as_it_is(browser, site):
                 browser.evaluate(twenty_seconds)
                 browser.drag(point(browser, 36 + 24 * part, 36))
                 browser.press("z", control=True)
-        browser.call("HeapProfiler.collectGarbage")
-        heap = browser.call("Runtime.getHeapUsage")
-        used.append((heap["usedSize"], browser.evaluate("page.live.run.level.memory.bytes.length")))
+        used.append((browser.heap(), browser.evaluate("page.live.run.level.memory.bytes.length")))
     (first, room), (last, same) = used
     assert same == room
     assert last - first < 1 << 18  # of the browser itself: less than a byte a frame

@@ -1,4 +1,4 @@
-"""The simulator of pages, in Node and Chromium: each frame has the state and the picture that Python computes."""
+"""The simulator of pages, in Node and browsers: each frame has the state and the picture that Python computes."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ from nclone_env.sim.session import Session
 from profiling.checks.retarget import Case, play_hashes, random_inputs
 
 from ...shared import SHARED, Comparison, needs_shared
-from ..browser import PROGRAM, Browser
+from ..firefox import BROWSERS
 from ..scripts import NODE
 
 WEB = Path(programs.__file__).parent
@@ -203,15 +203,16 @@ def test_the_module_is_of_these_sources():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(PROGRAM is None, reason="there is no chromium, chromium-browser or google-chrome")
-def test_built_in_levels_in_chromium(tmp_path, comparison):
+@pytest.mark.parametrize("kind", BROWSERS)
+def test_built_in_levels_in_browsers(tmp_path, comparison, kind):
     cases = list(map(recorded, built_in()))
     data = json.dumps({"module": text(MODULE), "cases": cases, "every": EVERY})
     scripts = [(WEB / "simulator.js").read_text(), CHECK.read_text(), f"const GIVEN = {data};"]
     page = tmp_path / "page.html"
     page.write_text("<!doctype html><title>bits</title>" + "".join(f"<script>{script}</script>" for script in scripts))
-    with Browser(tmp_path / "profile") as browser:
-        browser.call("Page.navigate", url=page.as_uri())
+    (tmp_path / "profile").mkdir()
+    with kind(tmp_path / "profile") as browser:
+        browser.navigate(page.as_uri())
         browser.wait("typeof GIVEN === 'object'")
         browser.evaluate("check(Simulator, GIVEN).then((found) => { window.found = JSON.stringify(found); })")
         browser.wait("window.found")
