@@ -8,6 +8,7 @@ that builds needs the dependencies: ``python -m build --wheel --no-isolation``, 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -35,9 +36,12 @@ class CodeHook(BuildHookInterface):
         """Compile, and say what is packed."""
         if os.environ.get("NCLONE_ENV_CODE") != "1" or version == "editable":
             return
-        machine = sysconfig.get_platform().rpartition("-")[2]
+        if architecture() not in BASELINES:
+            sys.exit(
+                f"NCLONE_ENV_CODE=1: expected one of {', '.join(BASELINES)}, got {architecture()}: build without it"
+            )
         self._folder = Path(tempfile.mkdtemp())
-        code = compile_kernels(Path(self.root), self._folder, BASELINES[machine])
+        code = compile_kernels(Path(self.root), self._folder, BASELINES[architecture()])
         build_data["pure_python"] = False
         build_data["tag"] = f"{python_tag()}-{platform_tag()}"
         build_data["force_include"][os.fspath(code)] = "nclone_env/_code"
@@ -66,6 +70,12 @@ def compile_kernels(root: Path, folder: Path, baselines: tuple[str, ...]) -> Pat
     return code
 
 
+def architecture() -> str:
+    """Return the architecture that kernels are compiled for; Windows calls x86_64 AMD64."""
+    name = platform.machine().lower()
+    return "x86_64" if name == "amd64" else name
+
+
 def python_tag() -> str:
     """Return the tags of interpreter and ABI."""
     number = f"cp{sys.version_info[0]}{sys.version_info[1]}"
@@ -73,6 +83,6 @@ def python_tag() -> str:
 
 
 def platform_tag() -> str:
-    """Return the tag of system and architecture."""
-    tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    """Return the tag of system and architecture; code is for one of the two of a universal Python of macOS."""
+    tag = sysconfig.get_platform().replace("-", "_").replace(".", "_").replace("universal2", architecture())
     return tag.replace("linux", LINUX, 1)
