@@ -34,13 +34,6 @@ def kernels_of(source: str) -> list[ast.FunctionDef]:
     return [node for node in functions if DECORATORS & {ast.unparse(name) for name in node.decorator_list}]
 
 
-KERNELS = {
-    f"{path}: {function.name}": function
-    for path in sorted(Path(nclone_env.__file__).parent.rglob("*.py"))
-    for function in kernels_of(path.read_text(encoding="utf-8"))
-}
-
-
 def bounds(index: ast.expr) -> list[ast.expr | None]:
     """Return the numbers of an index: those of each axis, and the ends of slices."""
     if isinstance(index, ast.Tuple):
@@ -65,9 +58,14 @@ def early_returns_beside_each(function: ast.FunctionDef) -> list[ast.Return]:
 
 def test_how_kernels_are_written():
     """The fast way compiles no index that counts from the end; Numba types ``each`` on all Pythons only so."""
-    assert len(KERNELS) > 400
-    assert {name: found for name, function in KERNELS.items() if (found := counts_from_the_end(function))} == {}
-    assert [name for name, function in KERNELS.items() if early_returns_beside_each(function)] == []
+    kernels = {
+        f"{path}: {function.name}": function
+        for path in Path(nclone_env.__file__).parent.rglob("*.py")
+        for function in kernels_of(path.read_text(encoding="utf-8"))
+    }
+    assert len(kernels) > 400
+    assert {name: found for name, function in kernels.items() if (found := counts_from_the_end(function))} == {}
+    assert [name for name, function in kernels.items() if early_returns_beside_each(function)] == []
 
 
 def test_how_a_kernel_is_not_written():
