@@ -23,12 +23,8 @@ from tyro.conf import Positional
 
 from nclone_env.jit import kernel
 from nclone_env.jit.retarget import ARM, object_file
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.load import load_levels
-from nclone_env.level.solutions import known_solutions
-from nclone_env.sim.frame import start, tick
-from nclone_env.sim.state import hash_world, make_worlds
+from nclone_env.level import Level, LevelSet, known_solutions, load_levels, pack
+from nclone_env.sim import hash_world, make_worlds, start, tick
 from profiling.measure import describe
 
 _BASE, _ALIGNED = 0x2000_0000, 64

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import tyro
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv, create_environment
-from nclone_env.memory.passes import Target
-from nclone_env.memory.tree import MemoryNode
+from nclone_env.memory import MemoryNode, Target
 from nclone_env.profiler.environments import RandomActions
 from nclone_env.profiler.training import TrainingSubject
 from nclone_env.train.config import TrainConfig

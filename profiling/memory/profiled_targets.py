@@ -19,8 +19,7 @@ from nclone_env.memory.measurements import ProfileSettings
 from nclone_env.memory.passes import Process, Target, estimated, in_fresh_process, measure_sizes, steps_to_measure
 from nclone_env.memory.stats import per_environment
 from nclone_env.memory.tree import MemoryNode
-from nclone_env.profiler.environments import Contract, EnvironmentTarget, Mode
-from nclone_env.profiler.training import TrainingTarget
+from nclone_env.profiler import Contract, EnvironmentTarget, Mode, TrainingTarget
 from profiling.measure import describe
 
 _STEPS = 60

@@ -24,10 +24,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
 from nclone_env.config import DEFAULT_OBSERVATIONS
 from nclone_env.game import WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.level.build import build_level
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import shared_level_set
-from nclone_env.level.load import load_levels
+from nclone_env.level import Level, build_level, load_levels, shared_level_set
 from nclone_env.memory.process import resident_bytes
 from profiling.contracts import LEVELS, SHORT_EPISODE, STATE, begin, random_actions, touched_arrays
 from profiling.measure import describe, in_fresh_process

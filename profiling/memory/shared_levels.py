@@ -25,8 +25,7 @@ from nclone_env import _arrays
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
 from nclone_env.jit import cache_root
-from nclone_env.level.level_set import level_library, shared_level_set
-from nclone_env.level.load import load_levels
+from nclone_env.level import level_library, load_levels, shared_level_set
 from profiling.measure import describe, timed
 
 STEPS = 50

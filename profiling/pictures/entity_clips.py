@@ -18,13 +18,9 @@ from tyro.conf import Positional
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.game import CELL_SIZE, FRAMES_PER_SECOND
-from nclone_env.level.level import Level
+from nclone_env.level import Level, load_level, parse_inputs
 from nclone_env.level.level_set import LevelArrays
-from nclone_env.level.load import load_level
-from nclone_env.level.solutions import parse_inputs
-from nclone_env.render.compose import write_player_frame
-from nclone_env.render.observed import picture_arrays
-from nclone_env.render.picture import world_picture
+from nclone_env.render import picture_arrays, world_picture, write_player_frame
 from nclone_env.replay.video import write_video
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import WorldArrays

@@ -17,11 +17,9 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
-from nclone_env.env import WON
-from nclone_env.env.ids import REGISTERED
+from nclone_env.env import REGISTERED, WON
 from nclone_env.game import FRAMES_PER_SECOND
-from nclone_env.level.load import load_level, load_levels
-from nclone_env.level.solutions import known_solutions
+from nclone_env.level import known_solutions, load_level, load_levels
 from nclone_env.replay.video import write_video
 from profiling.pictures.readme import level_pictures
 

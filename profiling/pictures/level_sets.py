@@ -8,8 +8,7 @@ import cv2
 import numpy as np
 import tyro
 
-from nclone_env.level.level import RawLevel
-from nclone_env.level.load import load_levels
+from nclone_env.level import RawLevel, load_levels
 from nclone_env.render.picture import level_picture
 from nclone_env.replay.text import BRIGHT, GROUND, write_text
 from profiling.pictures.scenes import write_picture

@@ -11,8 +11,7 @@ from tyro.conf import Positional
 
 from nclone_env import create_environment
 from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND, INPUT_OF_ACTION
-from nclone_env.level.load import load_levels
-from nclone_env.level.solutions import known_solutions
+from nclone_env.level import known_solutions, load_levels
 from nclone_env.render.picture import used_area_of, with_path, world_picture
 from nclone_env.replay.text import BRIGHT, GROUND, write_text
 from nclone_env.replay.video import write_video

@@ -11,8 +11,7 @@ import numpy as np
 from nclone_env._files import fill_file
 from nclone_env.config import EnvironmentConfig, RenderConfig
 from nclone_env.level.level_set import LevelArrays, LevelSet
-from nclone_env.render.arrays import PictureArrays
-from nclone_env.render.observed import picture_arrays
+from nclone_env.render import PictureArrays, picture_arrays
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import WorldArrays
 

@@ -17,13 +17,10 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.jit import kernel
+from nclone_env.level import LevelRef, load_level, pack, resolve
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import LevelRef, load_level, resolve
 from nclone_env.plan import Solution, solve
-from nclone_env.sim.keys import cell_key, hash_future, key_parts
-from nclone_env.sim.session import Session
-from nclone_env.sim.state import make_worlds
+from nclone_env.sim import Session, cell_key, hash_future, key_parts, make_worlds
 from profiling.measure import best_of, describe
 from profiling.speed.packs import frames_per_second
 

@@ -15,10 +15,8 @@ from tyro.conf import Positional
 
 from nclone_env.generate.difficulty import Difficulty
 from nclone_env.generate.runs import least_clearance, random_wins
-from nclone_env.level import Level
-from nclone_env.level.load import load_levels
-from nclone_env.plan import make_task
-from nclone_env.plan.short import Edits, first_solution, shorter_solution
+from nclone_env.level import Level, load_levels
+from nclone_env.plan import Edits, first_solution, make_task, shorter_solution
 from profiling.pictures.level_sets import MOTIFS
 
 BAND = 10

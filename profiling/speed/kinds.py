@@ -20,9 +20,8 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.game import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, NINJA
+from nclone_env.level import Level, pack
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
 from nclone_env.sim.state import make_worlds
 from profiling.measure import describe, timed
 from profiling.speed.packs import sampled

@@ -16,11 +16,8 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.errors import LevelFormatError
+from nclone_env.level import Level, LevelRef, LevelSet, compile_level, load_level, pack, resolve
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.compile import compile_level
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.load import LevelRef, load_level, resolve
 from nclone_env.sim.state import make_worlds
 from profiling.measure import describe, timed
 from profiling.speed.simulator import run

@@ -31,9 +31,7 @@ from nclone_env.game import (
 from nclone_env.jit import copy_bytes, kernel
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import LevelArrays, pack
-from nclone_env.render.arrays import PictureArrays
-from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.render.picture import world_picture
+from nclone_env.render import PictureArrays, world_picture, write_global_view, write_player_frame
 from nclone_env.sim.state import WorldArrays
 from profiling.measure import describe, timings
 from profiling.pictures.scenes import pictures_of, put_worlds

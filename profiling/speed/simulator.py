@@ -14,9 +14,8 @@ from tyro.conf import Positional
 
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.jit import kernel, local_f64
+from nclone_env.level import LevelSet, load_level, pack
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.load import load_level
 from nclone_env.sim.frame import act_entities, start, tick
 from nclone_env.sim.ninja import CONTACT_SLOTS, think, turn
 from nclone_env.sim.ninja_move import NEAR_SLOTS, clear_near, collide, integrate, settle, visit

@@ -17,9 +17,8 @@ import numpy as np
 
 import nclone_env
 from nclone_env.game import EXIT, EXIT_SWITCH, KINDS, MAX_TILE, NINJA, SWITCH_OF, Kind
-from nclone_env.level.formats.map_bytes import read_map, write_map
-from nclone_env.level.level import MAX_RECORDS, RawLevel
-from nclone_env.level.load import load_level
+from nclone_env.level import RawLevel, load_level, read_map, write_map
+from nclone_env.level.level import MAX_RECORDS
 from nclone_env.sim.trajectory import frames_per_second
 
 START, IN_BOX = (88, 50), (20, 48)

@@ -13,12 +13,9 @@ from tyro.conf import Positional
 
 from nclone_env import NPlusPlusEnv
 from nclone_env.jit import kernel
+from nclone_env.level import Level, count_exits, load_levels
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.level import Level, count_exits
-from nclone_env.level.load import load_levels
-from nclone_env.sim.session import Session
-from nclone_env.sim.state import copy_world, gather_worlds, hash_world, world_at
-from nclone_env.sim.store import WorldArrays
+from nclone_env.sim import Session, WorldArrays, copy_world, gather_worlds, hash_world, world_at
 from profiling.measure import best_of, describe
 from profiling.speed.simulator import sample
 

@@ -18,9 +18,8 @@ from tyro.conf import Positional
 
 from nclone_env import EnvironmentConfig
 from nclone_env.config import DEFAULT_OBSERVATIONS
+from nclone_env.level import LevelSet, load_level, pack
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.level_set import LevelSet, pack
-from nclone_env.level.load import load_level
 from nclone_env.sim.state import make_worlds
 from profiling.contracts import LEVELS, STATE
 from profiling.measure import describe, ratios, timed, turns

@@ -23,10 +23,7 @@ from tyro.conf import Positional
 
 from nclone_env.gallery.policies import page_policies
 from nclone_env.gallery.web import programs
-from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_levels
+from nclone_env.level import Level, load_levels, pack, write_map
 from nclone_env.sim.session import Session
 from profiling.checks.retarget import random_inputs
 from profiling.measure import describe

@@ -12,10 +12,8 @@ import numpy as np
 import tyro
 
 from nclone_env.env.vector import NPlusPlusVectorEnv
-from nclone_env.level.load import load_level, resolve
-from nclone_env.level.solutions import known_solutions
-from nclone_env.plan import solve
-from nclone_env.plan.task import smooth
+from nclone_env.level import known_solutions, load_level, resolve
+from nclone_env.plan import smooth, solve
 from nclone_env.train import TrainConfig, clone, evaluate, make_policy
 from nclone_env.train.learn.demonstrations import Demonstration, trajectory_of
 from profiling.measure import describe

@@ -17,9 +17,7 @@ import numpy as np
 import tyro
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.train import Hooks, TrainConfig, evaluate, read_recipe, train
-from nclone_env.train.collect.evaluate import LevelResult
-from nclone_env.train.policies.network import ActorCritic
+from nclone_env.train import ActorCritic, Hooks, LevelResult, TrainConfig, evaluate, read_recipe, train
 from profiling.measure import describe
 
 MAX_FRAMES = 1800

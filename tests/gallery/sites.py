@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nclone_env.cli.app import main
-from nclone_env.level.build import build_room
-from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level import build_room, write_map
 from nclone_env.replay.recording import Recording
 
 WINNABLE = build_room("gold 44 58", "exit 60 58", "exit_switch 48 58", title="Winnable")

@@ -5,13 +5,10 @@ import pytest
 
 from nclone_env.gallery.rows import OF_RUN, PER_SHOOTER, PER_SPRITE, STEPS, write_rows
 from nclone_env.game import KINDS, LASER_TURRET, NINJA, ROCKET_TURRET
-from nclone_env.level.build import build_room, everything
-from nclone_env.level.level_set import pack
+from nclone_env.level import build_room, everything, pack
 from nclone_env.render.looks import appearance
 from nclone_env.render.raster import all_glyphs, numbered
-from nclone_env.sim.session import Session
-from nclone_env.sim.state import worlds_of
-from nclone_env.sim.trajectory import simulate
+from nclone_env.sim import Session, simulate, worlds_of
 
 LEVEL = everything()
 LEVELS = pack([LEVEL])

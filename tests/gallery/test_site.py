@@ -20,10 +20,7 @@ from nclone_env.gallery.entries import collect, facts_of, page_names, run_of, so
 from nclone_env.gallery.policies import page_policies
 from nclone_env.gallery.site import escaped, script_data
 from nclone_env.jobs import Showing
-from nclone_env.level.build import build_level, build_room, hall_tiles
-from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.formats.pack_text import write_pack
-from nclone_env.level.load import load_level
+from nclone_env.level import build_level, build_room, hall_tiles, load_level, write_map, write_pack
 from nclone_env.render.picture import PALETTES, level_picture, used_area_of, zoom_of
 from nclone_env.replay.recording import Recording
 

@@ -4,23 +4,12 @@ import numpy as np
 import pytest
 
 from nclone_env.game import LOCKED_DOOR, ONE_WAY, ZAP_DRONE
-from nclone_env.generate.candidate import (
-    HELD_OUT_SPLIT,
-    TRAIN_SPLIT,
-    added_records,
-    groups_of,
-    shows,
-    split_of,
-    trim,
-    without_group,
-)
+from nclone_env.generate import HELD_OUT_SPLIT, TRAIN_SPLIT
+from nclone_env.generate.candidate import added_records, groups_of, shows, split_of, trim, without_group
 from nclone_env.generate.runs import least_clearance, play_out, random_wins, same_course
-from nclone_env.level.build import build_level, hall_tiles
+from nclone_env.level import SOLID_SAMPLES, build_level, hall_tiles, pack
 from nclone_env.level.build import mirrored_tiles as mirrored
-from nclone_env.level.level_set import pack
-from nclone_env.level.tiles import SOLID_SAMPLES
-from nclone_env.plan.short import Edits, first_solution, shorter_solution
-from nclone_env.plan.task import make_task, wins_at_end
+from nclone_env.plan import Edits, first_solution, make_task, shorter_solution, wins_at_end
 
 
 def random_tiles(seed):

@@ -16,12 +16,9 @@ from nclone_env.generate.difficulty import EASIEST
 from nclone_env.generate.families import BY_KIND, DEFAULT_FAMILIES, FAMILIES, NEEDED
 from nclone_env.generate.levels import CollectionFiles, PackEntry, generate_level, generated_levels, write_collection
 from nclone_env.generate.runs import least_clearance, random_wins
-from nclone_env.level.build import build_room
+from nclone_env.level import build_room, pack, resolve, validate, write_pack
 from nclone_env.level.formats import reader
-from nclone_env.level.formats.pack_text import read_pack, write_pack
-from nclone_env.level.level import validate
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import resolve
+from nclone_env.level.formats.pack_text import read_pack
 from nclone_env.sim.trajectory import simulate
 
 from .bases import CASES, made

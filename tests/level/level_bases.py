@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.level import RawLevel
+from nclone_env.level import RawLevel, write_map
 
 LATIN_1 = st.characters(min_codepoint=32, max_codepoint=255, exclude_categories=["Cc"])
 RECORDS = (

@@ -11,8 +11,7 @@ from nclone_env.level.compile import compile_level, grid_edge
 from nclone_env.level.formats.text import format_text, parse_text
 from nclone_env.level.load import load_levels
 from nclone_env.level.routes.distance import solid_mask
-from nclone_env.sim.session import Session
-from nclone_env.sim.trajectory import simulate
+from nclone_env.sim import Session, simulate
 
 from .level_bases import lattices
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from nclone_env.level import catalog
-from nclone_env.level.catalog import level_sets, levels_folder
-from nclone_env.level.load import load_level
+from nclone_env.level import catalog, level_sets, load_level
+from nclone_env.level.catalog import levels_folder
 
 
 @pytest.fixture

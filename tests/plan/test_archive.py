@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from nclone_env.level.build import build_level, build_room, hall_tiles
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
-from nclone_env.level.routes.guide import make_guide
+from nclone_env.level import build_level, build_room, hall_tiles, load_level, make_guide, pack
 from nclone_env.plan.archive import (
     HOLD,
     Rules,
@@ -21,10 +18,7 @@ from nclone_env.plan.kernels import EMPTY, path_remaining, thin
 from nclone_env.plan.searches import ArchiveSearch
 from nclone_env.plan.solver import solve
 from nclone_env.plan.task import make_task, origin_of
-from nclone_env.sim.keys import cell_key, key_parts
-from nclone_env.sim.session import Session
-from nclone_env.sim.state import mix, world_at
-from nclone_env.sim.trajectory import simulate
+from nclone_env.sim import Session, cell_key, key_parts, mix, simulate, world_at
 
 LEVEL = load_level("jumps/03-islands")
 SIZE, SPEED = 24.0, 2.25

@@ -4,22 +4,9 @@ import numpy as np
 import pytest
 
 from nclone_env.level.build import build_room
-from nclone_env.plan.kernels import (
-    DIED,
-    DOOR,
-    EMPTY,
-    GOLD,
-    PLACE_BYTES,
-    SWITCH,
-    WON,
-    expand,
-    find_place,
-    make_table,
-    places_for,
-)
-from nclone_env.sim.keys import key_parts
-from nclone_env.sim.session import Session
-from nclone_env.sim.state import make_worlds, world_at
+from nclone_env.plan import EMPTY, WON, expand, find_place, make_table
+from nclone_env.plan.kernels import DIED, DOOR, GOLD, PLACE_BYTES, SWITCH, places_for
+from nclone_env.sim import Session, key_parts, make_worlds, world_at
 
 INPUTS = np.array([0, 1, 2, 3, 4, 5], np.uint8)
 LEVEL = build_room(

@@ -6,9 +6,7 @@ import pytest
 from nclone_env.game import DEAD, JUMPING, KINDS
 from nclone_env.level.build import build_room, everything, moving
 from nclone_env.level.level_set import pack
-from nclone_env.sim.keys import cell_key, hash_future, key_parts
-from nclone_env.sim.session import Session
-from nclone_env.sim.state import copy_world, world_at
+from nclone_env.sim import Session, cell_key, copy_world, hash_future, key_parts, world_at
 
 WRITTEN_ONLY = ("facing", "finish_fraction", "gold", "frame")
 ALWAYS = ("x", "y", "vx", "vy", "gravity", "drag", "airborne", "jump_held")

@@ -3,16 +3,11 @@
 import numpy as np
 import pytest
 
-from nclone_env.level.build import build_level, hall_tiles
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
-from nclone_env.level.routes.guide import make_guide
-from nclone_env.level.solutions import known_solutions
+from nclone_env.level import build_level, hall_tiles, known_solutions, load_level, make_guide, pack
 from nclone_env.plan.polish import _SPACING, edit, has_joined, make_polisher, polish, take
 from nclone_env.plan.solver import solve
 from nclone_env.plan.task import origin_of
-from nclone_env.sim.session import Session
-from nclone_env.sim.state import copy_world, hash_world
+from nclone_env.sim import Session, copy_world, hash_world
 
 from .test_solve import wins
 

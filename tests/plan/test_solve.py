@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import ConfigError, UnsupportedLevelError
-from nclone_env.level.build import build_level, build_room, hall_tiles
+from nclone_env.level import build_level, build_room, hall_tiles, known_solutions
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.solutions import known_solutions
-from nclone_env.plan import searches
-from nclone_env.plan.solver import solve
+from nclone_env.plan import searches, solve
 from nclone_env.sim.trajectory import simulate
 
 BUILT_IN = [name for names in basic_sets().values() for name in names]

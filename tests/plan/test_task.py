@@ -6,17 +6,12 @@ import pytest
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING
-from nclone_env.level.build import build_level, build_room, hall_tiles
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_level
-from nclone_env.level.routes.guide import make_guide, no_gold
-from nclone_env.level.solutions import known_solutions
+from nclone_env.level import build_level, build_room, hall_tiles, known_solutions, load_level, make_guide, pack
+from nclone_env.level.routes.guide import no_gold
 from nclone_env.plan.kernels import path_remaining, path_to_exit
 from nclone_env.plan.solver import solve
 from nclone_env.plan.task import PRICES, origin_of, price_of, replay, smooth
-from nclone_env.sim.session import Session
-from nclone_env.sim.state import hash_world, world_at
-from nclone_env.sim.trajectory import simulate
+from nclone_env.sim import Session, hash_world, simulate, world_at
 
 from .test_solve import wins
 

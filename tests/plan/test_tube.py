@@ -2,14 +2,12 @@
 
 import numpy as np
 
-from nclone_env.level.load import load_level
-from nclone_env.level.solutions import known_solutions
+from nclone_env.level import known_solutions, load_level
 from nclone_env.plan.archive import Rules, make_archive
 from nclone_env.plan.searches import TubeSearch
 from nclone_env.plan.task import make_task, replay
 from nclone_env.plan.tube import _BIN, choose, clear
-from nclone_env.sim.session import Session
-from nclone_env.sim.state import hash_world
+from nclone_env.sim import Session, hash_world
 
 from .test_solve import wins
 

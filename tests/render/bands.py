@@ -5,9 +5,7 @@ import math
 import numpy as np
 
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim.dispatch import beam_of
-from nclone_env.sim.sight import NO_BEAM
-from nclone_env.sim.state import world_at
+from nclone_env.sim import NO_BEAM, beam_of, world_at
 
 LOOKS = (("beam", 3.0), ("shot", 3.0), ("aim", 1.0), ("trail", 3.0))
 

@@ -8,9 +8,7 @@ from nclone_env.config import EnvironmentConfig, RenderConfig
 from nclone_env.game import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, SWITCH_OF, kind_name
 from nclone_env.level.build import build_level
 from nclone_env.level.level_set import LevelArrays, LevelSet, pack
-from nclone_env.render.arrays import PictureArrays
-from nclone_env.render.compose import write_global_view, write_player_frame
-from nclone_env.render.observed import picture_arrays
+from nclone_env.render import PictureArrays, picture_arrays, write_global_view, write_player_frame
 from nclone_env.sim.entities.laser.motion import BEAM_ANGLE
 from nclone_env.sim.state import WorldArrays, make_worlds, world_at
 

@@ -10,11 +10,9 @@ from nclone_env.level.build import build_level
 from nclone_env.render.compose import BEAM_GREYS, draw_band, draw_beams, write_global_view, write_player_frame
 from nclone_env.render.picture import world_picture
 from nclone_env.render.shapes import PAINTS
-from nclone_env.sim.dispatch import beam_of
+from nclone_env.sim import NO_BEAM, Session, beam_of, world_at
 from nclone_env.sim.entities.turrets import AIM_X
-from nclone_env.sim.session import Session
-from nclone_env.sim.sight import AIM, BEAM, NO_BEAM, ROCKET_TRAIL, SHOT_FIRED, SHOT_SHOWN
-from nclone_env.sim.state import world_at
+from nclone_env.sim.sight import AIM, BEAM, ROCKET_TRAIL, SHOT_FIRED, SHOT_SHOWN
 
 from .bands import exact_band
 from .scenes import pictures_of

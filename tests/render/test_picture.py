@@ -5,19 +5,9 @@ import numpy as np
 import pytest
 
 from nclone_env.game import kind_name
-from nclone_env.level.build import build_level
-from nclone_env.level.level_set import pack
-from nclone_env.render.picture import (
-    PALETTES,
-    WORLD,
-    Area,
-    encoded,
-    level_picture,
-    union,
-    used_area,
-    world_picture,
-    zoom_of,
-)
+from nclone_env.level import build_level, pack
+from nclone_env.render import PALETTES, WORLD, Area, encoded, level_picture, union, world_picture, zoom_of
+from nclone_env.render.picture import used_area
 from nclone_env.render.shapes import PAINTS
 from nclone_env.replay.text import BAD, GOLD, GOOD
 from nclone_env.sim.state import world_at

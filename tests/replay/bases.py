@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from nclone_env.level.build import build_room
-from nclone_env.level.formats.attract import AttractFile
-from nclone_env.level.load import LevelSource, load_level
+from nclone_env.level import AttractFile, LevelSource, build_room, load_level
 
 RIGHT, SUICIDE = 2, 8
 DEADLY = build_room("gold 44 58", "mine 60 58")

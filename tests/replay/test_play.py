@@ -10,14 +10,12 @@ from nclone_env.errors import UnsupportedLevelError
 from nclone_env.game import CELEBRATING, DEAD, KEYS
 from nclone_env.jit import NotCompiledError
 from nclone_env.level.level import Level
-from nclone_env.render.picture import used_area_of, world_picture, zoom_of
-from nclone_env.render.window import Window
-from nclone_env.replay import play
+from nclone_env.render import Window, used_area_of, world_picture, zoom_of
+from nclone_env.replay import Recording, play, recording_pictures
 from nclone_env.replay.play import Play, input_byte, window_size
-from nclone_env.replay.recording import Recording
 from nclone_env.replay.text import GROUND, bar_height
 from nclone_env.replay.view import view_size
-from nclone_env.replay.watch import recording_pictures, watch
+from nclone_env.replay.watch import watch
 from nclone_env.sim.session import Session
 
 from .bases import DEADLY, RIGHT, WINNABLE

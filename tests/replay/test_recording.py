@@ -15,20 +15,10 @@ import pytest
 
 from nclone_env.errors import InputsError, RecordingError, UnknownLevelError
 from nclone_env.game import CELEBRATING
-from nclone_env.level.build import build_room
-from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.level import RawLevel
-from nclone_env.level.solutions import known_solutions
-from nclone_env.replay.recording import (
-    MAGIC,
-    Recording,
-    load_recording,
-    read_recording,
-    trajectory_hash,
-    write_recording,
-)
-from nclone_env.sim.session import Session
-from nclone_env.sim.trajectory import simulate
+from nclone_env.level import RawLevel, build_room, known_solutions, write_map
+from nclone_env.replay import Recording, load_recording, write_recording
+from nclone_env.replay.recording import MAGIC, read_recording, trajectory_hash
+from nclone_env.sim import Session, simulate
 
 from .bases import DEADLY, RIGHT
 

@@ -8,13 +8,10 @@ import pytest
 from nclone_env.errors import MissingExtraError
 from nclone_env.game import DEAD
 from nclone_env.render.picture import used_area_of, world_picture, zoom_of
-from nclone_env.replay.recording import Recording
+from nclone_env.replay import Recording, frame_rate, recording_pictures, write_video
 from nclone_env.replay.text import GOLD as YELLOW
 from nclone_env.replay.text import bar_height
-from nclone_env.replay.video import frame_rate, write_video
-from nclone_env.replay.watch import recording_pictures
-from nclone_env.sim.session import Session
-from nclone_env.sim.trajectory import simulate
+from nclone_env.sim import Session, simulate
 
 from .bases import DEADLY, RIGHT
 

@@ -17,9 +17,7 @@ from unittest import mock
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from nclone_env.errors import NcloneError
-from nclone_env.train import loop
-from nclone_env.train.hooks import Hooks
-from nclone_env.train.ranks import Ranks, joined_ranks
+from nclone_env.train import Hooks, Ranks, joined_ranks, loop
 
 from .runs import config
 

@@ -10,12 +10,10 @@ from nclone_env import _arrays
 from nclone_env.cli.app import main
 from nclone_env.cli.progress import StopRequest
 from nclone_env.errors import StoppedError
-from nclone_env.level.load import load_levels
-from nclone_env.level.solutions import known_solutions
-from nclone_env.train.hooks import Hooks
+from nclone_env.level import known_solutions, load_levels
+from nclone_env.train import Hooks, train
 from nclone_env.train.levels import solutions
 from nclone_env.train.levels.solutions import Planner
-from nclone_env.train.loop import train
 
 from . import runs
 

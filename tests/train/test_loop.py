@@ -11,13 +11,7 @@ import pytest
 import torch
 
 from nclone_env.errors import CheckpointError
-from nclone_env.train import loop
-from nclone_env.train.collect.evaluate import evaluate
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.hooks import Hooks
-from nclone_env.train.loop import train
-from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config
-from nclone_env.train.runs.estimate import estimate_bytes
+from nclone_env.train import Hooks, TrainConfig, estimate_bytes, evaluate, load_checkpoint, loop, restore_config, train
 from nclone_env.train.runs.steps import annealed, compute_returns
 
 from ..processes import flushing

@@ -8,11 +8,9 @@ import pytest
 import torch
 
 from nclone_env.errors import ConfigError
-from nclone_env.train.hooks import Hooks
+from nclone_env.train import Hooks, Ranks, load_checkpoint, train
 from nclone_env.train.learn.ppo import combine_moments, own_steps, shuffle
-from nclone_env.train.loop import train
-from nclone_env.train.policies.checkpoint import load_checkpoint
-from nclone_env.train.ranks import ALONE, Ranks
+from nclone_env.train.ranks import ALONE
 
 from ..processes import REPOSITORY
 from .ranked import UPDATES, settings

@@ -21,8 +21,7 @@ from nclone_env.level.level import count_exits
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.level.routes.guide import paths_with_doors
-from nclone_env.train.policies.files import bundled_names
-from nclone_env.train.policies.policy import load_policy
+from nclone_env.train import bundled_names, load_policy
 
 from ...shared import needs_shared
 from ..scripts import NODE

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.formats.attract import is_attract, is_peer, read_attract, read_peer
-from nclone_env.level.formats.map_bytes import write_map
+from nclone_env.level import is_attract, is_peer, read_attract, read_peer, write_map
 from nclone_env.level.formats.reader import LevelFile
 
 from ..level_bases import make_attract, make_level, same

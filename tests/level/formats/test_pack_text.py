@@ -10,11 +10,10 @@ from nclone_env import create_environment
 from nclone_env.cli.levels import list_levels, show_level, validate_levels
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import LevelFormatError, UnknownLevelError
+from nclone_env.level import LevelRef, load_level, load_levels, read_map, resolve, write_map, write_pack
 from nclone_env.level.formats import pack_text
-from nclone_env.level.formats.map_bytes import read_map, write_map
-from nclone_env.level.formats.pack_text import LAYOUTS, Pack, is_pack, read_pack, write_pack
+from nclone_env.level.formats.pack_text import LAYOUTS, Pack, is_pack, read_pack
 from nclone_env.level.formats.reader import LevelFile
-from nclone_env.level.load import LevelRef, load_level, load_levels, resolve
 
 from ...shared import SHARED, needs_shared
 from ..level_bases import RECORDS, make_level, make_pack, pack_digits, same, swapped_hex

@@ -12,13 +12,10 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
-from nclone_env.level.build import build_room
+from nclone_env.level import RawLevel, build_room, write_map, write_pack
 from nclone_env.level.formats import pack_text, reader
-from nclone_env.level.formats.map_bytes import write_map
-from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text
-from nclone_env.level.level import RawLevel
 
 from ..level_bases import make_attract, make_level, same
 

@@ -9,17 +9,9 @@ from hypothesis import strategies as st
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.game import KINDS, MAX_TILE
-from nclone_env.level.formats.map_bytes import read_map, write_map
-from nclone_env.level.formats.text import (
-    KEYS,
-    TILE_CHARACTERS,
-    TILES,
-    format_entity,
-    format_text,
-    parse_entities,
-    parse_text,
-)
-from nclone_env.level.level import Record, validate
+from nclone_env.level import TILES, read_map, validate, write_map
+from nclone_env.level.formats.text import KEYS, TILE_CHARACTERS, format_entity, format_text, parse_entities, parse_text
+from nclone_env.level.level import Record
 
 from ..level_bases import levels, make_level, same
 

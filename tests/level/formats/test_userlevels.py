@@ -8,10 +8,9 @@ from itertools import accumulate
 import pytest
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.level.formats.map_bytes import LARGEST_MAP, write_map
+from nclone_env.level import LARGEST_MAP, UNPUBLISHED, write_map
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.userlevels import UserlevelPage
-from nclone_env.level.level import UNPUBLISHED
 
 from ..level_bases import make_attract, make_level, make_page, same
 

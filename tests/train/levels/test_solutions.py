@@ -8,30 +8,17 @@ import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import EnvironmentConfig, ObservationConfig
-from nclone_env.env.compiled.records import WON
-from nclone_env.env.compiled.step_arrays import playable_levels
+from nclone_env.env import WON, playable_levels
 from nclone_env.errors import ConfigError, InputsError, SnapshotError, UnknownLevelError
 from nclone_env.game import CELEBRATING, INPUT_RIGHT
-from nclone_env.level.build import build_level, hall_tiles, mirrored
+from nclone_env.level import Level, build_level, hall_tiles, known_solutions, load_levels, mirrored, pack
 from nclone_env.level.catalog import levels_folder
-from nclone_env.level.level import Level
-from nclone_env.level.level_set import pack
-from nclone_env.level.load import load_levels
-from nclone_env.level.solutions import known_solutions
 from nclone_env.plan.solver import solve
 from nclone_env.replay.recording import Recording
 from nclone_env.sim.trajectory import simulate
-from nclone_env.train.hooks import Hooks
+from nclone_env.train import Hooks, StartStates, recorded_solutions, start_states
 from nclone_env.train.levels.curriculum import BackwardStarts
-from nclone_env.train.levels.solutions import (
-    Planner,
-    StartStates,
-    find,
-    mirrored_solutions,
-    recorded_solutions,
-    run_starts,
-    start_states,
-)
+from nclone_env.train.levels.solutions import Planner, find, mirrored_solutions, run_starts
 
 from ..runs import config
 

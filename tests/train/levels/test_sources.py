@@ -8,9 +8,8 @@ import pytest
 from nclone_env import EnvironmentConfig
 from nclone_env.errors import ConfigError, LevelFormatError, UnknownLevelError
 from nclone_env.generate import generated_levels
-from nclone_env.level.catalog import level_sets
+from nclone_env.level import level_sets, load_level, load_levels
 from nclone_env.level.formats.text import format_text
-from nclone_env.level.load import load_level, load_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.levels.sources import policy_levels, run_levels, split_levels
 

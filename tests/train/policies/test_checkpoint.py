@@ -15,21 +15,18 @@ from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
 from nclone_env.errors import CheckpointError
 from nclone_env.obs.spec import frame_specs
 from nclone_env.options import flat, leaves
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.loop import train
-from nclone_env.train.policies import checkpoint as module
-from nclone_env.train.policies.checkpoint import (
-    check_resumable,
-    described_version,
+from nclone_env.train import (
+    ActorCritic,
+    TrainConfig,
     load_checkpoint,
-    option,
+    load_policy,
     restore_config,
     restore_policy,
     resumed_config,
-    save_checkpoint,
+    train,
 )
-from nclone_env.train.policies.network import ActorCritic
-from nclone_env.train.policies.policy import load_policy
+from nclone_env.train.policies import checkpoint as module
+from nclone_env.train.policies.checkpoint import check_resumable, described_version, option, save_checkpoint
 
 from ..runs import checkpoint_of, config
 from ..stub import LineWorld

@@ -13,15 +13,8 @@ from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig, RenderConfig
 from nclone_env.errors import ConfigError
 from nclone_env.game import KINDS
 from nclone_env.obs.spec import ENTITY_STATE, observation_specs
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.policies.network import (
-    ActorCritic,
-    EntityEncoder,
-    GridEncoder,
-    PictureEncoder,
-    make_encoders,
-    make_policy,
-)
+from nclone_env.train import ActorCritic, TrainConfig, make_policy
+from nclone_env.train.policies.network import EntityEncoder, GridEncoder, PictureEncoder, make_encoders
 
 VECTORS = {"game_state": (30,), "reachability": (2, 11)}
 PICTURES = {"player_frame": (64, 64, 1), "global_view": (40, 72, 1)}

@@ -6,9 +6,8 @@ import torch
 
 import nclone_env
 from nclone_env.errors import CheckpointError, ConfigError
-from nclone_env.train import TrainConfig, evaluate, load_policy, make_environments
+from nclone_env.train import TrainConfig, evaluate, load_policy, make_environments, make_policy
 from nclone_env.train.policies.checkpoint import save_checkpoint
-from nclone_env.train.policies.network import make_policy
 
 from ..runs import checkpoint_of
 

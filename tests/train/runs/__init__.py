@@ -8,9 +8,8 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nclone_env.options import flat
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.hooks import Hooks
-from nclone_env.train.policies.checkpoint import Checkpoint, load_checkpoint
+from nclone_env.train import Hooks, TrainConfig, load_checkpoint
+from nclone_env.train.policies.checkpoint import Checkpoint
 from nclone_env.train.runs.curve import Rows
 
 TIMES = {

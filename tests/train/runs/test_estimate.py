@@ -4,10 +4,7 @@ import pytest
 import torch
 
 from nclone_env.errors import MemoryLimitError, StoppedError
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.hooks import Hooks
-from nclone_env.train.runs.begin import begun_run
-from nclone_env.train.runs.estimate import check_memory, estimate_bytes
+from nclone_env.train import Hooks, TrainConfig, begun_run, check_memory, estimate_bytes
 
 SMALL = {"num_envs": 40, "num_steps": 8, "hidden_size": 16, "max_frames": 40}
 VARIANTS = {

@@ -12,9 +12,7 @@ import torch
 
 from nclone_env._files import fill_file, temporary_beside, write_file
 from nclone_env.errors import CheckpointError, RunFolderError
-from nclone_env.train import load_checkpoint
-from nclone_env.train.hooks import Hooks
-from nclone_env.train.loop import train
+from nclone_env.train import Hooks, load_checkpoint, train
 from nclone_env.train.policies.files import checkpoint_file
 from nclone_env.train.runs import resume
 from nclone_env.train.runs.curve import Rows

@@ -10,8 +10,7 @@ from nclone_env.cli.app import main
 from nclone_env.cli.train import train, train_command
 from nclone_env.errors import ConfigError, UnknownLevelError
 from nclone_env.generate.levels import generate_level
-from nclone_env.level.formats.pack_text import write_pack
-from nclone_env.level.load import load_levels
+from nclone_env.level import load_levels, write_pack
 from nclone_env.options import flat
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config

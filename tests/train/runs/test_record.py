@@ -11,10 +11,9 @@ from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 from nclone_env.cli.app import main
 from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.level.load import load_levels
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.loop import train
+from nclone_env.train import TrainConfig, read_recipe, train
 from nclone_env.train.ranks import ALONE
-from nclone_env.train.runs.record import read_recipe, write_record
+from nclone_env.train.runs.record import write_record
 
 from ..runs import config, contents, shown, until
 from ..stub import LineWorld

@@ -2,8 +2,7 @@
 
 import pytest
 
-from nclone_env.train.collect.environments import make_environments
-from nclone_env.train.loop import train
+from nclone_env.train import make_environments, train
 from nclone_env.train.runs import resume
 
 from ..runs import config, contents, until, untimed

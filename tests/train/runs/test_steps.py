@@ -7,11 +7,8 @@ import numpy as np
 import pytest
 
 from nclone_env.errors import NonFiniteError
-from nclone_env.train import loop
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.loop import train
+from nclone_env.train import TrainConfig, begun_run, loop, train
 from nclone_env.train.policies.mlp import MLP
-from nclone_env.train.runs.begin import begun_run
 from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
 from ..runs import config, contents, until

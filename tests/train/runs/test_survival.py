@@ -5,9 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from nclone_env.train import Hooks, train
 from nclone_env.train.collect.episodes import FINISHED, EpisodeStatistics
-from nclone_env.train.hooks import Hooks
-from nclone_env.train.loop import train
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.survival import Survival, interval, survival_of
 

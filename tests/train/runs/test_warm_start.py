@@ -8,16 +8,11 @@ import torch
 
 from nclone_env.env.threads import Workers
 from nclone_env.errors import ConfigError
+from nclone_env.level import known_solutions, load_level
 from nclone_env.level.formats.text import format_text
-from nclone_env.level.load import load_level
-from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.hooks import Hooks
-from nclone_env.train.learn.cloning import CloningSettings, clone
+from nclone_env.train import CloningSettings, Hooks, TrainConfig, clone, load_checkpoint, train
 from nclone_env.train.learn.reference import Reference
-from nclone_env.train.loop import train
-from nclone_env.train.policies.checkpoint import load_checkpoint
 from nclone_env.train.runs import warm_start
 from nclone_env.train.runs.warm_start import reference_coefficient
 
