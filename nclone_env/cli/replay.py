@@ -21,7 +21,6 @@ from nclone_env.replay import (
     load_any_recording,
     load_verified,
     named_level,
-    play_in_window,
 )
 
 
@@ -46,6 +45,8 @@ def play_levels(
         scale: size of the window; 1 is at most 1056 x 600 pixels and a bar below.
         theme: colours, light or dark.
     """
+    from nclone_env.replay import play_in_window  # only a window needs OpenCV
+
     check_scale(scale)
     begun = _begun(begin, frame)
     loaded = [*([begun[0]] if begun else []), *(load_levels(levels or level_sets()) if levels or not begun else [])]
@@ -113,6 +114,8 @@ def record_replay(
     target = output or Path(f"{compiled.name.replace('/', '-')}{RECORDING_SUFFIX}")
     check_free(target, force)
     if human:
+        from nclone_env.replay import play_in_window
+
         check_scale(scale)
         play_in_window([compiled], lambda recording: saved_text(recording, target), scale)
         return 0

@@ -185,16 +185,23 @@ def static_layers(levels: LevelArrays, scale: Scale, shape: tuple[int, int]) -> 
 
 def area_average(picture: np.ndarray, scale: Scale, shape: tuple[int, int]) -> np.ndarray:
     """Return (*shape) float64: exact averages of a (h, w) uint8 picture, from differences of its integral."""
-    import cv2  # which most processes do not need
-
-    total = cv2.integral(picture)  # linear in both directions within a pixel
+    total, found = picture, []
     for axis in (0, 1):
         edges = np.arange(shape[axis] + 1) * scale[1 - axis]
         before = np.minimum(edges.astype(np.int64), picture.shape[axis] - 1)
-        after = np.expand_dims(np.minimum(edges - before, 1.0), 1 - axis)
-        total = total.take(before, axis) * (1.0 - after) + total.take(before + 1, axis) * after
-        total = np.diff(total, axis=axis)
+        places = np.unique([before, before + 1])
+        total = _integral(total, axis, places)
+        found.append((np.searchsorted(places, before), np.expand_dims(np.minimum(edges - before, 1.0), 1 - axis)))
+    for axis, (before, after) in enumerate(found):  # linear in both directions within a pixel
+        total = np.diff(total.take(before, axis) * (1.0 - after) + total.take(before + 1, axis) * after, axis=axis)
     return total / (scale[0] * scale[1])
+
+
+def _integral(values: np.ndarray, axis: int, places: np.ndarray) -> np.ndarray:
+    """Return the sums of integers before each of some places along an axis; they ascend from 0 to the size at most."""
+    parts = np.add.reduceat(values, places[places < values.shape[axis]], axis=axis, dtype=np.int32)
+    sums = np.insert(parts, 0, 0, axis=axis)
+    return np.cumsum(sums, axis=axis, dtype=np.int32).take(np.arange(len(places)), axis)
 
 
 def _resolution(scale: Scale, layers: np.ndarray) -> Resolution:
