@@ -161,60 +161,6 @@ def test_wrong_options_of_a_vector_environment(options, message):
         make_vector(**options)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"levle": 1}, "options: unknown key 'levle'; valid keys: level, state$"),
-        ({"reset_mask": np.ones(1, np.bool_)}, "options: unknown key 'reset_mask'; valid keys: level, state$"),
-        (["level"], r"options: expected a dict with some of the keys level, state, got \['level'\]"),
-        (
-            {"level": "jumps/x"},
-            r"options\['level'\]: expected a name or an index below 6, got 'jumps/x'; levels of this",
-        ),
-        ({"level": 6}, "expected a name or an index below 6, got 6"),
-        ({"level": -1}, "expected a name or an index below 6, got -1"),
-        ({"level": True}, "expected a name or an index below 6, got True"),
-        ({"level": None}, "expected a name or an index below 6, got None"),
-    ],
-)
-def test_wrong_options_of_reset(options, message):
-    env = make()
-    with pytest.raises(NcloneError, match=message):
-        env.reset(options=options)
-    with pytest.raises(errors.ResetNeededError):
-        env.step(0)
-
-
-@pytest.mark.parametrize(
-    "mask", [True, [True, False], np.ones(2), np.ones(3, np.bool_), np.ones((2, 1), np.bool_), np.ones(2, np.uint8)]
-)
-def test_wrong_reset_masks(mask):
-    envs = make_vector()
-    envs.reset()
-    with pytest.raises(
-        errors.ConfigError, match=r"options\['reset_mask'\]: expected a bool array of shape \(2,\), got"
-    ):
-        envs.reset(options={"reset_mask": mask})
-    with pytest.raises(errors.ConfigError, match="unknown key 'mask'; valid keys: level, state, reset_mask"):
-        envs.reset(options={"mask": mask})
-
-
-@pytest.mark.parametrize("seed", [-1, 1.5, "x", True])
-def test_wrong_seeds(seed):
-    message = "seed: expected whole numbers of at least 0 or None, got"
-    with pytest.raises(errors.ConfigError, match=message):
-        make().reset(seed=seed)
-    with pytest.raises(errors.ConfigError, match=message):
-        make_vector().reset(seed=seed)
-    with pytest.raises(errors.ConfigError, match=message):
-        make_vector().reset(seed=[3, seed])
-
-
-def test_as_many_seeds_as_environments():
-    with pytest.raises(errors.ConfigError, match="seed: expected one seed or a list of 2, got 3"):
-        make_vector().reset(seed=[1, 2, 3])
-
-
 @pytest.mark.parametrize("call", ["step", "render"])
 def test_nothing_goes_before_reset(call):
     arguments = {"step": [0]}.get(call, [])
