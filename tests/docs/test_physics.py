@@ -146,16 +146,6 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
-    assert links
-    for target, anchor in (link.partition("#")[::2] for link in links if "://" not in link):
-        other = page.parent / target if target else page
-        assert other.exists(), target
-        assert not anchor or anchor in anchors(other), f"{target}#{anchor}"
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_headings_are_told_apart(page):
     headings = HEADING.findall(page.read_text())
     assert len(anchors(page)) == len(headings)
