@@ -384,11 +384,10 @@ class Assistant:
         error: why the search failed; empty if it did not.
     """
 
-    def __init__(self, level: Level, inputs: bytes, seconds: float = _SEARCH_SECONDS):
+    def __init__(self, level: Level, inputs: bytes):
         self.inputs, self.error = inputs, ""
         self.found: bytes | None = None
-        self._level, self._seconds = level, seconds
-        self._stopped = threading.Event()
+        self._level, self._stopped = level, threading.Event()
         self._thread = threading.Thread(target=self._run, name="nclone-assistant", daemon=True)
         self._thread.start()
 
@@ -410,6 +409,6 @@ class Assistant:
             self.found = bytes(solution.inputs)
 
         try:
-            solve(self._level, seconds=self._seconds, start=(session, 0), on_solution=take, stop=self._stopped.is_set)
+            solve(self._level, seconds=_SEARCH_SECONDS, start=(session, 0), on_solution=take, stop=self._stopped.is_set)
         except NcloneError as error:
             self.error = str(error)

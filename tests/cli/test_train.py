@@ -265,17 +265,11 @@ def test_resume_takes_the_options_of_the_run_but_for_those_given(toy, tmp_path, 
 
 
 @pytest.mark.usefixtures("empty_pictures")
-def test_runs_never_mix(toy, tmp_path, monkeypatch, capsys):
+def test_a_run_is_replaced_on_request(toy, tmp_path, monkeypatch, capsys):
+    """What is refused otherwise: tests/train/runs/test_folder.py."""
     monkeypatch.chdir(tmp_path)
-    for folder in ("first-steps-seed0", "first-steps-seed0-2"):
-        assert main(arguments()) == 0
-        assert f"writing to runs/{folder}\n" in capsys.readouterr().out
-    assert main(arguments("--name", "first-steps-seed0")) == 2
-    error = capsys.readouterr().err
-    assert error == (
-        "nclone-env: runs/first-steps-seed0: the folder holds another run; pass --resume runs/first-steps-seed0 to "
-        "continue it, another --name, or --overwrite to replace it\n"
-    )
+    assert main(arguments()) == 0
+    assert "writing to runs/first-steps-seed0\n" in capsys.readouterr().out
     assert main(arguments("--name", "first-steps-seed0", "--seed", "1", "--overwrite")) == 0
     assert load_checkpoint("runs/first-steps-seed0/checkpoint.pt").train_config["seed"] == 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import select
@@ -157,9 +156,6 @@ class Chromium(Browser):
     def heap(self) -> int:
         self.call("HeapProfiler.collectGarbage")
         return self.call("Runtime.getHeapUsage")["usedSize"]
-
-    def screenshot(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Send a command and return its result."""

@@ -9,7 +9,6 @@ from nclone_env.train.policies.device import is_pinned, learning_device
 from nclone_env.train.ranks import ALONE, Ranks
 
 CPU = torch.device("cpu")
-HAS_GPU = torch.cuda.is_available()
 
 
 def test_the_device_of_a_run(monkeypatch):
