@@ -1,8 +1,12 @@
 """The notebook of the tutorial runs from its first cell to its last, and is kept small."""
 
+import importlib.util
 import json
 import os
 import runpy
+import subprocess
+import sys
+import tomllib
 
 import pytest
 
@@ -31,6 +35,18 @@ def test_the_cells_run(tmp_path, monkeypatch):
         left, right, bottom, top = *axes.get_xlim(), *axes.get_ylim()
         assert ((left, top) < path).all(), "the path is drawn on the level"
         assert (path < (right, bottom)).all()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_package_is_installed_where_it_is_not(monkeypatch, is_there):
+    """As in a hosted notebook, which has only its own packages."""
+    commands = []
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: is_there or None)
+    monkeypatch.setattr(subprocess, "run", lambda command, check: commands.append(command))
+    exec("".join(CODE[0]["source"]), {})
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    source = f"{project['name']}[train] @ git+{project['urls']['Source'].partition('/blob/')[0]}"
+    assert commands == ([] if is_there else [[sys.executable, "-m", "pip", "install", "--quiet", source]])
 
 
 def test_outputs_are_small_and_no_errors():
