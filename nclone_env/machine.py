@@ -55,7 +55,7 @@ def _quotas() -> Iterator[int]:
 
 def _cgroups(controller: str) -> Iterator[Path]:
     """Yield the folders of the cgroups that limit this process, from its own ones to the roots, of either version."""
-    lines = _OWN_CGROUPS.read_text().splitlines() if _OWN_CGROUPS.exists() else ["0::/"]
+    lines = _OWN_CGROUPS.read_text(encoding="utf-8").splitlines() if _OWN_CGROUPS.exists() else ["0::/"]
     for line in lines:
         _, controllers, path = line.split(":", 2)
         if controllers and controller not in controllers.split(","):
@@ -112,7 +112,7 @@ def check_fits(argument: str, count: int, each: float, once: float = 0.0, limit:
 
 
 def _left_on_machine() -> int | None:
-    lines = _MEMINFO.read_text().splitlines() if _MEMINFO.exists() else []
+    lines = _MEMINFO.read_text(encoding="utf-8").splitlines() if _MEMINFO.exists() else []
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
@@ -129,7 +129,8 @@ def _left_in_cgroups() -> Iterator[int]:
 def _statistic(path: Path, name: str) -> int:
     """Return a number of a file of names and numbers, 0 if it is not there."""
     with suppress(OSError, ValueError):
-        return next((int(line.split()[1]) for line in path.read_text().splitlines() if line.startswith(f"{name} ")), 0)
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return next((int(line.split()[1]) for line in lines if line.startswith(f"{name} ")), 0)
     return 0
 
 
@@ -145,5 +146,6 @@ def _left_of_addresses() -> int | None:
     allowed = _addresses()
     if allowed is None or not _STATUS.exists():
         return allowed
-    used = next(int(line.split()[1]) for line in _STATUS.read_text().splitlines() if line.startswith("VmSize:"))
+    lines = _STATUS.read_text(encoding="utf-8").splitlines()
+    used = next(int(line.split()[1]) for line in lines if line.startswith("VmSize:"))
     return allowed - used * 1024

@@ -469,7 +469,7 @@ def _ended(
         for number, handler in before.items():
             signal.signal(number, handler)
     os.set_blocking(answer, False)  # a copy of the program may still have the other end
-    with suppress(BlockingIOError), open(answer) as lines:
+    with suppress(BlockingIOError), open(answer, encoding="utf-8") as lines:
         interrupted, _, verdict = lines.read().partition(" ")
     status = process.returncode
     if status == 0 or (interrupted and status == -signal.SIGINT):

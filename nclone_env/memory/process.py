@@ -70,7 +70,7 @@ def resident_bytes() -> ResidentBytes:
 
 def _read_rollup(path: Path) -> ResidentBytes:
     found = dict.fromkeys(("Rss:", "Pss:", "Pss_File:", "Pss_Shmem:", "Anonymous:"), 0)
-    for line in path.read_text().splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         name, _, rest = line.partition(" ")
         if name in found:
             found[name] = int(rest.split()[0]) * 1024
@@ -201,7 +201,7 @@ def machine() -> Machine:
 
 def _processor() -> str:
     listing = Path("/proc/cpuinfo")
-    lines = listing.read_text().splitlines() if listing.exists() else []
+    lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or "unknown"
 

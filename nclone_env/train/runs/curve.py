@@ -167,7 +167,7 @@ class LearningCurve:
 
     def _fill_csv(self, path: Path) -> None:
         """Write all rows one by one, so that a long curve takes no memory."""
-        with path.open("w", newline="") as file:
+        with path.open("w", encoding="utf-8", newline="") as file:
             columns = self.rows.columns() if self.rows else ["timesteps"]
             table = csv.DictWriter(file, columns, lineterminator="\n")  # what a row lacks is left empty
             table.writeheader()

@@ -209,6 +209,7 @@ def _launcher() -> str:
     parent = os.getppid()
     boot = started = ""
     with suppress(OSError):  # only Linux tells
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        started = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[19]  # clock ticks since the boot
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        fields = Path(f"/proc/{parent}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        started = fields[19]  # clock ticks since the boot
     return f"{socket.gethostname()} {boot} {parent} {started}"
