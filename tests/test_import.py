@@ -173,6 +173,16 @@ def test_gymnasium_imports_the_package_by_the_name_of_the_environment_without_op
     assert not used & set(HEAVY)
 
 
+@pytest.mark.skipif(getattr(sys, "_is_gil_enabled", lambda: True)(), reason="this interpreter has a lock")
+def test_the_package_and_its_requirements_leave_the_lock_of_the_interpreter_off():
+    modules_after(
+        "import sys, nclone_env\n"
+        "from nclone_env import benchmark, plan, replay\n"
+        "nclone_env.NPlusPlusVectorEnv(num_envs=2, levels='jumps', observations='game_state').reset(seed=0)\n"
+        "assert not sys._is_gil_enabled()"
+    )
+
+
 def imported_for_types(source: str) -> list[dict[str, str]]:
     """Return the module of each name that is imported for type checkers alone, one mapping for each block."""
     blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
