@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,14 @@ class Firefox(Browser):
         command += ["--profile", str(profile), "about:blank"]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self._number, self._errors = 0, []
-        self._socket = socket.create_connection(("127.0.0.1", _port(profile)), LIMIT)
+        try:
+            self._begin(_port(profile), width, height)
+        except BaseException:
+            self._process.kill()
+            raise
+
+    def _begin(self, port: int, width: int, height: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), LIMIT)
         self._file = self._socket.makefile("rb")
         self._receive()  # a greeting
         self.call("WebDriver:NewSession")
@@ -70,7 +78,8 @@ class Firefox(Browser):
         self.resize(width, height)
 
     def _end(self) -> None:
-        self.call("Marionette:Quit", flags=["eForceQuit"])
+        with suppress(AssertionError, OSError):  # it has ended
+            self.call("Marionette:Quit", flags=["eForceQuit"])
         self._file.close()
         self._socket.close()
 
