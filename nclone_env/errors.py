@@ -8,6 +8,7 @@ import difflib
 import importlib
 import math
 import os
+import re
 from collections.abc import Collection, Iterable
 from numbers import Integral, Real
 from pathlib import Path
@@ -16,13 +17,18 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import numpy as np
 
+_BREAK = re.compile(r"\s*\n\s*")
+"""Between the rows of arrays; texts have an escape in its place."""
+
 
 def shortened(value: object, length: int = 60) -> str:
-    """Return the ``repr`` of a value for a message, cut if it is longer than ``length`` characters."""
+    """Return the ``repr`` of a value in one line for a message, cut if it is longer than ``length`` characters."""
     try:
-        shown = repr(value)
+        shown = _BREAK.sub(" ", repr(value))
     except ValueError:  # Python refuses to print numbers of more than 4300 digits
         return f"{type(value).__name__} too long to print"
+    except Exception:  # noqa: BLE001 - of an object of the caller: the message is about the value, not about this
+        return f"{type(value).__name__} that cannot be printed"
     return shown if len(shown) <= length else f"{shown[: length - 3]}..."
 
 

@@ -6,7 +6,9 @@ such a tree by one word; :func:`flat` and :func:`from_flat` convert between the 
 """
 
 import dataclasses
+import io
 import os
+from collections import UserString
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial, wraps
 from pathlib import Path
@@ -20,6 +22,8 @@ from nclone_env.errors import ConfigError, check_value, did_you_mean, shortened
 Options = TypeVar("Options")
 _hints: Callable[[type], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
 _classes: list[type] = []
+_SINGLE = (str, UserString, bytes, bytearray, memoryview, Mapping, os.PathLike, io.IOBase)
+"""Iterables that are one item of an option."""
 
 
 class Option(NamedTuple):
@@ -135,16 +139,16 @@ def from_flat(default: Options, values: Mapping[str, Any], argument: str = "opti
 def several(value: Any) -> tuple[Any, ...]:
     """Return the items of an iterable, those of a set in their order as text; anything else is the only item.
 
-    Text, bytes, mappings and paths are single items.
+    Text, bytes, mappings, paths and open files are single items.
     """
-    value = _scalar(value)
-    if isinstance(value, (str, bytes, bytearray, memoryview, Mapping, os.PathLike)) or not isinstance(value, Iterable):
+    value = scalar(value)
+    if isinstance(value, _SINGLE) or not isinstance(value, Iterable):
         return (value,)
-    items = map(_scalar, value)
+    items = map(scalar, value)
     return tuple(sorted(items, key=str) if isinstance(value, (set, frozenset)) else items)
 
 
-def _scalar(value: Any) -> Any:
+def scalar(value: Any) -> Any:
     """Return a number, flag or text of NumPy, or an array of none but one, as that of Python; others as they are."""
     return value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
 
@@ -166,7 +170,7 @@ def as_text(value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """Convert tuples to lists, paths to text, options to dicts and scalars of NumPy to those of Python, recursively."""
-    value = _scalar(value)
+    value = scalar(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field, _ in _fields(type(value))}
     if isinstance(value, Mapping):
@@ -240,7 +244,7 @@ def _normalised(field: dataclasses.Field[Any], hint: Any, value: Any) -> Any:
         item_hint = get_args(hint)[0]
         items = (as_text(item) if item_hint is str else item for item in map(_at_home, several(value)))
         return tuple(_converted(key_of(field), item_hint, item) for item in items)
-    return _converted(key_of(field), hint, _scalar(value))
+    return _converted(key_of(field), hint, scalar(value))
 
 
 def _converted(name: str, hint: Any, value: Any) -> Any:

@@ -1,8 +1,9 @@
 """Options: fields that check themselves, and the names of a tree in one flat list."""
 
+import io
 import json
 import math
-from collections import Counter
+from collections import Counter, UserString
 from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
@@ -130,11 +131,30 @@ def test_iterables_are_several_and_text_bytes_mappings_and_paths_are_one():
     for given in (b"ab", bytearray(b"ab"), memoryview(b"ab"), {"a": 1}):
         assert Outer(anything=given).anything == (given,)
     assert Outer(anything=Path("ab")).anything == (Path("ab"),)
+    for given in (UserString("ab"), io.StringIO("a\nb"), io.BytesIO(b"a\nb")):
+        assert Outer(anything=given).anything == (given,)
     assert type(Outer(names=Word.ONE).names[0]) is type(Outer(kind=Word.ONE).kind) is str
     with pytest.raises(ConfigError, match=r"names: expected text, got .*'a': 1"):
         Outer(names={"a": 1})
     with pytest.raises(ConfigError, match="names: expected text, got array"):
         Outer(names=np.array([["a"]]))
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def test_messages_have_one_line_whatever_the_value_is():
+    for given, said in (
+        (np.zeros((2, 2)), "array([[0., 0.], [0., 0.]])"),
+        ("a\nb", "'a\\nb'"),
+        (Unprintable(), "Unprintable that cannot be printed"),
+        (10**5000, "int too long to print"),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            Outer(flag=given)
+        assert str(caught.value) == f"flag: expected True or False, got {said}"
 
 
 def test_paths_of_programs_and_files_have_a_home(monkeypatch):

@@ -8,6 +8,7 @@ action masks, reachability.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,10 +22,11 @@ from nclone_env.env.arrays.final import FinalRows
 from nclone_env.env.compiled.records import EVENT, PLAYING, SAME_STEP
 from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.env.compiled.step_arrays import FinalArrays, StepArrays
-from nclone_env.errors import ConfigError, check_integer, shortened
+from nclone_env.errors import ConfigError, check_integer, check_value, shortened
 from nclone_env.jit import plain_dispatcher, specialised
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.obs import ObservationArrays, ObservationSpec, frame_specs
+from nclone_env.options import scalar
 from nclone_env.sim import WorldArrays
 
 NO_RESET = np.zeros(0, np.bool_)
@@ -110,11 +112,11 @@ class RewardPass:
         try:
             self._replace = compile_reward(function)
             self._replace(*_arguments(arrays), 0, 0)
-        except (numba.core.errors.NumbaError, NotImplementedError, TypeError, ValueError) as error:
+        except Exception as error:  # not only those of Numba: of unsupported code it raises any kind
             fields = ", ".join(EVENT.names or ())
             raise ConfigError(
                 f"reward_function: expected a function of one event that Numba can compile and that returns a number, "
-                f"got {function!r}; an event has the fields {fields}. {error}"
+                f"got {shortened(function, 200)}; an event has the fields {fields}. {error}"
             ) from error
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
@@ -183,7 +185,15 @@ class ObservationFunction:
     name: str = "own"
 
     def __post_init__(self) -> None:
-        check_integer("size", self.size, low=1, high=1 << 16)
+        size, low, high = map(scalar, (self.size, self.low, self.high))
+        check_integer("size", size, low=1, high=1 << 16)
+        for name, limit in (("low", low), ("high", high)):
+            if not isinstance(limit, float) or not math.isinf(limit):
+                check_value(name, float, limit)
+        if low > high:
+            raise ConfigError(f"low: expected at most high, {high}, got {low}")
+        for name, number in (("size", int(size)), ("low", float(low)), ("high", float(high))):
+            object.__setattr__(self, name, number)  # of NumPy, one of 8 bits would overflow in sums of bytes
         if not isinstance(self.name, str) or not self.name.isidentifier() or self.name in _NAMES:
             raise ConfigError(f"name: expected a word that names no observation yet, got {shortened(self.name)}")
 
@@ -207,10 +217,10 @@ class OwnPass:
             self._write = _compiled_observation(own.function)
             nothing, places = np.zeros((0, own.size), np.float32), np.zeros(0, np.int32)
             self._write(arrays.worlds, nothing, places, arrays.results, 0, 0, 0)
-        except (numba.core.errors.NumbaError, NotImplementedError, TypeError, ValueError) as error:
+        except Exception as error:  # not only those of Numba: of unsupported code it raises any kind
             raise ConfigError(
                 "observation_function: expected a function of a world and an array to write that Numba can compile, "
-                f"got {own.function!r}; a world has {', '.join(OwnWorld._fields)}. {error}"
+                f"got {shortened(own.function, 200)}; a world has {', '.join(OwnWorld._fields)}. {error}"
             ) from error
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:

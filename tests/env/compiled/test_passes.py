@@ -3,10 +3,12 @@
 import dataclasses
 import functools
 import pickle
+import unittest.mock
 
 import numba
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, ObservationFunction, errors
@@ -131,6 +133,14 @@ def test_a_single_environment_takes_a_function_too():
     assert env.clone().step(2)[1] > 0
 
 
+def wrapped(function):
+    @functools.wraps(function)
+    def call(*values, **named):
+        return function(*values, **named)
+
+    return call
+
+
 NOT_COMPILED = r"reward_function: expected a function of one event that Numba can compile and that returns a number"
 
 
@@ -151,6 +161,11 @@ NOT_COMPILED = r"reward_function: expected a function of one event that Numba ca
         (lambda event: event["nothing"], rf"{NOT_COMPILED}, .* has the fields x_before, y_before, x, y"),
         (lambda event, more: 0.0, NOT_COMPILED),
         (lambda event: "much", NOT_COMPILED),
+        (lambda event: __import__("time").time(), NOT_COMPILED),
+        (functools.singledispatch(distance), NOT_COMPILED),
+        (wrapped(distance), NOT_COMPILED),
+        (unittest.mock.MagicMock(), NOT_COMPILED),
+        (functools.partial(weighted, np.zeros((2, 2)), ()), NOT_COMPILED),
     ],
 )
 def test_what_is_no_reward_function_is_refused(function, message):
@@ -283,16 +298,29 @@ def test_own_observations_of_single_environments_and_in_stacks():
         assert other.step(2)[0]["way"][-1, 1] == 20
 
 
+def test_numbers_of_an_own_observation_may_be_those_of_numpy():
+    given = ObservationFunction(way, np.uint8(4), np.float32(-9), np.array(1e4), name="way")
+    assert [type(each) for each in (given.size, given.low, given.high)] == [int, float, float]
+    envs = make(2, levels="first-steps/01-walk", observation_function=given)
+    assert envs.single_observation_space["way"] == Box(-9, 1e4, (4,), np.float32)
+    assert envs.observation_space.contains(envs.reset(seed=1)[0])
+
+
 @pytest.mark.parametrize(
     ("made", "message"),
     [
         (lambda: ObservationFunction(way, 0), "size: expected"),
+        (lambda: ObservationFunction(way, np.array([4])), r"size: expected a whole number from 1 to 65536, got array"),
+        (lambda: ObservationFunction(way, 4, low="0"), "low: expected a finite number, got '0'"),
+        (lambda: ObservationFunction(way, 4, high=np.nan), "high: expected a finite number, got nan"),
+        (lambda: ObservationFunction(way, 4, low=2, high=np.int8(1)), "low: expected at most high, 1, got 2"),
         (lambda: ObservationFunction(way, 4, name="locals"), "name: expected a word that names no observation yet"),
         (
             lambda: make(observation_function=ObservationFunction(lambda world: 0, 1)),
             "observation_function: expected a",
         ),
         (lambda: make(observation_function=ObservationFunction(3, 1)), "observation_function: expected a function .*"),
+        (lambda: make(observation_function=ObservationFunction(wrapped(way), 4)), "observation_function: expected a"),
         (lambda: make(dict_observations=False, observation_function=WAY), "expected dict_observations=True beside it"),
     ],
 )
