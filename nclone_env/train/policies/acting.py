@@ -56,12 +56,13 @@ def policy_outputs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the logits (n, 6) and the values (n,) of a policy for n observations.
 
-    A policy with memory replaces ``states``, (n, h) float32, by those after the observations; others ignore them.
+    A policy with memory replaces ``states``, (n, h) float32, by those after the observations; others ignore them. The
+    result depends on no setting of torch.
     """
     changed = (
         torch.is_autocast_enabled("cpu") or flushes_denormals()
     )  # nothing else counts here, and looking takes time
-    with as_by_default() if changed else nullcontext(), torch.inference_mode():
+    with _one_thread_of_torch(), as_by_default() if changed else nullcontext(), torch.inference_mode():
         seen = {name: torch.from_numpy(array) for name, array in observations.items()}
         if policy.recurrent_size:
             logits, values, after = policy.step(seen, torch.from_numpy(states))
@@ -75,6 +76,25 @@ _ENTERING = Lock()
 _entered: list[int] = []
 _limits = ExitStack()
 _libraries = ThreadpoolController()  # those of NumPy and PyTorch, which are there by now: to find them takes 1 ms
+
+
+@contextmanager
+def _one_thread_of_torch() -> Iterator[None]:
+    """Let torch compute on the calling thread, as :func:`one_thread_per_call` does; others give sums of other bits.
+
+    Where there is one thread, calls run side by side; else one at a time, as the number is in part that of all threads.
+    """
+    before = torch.get_num_threads()
+    if before == 1:
+        yield
+        return
+    with _ENTERING:
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            if not _entered:
+                torch.set_num_threads(before)
 
 
 @contextmanager

@@ -60,6 +60,28 @@ def test_it_acts_as_the_evaluation_for_equal_seeds(run, mode):
     assert agreeing(4) == (mode == "argmax")
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_it_computes_on_one_thread_whatever_torch_is_told(run, threads):
+    """Sums over many inputs have other bits on several threads. The number is that of the caller again, also later."""
+    policy, before, seen = load_policy(run), torch.get_num_threads(), []
+    policy.network.register_forward_hook(lambda *_: seen.append(torch.get_num_threads()))
+    torch.set_num_threads(threads)
+    try:
+        policy.act(np.zeros(30, np.float32))
+        policy.network({"game_state": torch.zeros(1, 30)})  # what the caller computes
+        policy.network.register_forward_hook(lambda *_: fail("of the network"))
+        with pytest.raises(RuntimeError, match="of the network"):
+            policy.act(np.zeros(30, np.float32))
+        assert seen == [1, threads, 1]
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
+def fail(message):
+    raise RuntimeError(message)
+
+
 def test_it_is_reachable_from_the_top(run):
     assert isinstance(nclone_env.load_policy(str(run)), nclone_env.Policy)
 
