@@ -212,6 +212,7 @@ class Batch:
         """Seed the random levels of the environments in ``mask`` with ``seeds``, (n,) uint64."""
         self.episodes["seed"][mask] = seeds[mask]
         self.episodes["number"][mask] = 0
+        unsettle_all(self.worlds, mask)
 
     def set_weights(self, weights: np.ndarray) -> None:
         """Draw levels by these weights, one for each of ``drawn_names``, from the next episodes on."""

@@ -342,6 +342,22 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
             self._begin(~self._all_mask, outputs)
         return self._returned(outputs)
 
+    def reseed(self, seed: int | Sequence[int | None]) -> None:
+        """Draw what follows from another seed, in running episodes too: which steps repeat an action, later levels.
+
+        Copies and restored snapshots draw what their source will draw. A search that plays ahead in them therefore
+        foresees which of its steps repeat an action, unless it gives them another seed.
+
+        Args:
+            seed: as in ``reset``; None keeps that of an environment.
+
+        Raises:
+            ConfigError: if there are not n seeds, or one is no whole number of at least 0.
+            ResetNeededError, ClosedError: as ``get_state``.
+        """
+        self._lifecycle.check("reseed", AFTER_RESET)
+        self._batch.seed(*check_seeds(seed, self.num_envs))
+
     def kernel_steps(self, out: Buffers, final: Buffers) -> KernelSteps | None:
         """Return what a kernel of your own needs to step these environments by ``env.step_all``.
 

@@ -77,6 +77,50 @@ def test_the_taken_actions_alone_lead_to_the_same_states(mode, chance):
     assert np.array_equal(taken, given) == (chance == 0)
 
 
+def repeats(envs, steps=STEPS):
+    """Return whether the actions of each step were repeated, (steps, n)."""
+    given = np.random.default_rng(7).integers(3, size=(steps, 1)).repeat(envs.num_envs, axis=1)
+    return [(envs.step(actions), envs.taken_actions == actions)[1].tolist() for actions in given]
+
+
+def test_copies_foresee_repeats_unless_they_are_seeded_again():
+    with closing(NPlusPlusVectorEnv(None, 3, **FIELDS, action_repeat_probability=0.5)) as envs:
+        envs.reset(seed=1)
+        envs.step([2, 2, 2])
+        state = envs.get_state(0)
+
+        def from_copies(seed):
+            for index in range(3):
+                envs.set_state(index, state)
+            if seed is not None:
+                envs.reseed(seed)
+            return np.array(repeats(envs)).T.tolist()
+
+        source, *copies = from_copies(None)
+        assert copies == [source, source]
+        assert source not in from_copies(5)
+        assert from_copies(5) == from_copies([5, 6, 7]) != from_copies(6)
+        kept, *others = from_copies([None, 5, 5])
+        assert kept == source
+        assert others[0] == others[1] != source
+        for seed in (None, -1, [1, 2], 1.5, "a"):
+            with pytest.raises((ConfigError, TypeError), match="seed"):
+                envs.reseed(seed)
+
+
+def test_levels_are_drawn_from_the_seed_that_was_given_last():
+    with closing(NPlusPlusVectorEnv(None, 8, levels="jumps", observations="game_state")) as envs:
+
+        def drawn(seed, again=None):
+            envs.reset(seed=seed)
+            if again is not None:
+                envs.reseed(again)
+            return [envs.reset()[1]["level"].tolist() for _ in range(5)]
+
+        assert drawn(1, 2) == drawn(3, 2) != drawn(1)
+        assert drawn(1, 2)[1:] == drawn(2)[:-1]
+
+
 @pytest.mark.parametrize("chance", [-0.1, 1.5, float("nan"), "often"])
 def test_a_probability_is_checked(chance):
     with pytest.raises(ConfigError, match="action_repeat_probability: expected"):

@@ -6,7 +6,8 @@ A policy can also play ahead, and take the best of several candidates in copies 
 each candidate goes on for 256 frames with sampled actions of the policy, the first one with those that are left of the
 plan before. Rewards and, at the horizon, the value function rank them; the exit comes before all, and a death after
 all. The actions of the best are taken for 32 frames, or up to the exit. The physics is deterministic, so they have the
-effect that they had in the copy. Later candidates draw from flatter distributions, so that fewer decisions leave only
+effect that they had in the copy; with sticky actions the copies repeat others than the environment will, and none is
+taken for more than 32 frames. Later candidates draw from flatter distributions, so that fewer decisions leave only
 deaths.
 """
 
@@ -334,7 +335,7 @@ class CandidateSearch:
     ):
         self._policy, self._envs, self._seed, self._first = policy, envs, seed, first
         self._horizon, self._taken = (max(1, frames // config.frame_skip) for frames in (HORIZON_FRAMES, TAKEN_FRAMES))
-        self._gamma = config.reward.gamma
+        self._gamma, self._is_sticky = config.reward.gamma, config.action_repeat_probability > 0.0
         rows = max(1, min(envs.num_envs, _MOST_COPIES // candidates))
         self._shape, count = (rows, candidates), rows * candidates
         self._copies = NPlusPlusVectorEnv(config, count, autoreset_mode=AutoresetMode.DISABLED, num_threads=1)
@@ -365,10 +366,12 @@ class CandidateSearch:
         for first, place in zip(firsts, filled):
             self._copies.set_state(int(first), self._envs.get_state(int(place)))
         observations, _ = self._copies.gather(firsts.repeat(candidates))
+        if self._is_sticky:
+            self._copies.reseed([seed for place in filled for seed in self._seeds(place, step)])
         actions, scores, won = self._play(observations, filled, step)
         best = (firsts + scores.reshape(rows, candidates).argmax(axis=1))[: len(places)]
         self._plans[:, places] = actions[:, best]
-        self._left[places] = np.where(won[best], self._horizon, self._taken)
+        self._left[places] = np.where(won[best] & (not self._is_sticky), self._horizon, self._taken)
 
     def _play(
         self, observations: Mapping[str, np.ndarray], places: np.ndarray, step: int
@@ -396,8 +399,14 @@ class CandidateSearch:
 
     def _draws(self, place: int, step: int) -> np.ndarray:
         """Return the random numbers of a decision, (horizon, k)."""
-        random = np.random.default_rng([self._seed, self._first + int(place), step])
-        return random.random((self._horizon, self._shape[1]), np.float32)
+        return self._random(place, step).random((self._horizon, self._shape[1]), np.float32)
+
+    def _seeds(self, place: int, step: int) -> list[int]:
+        """Return a seed for each of the k copies of a decision."""
+        return self._random(place, step, 1).integers(2**63, size=self._shape[1]).tolist()
+
+    def _random(self, place: int, step: int, *stream: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, self._first + int(place), step, *stream])
 
     def _sample(self, observations: Mapping[str, np.ndarray], uniforms: np.ndarray) -> np.ndarray:
         """Draw an action for each candidate, (n,) int64, at its temperature."""

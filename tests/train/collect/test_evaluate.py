@@ -10,7 +10,7 @@ import torch
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError
-from nclone_env.game import CELEBRATING, DEAD
+from nclone_env.game import CELEBRATING
 from nclone_env.level.build import build_room
 from nclone_env.level.level import Level
 from nclone_env.sim.trajectory import simulate
@@ -237,7 +237,7 @@ def test_the_episode_that_is_shown_is_the_one_that_was_played(candidates):
     first = result_of(policy, sticky, 1, candidates=candidates)
     shown = list(episode_inputs(policy, sticky, HOP, "sampled", 0, candidates))
     assert shown != list(episode_inputs(policy, ALONE, HOP, "sampled", 0, candidates))
-    assert simulate(HOP, shown).state[-1] == (CELEBRATING if first.won else DEAD)
+    assert (simulate(HOP, shown).state[-1] == CELEBRATING) == first.won
     assert len(shown) == first.mean_frames
 
 
@@ -268,6 +268,22 @@ def test_the_network_of_a_single_episode_computes_on_one_thread(candidates):
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.4])
+def test_candidates_do_not_foresee_which_steps_repeat(chance):
+    """Also a plan that wins in the copies is taken to its end only where nothing is left to chance."""
+    environment = ALONE.replace(action_repeat_probability=chance)
+    with closing(make_resting_environments(environment, 2)) as envs:
+        envs.reset(seed=3)
+        search = module.CandidateSearch(policy_of(0.01, 0.01, 0.88, 0.01, 0.01, 0.08), environment, envs, 16, seed=0)
+        search(None, np.ones(2, np.bool_), 0)
+        seeds, own = (each._batch.episodes["seed"].tolist() for each in (search._copies, envs))
+        is_foreseen = chance == 0.0
+        assert len({*seeds}) == (2 if is_foreseen else 32)
+        assert bool({*seeds} & {*own}) == is_foreseen
+        assert (search._left.max() > module.TAKEN_FRAMES) == is_foreseen
+        search.close()
 
 
 def test_the_most_probable_actions_have_no_candidates():
