@@ -42,11 +42,13 @@ LAYOUTS = {kind.number: kind.pack for kind in KINDS if kind.pack is not None}
 """The bytes of a record by type, in the order of the format: x, y, orientation, mode, X and Y of the switch."""
 
 _START, _END = b"$", b"#"
-UTF_16_START = b"$\0"
+_UTF_16_START = b"$\0"
 """How a pack begins that was saved as UTF-16 without a byte order mark."""
 _AROUND = b" \t\v\f\r\0\x1a\xef\xbb\xbf"
 """What lines have around them: blanks, zeros, the end of a file of DOS, and byte order marks, also of joined files."""
 _RUN = re.compile(rb"[!-~]+")
+_SEVERAL = re.compile(rb"#\s*\$")
+"""Between two levels in one line, as after line ends of another kind than the first one."""
 _OLDER_TILES = 31 * 23
 """A level of N v1.4 begins with its tiles, then a bar: the end of a run of characters without spaces."""
 OLDER = "a level of N v1.4, an older game with other tiles and objects, which is not supported"
@@ -162,7 +164,7 @@ def is_pack(data: bytes | mmap) -> bool:
     """Return whether data begin like a pack of levels."""
     line = next((lines[0] for lines in _parts(data) if len(lines)), None)
     beginning = b"" if line is None else data[line[1] : line[2]][:_LONGEST].lstrip(_AROUND)[:2]
-    return beginning.startswith(_START) and beginning != UTF_16_START
+    return beginning.startswith(_START) and beginning != _UTF_16_START
 
 
 def is_older(data: bytes) -> bool:
@@ -220,7 +222,7 @@ def _parse_line(line: bytes, source: str) -> RawLevel:
         raise _LineError("$title#hex#", f"{line[:20]!r} ... {line[-5:]!r}" if len(line) > 25 else repr(line))
     if is_older(line):
         raise _LineError("a level of N++, $title#hex#", OLDER)
-    if len(title) > _LEAST_DIGITS and _END + _START in title:
+    if len(title) > _LEAST_DIGITS and _SEVERAL.search(title):
         raise _LineError("one level, $title#hex#", "several in one line; put each into a line of its own")
     data = _bytes_of(digits)
     if data[:4] != _ZEROS or len(data) < 4 + _TILES:

@@ -28,7 +28,7 @@ from nclone_env._files import UNREADABLE, expanded, write_file
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
 from nclone_env.level.formats.attract import is_attract, is_peer, read_attract, read_peer
 from nclone_env.level.formats.map_bytes import read_map, write_map
-from nclone_env.level.formats.pack_text import OLDER, UTF_16_START, Pack, is_older, is_pack
+from nclone_env.level.formats.pack_text import OLDER, Pack, is_older, is_pack
 from nclone_env.level.formats.text import format_text, parse_text
 from nclone_env.level.formats.userlevels import MAP_START, UserlevelPage, is_block, is_page
 from nclone_env.level.level import RawLevel
@@ -51,12 +51,17 @@ _PART = 1 << 16  # bytes read at a time: Python provides as many before it reads
 _OTHER_KINDS = (
     (0, b"\x89PNG", "a PNG picture"),
     (0, b"\xff\xd8\xff", "a JPEG picture"),
+    (0, b"GIF8", "a GIF picture"),
     (8, b"WEBP", "a WebP picture"),
     (4, b"ftyp", "an MP4 video"),
+    (0, b"\x1a\x45\xdf\xa3", "a WebM or Matroska video"),
     (0, b"PK\3\4", "a checkpoint or another zip file; unpack files that it has of the game"),
+    (0, b"PK\5\6", "an empty zip file"),
+    (257, b"ustar", "a tar archive; unpack files that it has of the game"),
     (0, _GZIP, "a gzip file"),
     (0, b"BZh", "a bzip2 file"),
     (0, b"\xfd7zXZ", "an xz file"),
+    (0, b"\x28\xb5\x2f\xfd", "a zstd file"),
     (0, b"7z\xbc\xaf", "a 7z file"),
     (0, b"Rar!", "a RAR file"),
     (0, b"\x7fELF", "a program"),
@@ -76,6 +81,7 @@ _SERVER_HEAD = struct.Struct("<I12x")
 """Kind of a replay as the server of the game sends it; the block follows in zlib."""
 _SAVE_NAME = "nprofile"
 _OWN_KEY = re.compile(rb"^[ \t]*[\"']?(tiles|entities)[\"']?[ \t]*=", re.MULTILINE)
+_ASCII = re.compile(rb"[\t\r\n -~]+")
 _SHOWN = 40  # bytes of a text
 _PROBE = 24  # every binary format has zero bytes in its first 24: ids, modes and lengths of 32 bits
 
@@ -148,7 +154,7 @@ class LevelFile:
         if self.pack is not None:
             return self.pack.level(number)
         assert isinstance(data, bytes)  # only packs are mapped
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, UTF_16_START)):
+        if _is_utf_16(data):
             raise LevelFormatError(source, "file", "UTF-8 text or a level in bytes", "UTF-16 text; save it as UTF-8")
         if not self.is_text and _is_other(data):
             raise LevelFormatError(source, "file", "a level file (text, pack, map bytes or attract)", appearance(data))
@@ -258,6 +264,14 @@ def read_bytes(path: str | Path, first: int | None = None) -> bytes:
 
 def _is_text(data: bytes) -> bool:
     return bool(data) and 0 not in data[:_PROBE]
+
+
+def _is_utf_16(data: bytes) -> bool:
+    """Return whether data are text of two bytes a character, also without a byte order mark."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return True
+    halves = data[:_PROBE:2], data[1:_PROBE:2]
+    return any(zeros and not any(zeros) and _ASCII.fullmatch(text) for zeros, text in (halves, halves[::-1]))
 
 
 def _is_other(data: bytes) -> bool:

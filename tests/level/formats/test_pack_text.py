@@ -185,6 +185,7 @@ def test_levels_of_the_older_game_are_named(text):
         (b"$title#0x#", "line 3: expected pairs of hex digits, got"),
         (b"$title#00 00#", "line 3: expected pairs of hex digits, got blanks"),
         (make_pack(SMALL).strip() * 2, "line 3: expected one level, .* got several in one line; put each"),
+        (b"\r".join([make_pack(SMALL).strip()] * 2), "line 3: expected one level, .* got several in one line"),
         (b"$title##", "line 3: expected 4 zero bytes and 966 tiles, got 0 bytes"),
         (b"$t#" + b"10" * 2000 + b"#", "line 3: expected 4 zero bytes and 966 tiles, got 2000 bytes from 01 01 01 01"),
         (

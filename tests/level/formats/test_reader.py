@@ -81,13 +81,26 @@ def test_text_in_another_encoding():
 
 
 OTHERS = {
-    "UTF-16 text; save it as UTF-8": ["$a#00#".encode("utf-16-le"), "$a#00#".encode("utf-16"), "a".encode("utf-32")],
+    "UTF-16 text; save it as UTF-8": [
+        *(
+            f"{begin}00#\n".encode(name)
+            for begin in ("$a#", "# b\r\n$a#")
+            for name in ("utf-16-le", "utf-16-be", "utf-16")
+        ),
+        FORMATS["text"].decode().encode("utf-16-be"),
+        "a".encode("utf-32"),
+    ],
     "a gzip file": [gzip.compress(FORMATS["map"])],
     "a bzip2 file": [bz2.compress(FORMATS["map"])],
     "an xz file": [lzma.compress(FORMATS["text"])],
     "a checkpoint or another zip file; unpack": [b"PK\3\4" + bytes(40)],
     "a recording$": [b"\x89NREP\r\n\x1a\1" + bytes(100)],
     "a recording whose line ends were converted": [b"\x89NREP\n\x1a\1" + bytes(100)],
+    "an empty zip file": [b"PK\5\6" + bytes(18)],
+    "a tar archive; unpack": [b"a.txt".ljust(257, b"\0") + b"ustar  \0" + bytes(2000)],
+    "a zstd file": [bytes.fromhex("28b52ffd") + bytes(40)],
+    "a WebM or Matroska video": [bytes.fromhex("1a45dfa3") + bytes(40)],
+    "a GIF picture": [b"GIF89a" + bytes(40)],
     "a PNG picture": [b"\x89PNG\r\n\x1a\n" + bytes(2000)],
     "a replay of the game without its level": [REPLAY],
     "a replay from the server of the game, without its level": [
