@@ -57,13 +57,6 @@ def test_the_result_depends_on_the_seed_and_not_on_the_threads(folder):
     assert one != other
 
 
-def test_the_threads_of_one_level_do_not_change_its_result(folder):
-    for name, threads in (("a", 1), ("b", 4)):
-        assert run("jumps/01-stairs", "--frames", 300_000, "--output", name, "--threads", threads) == 0
-    one, four = ((folder / name / "000-jumps-01-stairs.replay").read_bytes() for name in "ab")
-    assert one == four
-
-
 def test_an_objective_counts_gold(folder, capsys):
     for objective in ("time", "all-gold"):
         words = ("first-steps/02-step", "--frames", 300_000, "--output", objective, "--objective", objective)

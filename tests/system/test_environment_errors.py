@@ -7,9 +7,8 @@ import pytest
 
 from nclone_env import EnvironmentConfig, NcloneError, NPlusPlusEnv, NPlusPlusVectorEnv, RenderConfig, errors
 from nclone_env.game import GOLD, MINE
-from nclone_env.level.formats.map_bytes import write_map
 
-from ..env.bases import QUICK_WIN, RIGHT, WALK, corridor
+from ..env.bases import QUICK_WIN, RIGHT, corridor
 
 NO_EXIT = corridor((GOLD, 60), (MINE, 80), title="closed in")
 
@@ -28,28 +27,6 @@ def test_an_unknown_level_is_answered_by_the_nearest_and_all_sets():
     assert "hazards (5), jumps (5)" in str(caught.value)
     with pytest.raises(errors.UnknownLevelError, match=r"did you mean 'first-steps/01-walk'\?"):
         make(levels="walk")
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(errors.UnknownLevelError, match=r"expected a level file, got .*nothing\.toml', which"):
-        make(levels=tmp_path / "nothing.toml")
-
-
-def test_a_file_that_is_no_level(tmp_path):
-    (tmp_path / "note.toml").write_text("dear diary")
-    (tmp_path / "empty").write_bytes(b"")
-    with pytest.raises(errors.LevelFormatError, match=r"note\.toml: line 1: expected TOML"):
-        make(levels=str(tmp_path / "note.toml"))
-    with pytest.raises(errors.LevelFormatError, match=r"empty: offset 0: expected a level file .* got no data"):
-        make(levels=tmp_path / "empty")
-
-
-@pytest.mark.parametrize("kept", [40, 500, 1200, -1])
-def test_a_truncated_map(tmp_path, kept):
-    path = tmp_path / "cut.map"
-    path.write_bytes(write_map(WALK.raw)[:kept])
-    with pytest.raises(errors.LevelFormatError, match=r"cut\.map: offset \d+: expected .* got "):
-        make(levels=path)
 
 
 def test_a_level_without_an_exit():

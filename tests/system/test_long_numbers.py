@@ -9,7 +9,6 @@ import pytest
 import nclone_env.machine
 from nclone_env import NPlusPlusVectorEnv, simulate
 from nclone_env.cli.app import main
-from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import ConfigError, InputsError, MemoryLimitError, RecordingError
 from nclone_env.level.build import everything, moving
 from nclone_env.replay.recording import MAX_FRAMES, Recording, write_recording
@@ -127,13 +126,6 @@ def test_long_words_of_inputs(tmp_path, monkeypatch, capsys):
         command = ["replay", "record", "jumps/01-stairs", "--inputs", words, "--output", "a.replay"]
         assert main(command) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_episodes_of_a_hundred_million_frames_are_refused():
-    with pytest.raises(ConfigError, match=r"max_frames: expected .*1,?000,?000"):
-        EnvironmentConfig(max_frames=10**8)
-    with pytest.raises(ConfigError, match="max_frames"):
-        NPlusPlusVectorEnv(max_frames=2**31)
 
 
 def test_time_steps_and_training_options_have_room(tmp_path):
