@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.compiled.starts import PackedStarts, pack_starts
     from nclone_env.env.compiled.step import KernelSteps, step_all
     from nclone_env.env.compiled.step_arrays import playable_levels
-    from nclone_env.env.cuda import NPlusPlusCudaVectorEnv
+    from nclone_env.env.cuda import NOT_ON_DEVICES, Device, NPlusPlusCudaVectorEnv, device_of
     from nclone_env.env.ids import ENVIRONMENT_ID, REGISTERED, register
     from nclone_env.env.phases import measure_phases
     from nclone_env.env.single import NPlusPlusEnv, create_environment

@@ -44,7 +44,7 @@ PROGRAMS: dict[str, Any] = {
     "outcomes": outcomes_alone,
 }
 """Kernels by the name of their program; the last parameter is the environment."""
-REFUSED = ("graph", "reachability")
+NOT_ON_DEVICES = ("graph", "reachability")
 """Observations that need caches of the processor."""
 
 
@@ -603,9 +603,11 @@ def _check_possible(config: EnvironmentConfig, **options: Any) -> None:
     for name, value in options.items():
         if value is not None:
             raise ConfigError(f"{name}: expected None with device='cuda', got {shortened(value)}")
-    refused = [name for name in REFUSED if name in config.observations]
+    refused = [name for name in NOT_ON_DEVICES if name in config.observations]
     if refused:
-        raise ConfigError(f"observations: expected none of {', '.join(REFUSED)} with device='cuda', got {refused}")
+        raise ConfigError(
+            f"observations: expected none of {', '.join(NOT_ON_DEVICES)} with device='cuda', got {refused}"
+        )
     depth = config.observation.frame_stack
     if depth > 1:
         raise ConfigError(f"frame_stack: expected 1 with device='cuda', got {depth}; stack rows of out")

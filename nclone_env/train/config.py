@@ -113,7 +113,7 @@ class TrainConfig:
 
     seed: _Seed = 0
     """Seed of the initial policy, sampled actions, minibatch order and environments."""
-    num_envs: _Count = option(256, fixed="run")
+    num_envs: Annotated[int, Within(1, 1048576)] = option(256, fixed="run")
     """Number of parallel environments."""
     num_steps: _Count = option(64, fixed="run")
     """Steps per environment in each rollout."""
@@ -136,8 +136,8 @@ class TrainConfig:
     """Demonstrations to begin with."""
 
     device: DeviceName = "cpu"
-    """Where the policy is computed. Auto: a GPU if there is one, except for policies without pictures, which the
-    hand-written network computes faster on the processor."""
+    """Where environments, policy and updates are computed. Auto: a GPU if there is one, except for policies without
+    pictures, which the hand-written network computes faster on the processor."""
     num_threads: Annotated[int, Within(1, 1024)] | None = None
     """Threads that collect and learn; by default one per core. The results do not depend on it."""
     output: Path = Path("runs")

@@ -151,6 +151,8 @@ def advance(run: TrainingRun) -> Row:
     collected = time.perf_counter()
     statistics = update_policy(run)
     learned = time.perf_counter()
+    if run.device is not None:  # collection was begun, not waited for
+        collected = started + float(run.collectors[0].step_seconds.sum())
     evaluated = evaluate_held_out(run)
     log_update(run, statistics, collected - started, learned - collected, evaluated)
     return run.curve.rows[-1]

@@ -3,7 +3,8 @@
 Parts, each within a share of the time, printed as they end: ``bits`` steps environments on both and compares all that
 calls return, ninjas and snapshots, with ``game_state`` on the built-in sets, and with all vectors and with pictures on
 levels with every kind of entity too, in all autoreset modes; ``speed`` is the table of environment steps by the number
-of environments; ``graph`` repeats steps in a CUDA graph; ``training`` runs ``examples/ppo_gpu.py``. Exits with 1 if a
+of environments; ``graph`` repeats steps in a CUDA graph; ``training`` trains as ``nclone-env train --device cuda``
+does, by the number of environments, and one seed twice; ``example`` runs ``examples/ppo_gpu.py``. Exits with 1 if a
 part fails. The first run compiles, which takes longer than the parts: ``--prepare-for 9.0`` does that beforehand,
 without a GPU, for the cache that a run uses.
 
@@ -17,10 +18,12 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import tyro
@@ -38,6 +41,13 @@ BUILT_IN = ("first-steps", "jumps", "hazards")
 VECTORS = ("game_state", "entity_states", "locals", "free_motion", "action_mask", "action_outcomes")
 MODES = ("SameStep", "NextStep", "Disabled")
 COUNTS = (1024, 4096, 16384, 131072, 1048576)
+SIZES: tuple[dict[str, Any], ...] = (
+    {"num_envs": 1024, "num_steps": 16},
+    {"num_envs": 4096, "num_steps": 16, "total_timesteps": 10_000_000},
+    {"num_envs": 16384, "num_steps": 16, "total_timesteps": 50_000_000},
+    {"num_envs": 65536, "num_steps": 16, "total_timesteps": 100_000_000},
+)
+"""Of the runs of ``training``."""
 
 
 class Report:
@@ -181,17 +191,50 @@ def graph(device: Any, count: int) -> str:
     return f"{count:,} environments: {8 * count / float(np.median(times)):,.0f} steps/s in a CUDA graph, states equal"
 
 
-def training(device: Any, seed: int, **size: int) -> str:
+def training(device: Any, seconds: float, **options: Any) -> tuple[str, np.ndarray]:
+    """Train; return how fast and how well, and the parameters in the end."""
+    from nclone_env.train import Hooks, TrainConfig, train
+    from nclone_env.train.runs import run as module
+
+    ended = time.perf_counter() + seconds
+    stand_in = device != "cuda"
+    chosen = patch.object(module, "learning_device", lambda *given: device) if stand_in else nullcontext()
+    with TemporaryDirectory() as folder, chosen:
+        config = TrainConfig.of(
+            device="cpu" if stand_in else "cuda", output=folder, track="none", levels=("first-steps",), **options
+        )
+        hooks = Hooks(stop=lambda: time.perf_counter() > ended)
+        result = train(config, hooks)
+    each = np.array([config.batch_size / row["steps_per_second"] for row in result.curve])
+    worst = np.array([row["min_success_rate"] for row in result.curve])
+    won = np.flatnonzero(worst >= 0.99)
+    reached = f"99 % on every level after {each[: won[0] + 1].sum():.3f} s" if len(won) else "99 % not reached"
+    rate = f"{config.batch_size / float(np.median(each)):,.0f} steps/s"
+    text = f"{config.num_envs:,} x {config.num_steps}: {rate}, {len(each)} updates, {reached}, then {worst[-1]:.3f}"
+    return text, np.concatenate([part.detach().numpy().ravel() for part in result.policy.parameters()])
+
+
+def twice(device: Any, seconds: float, **options: Any) -> str:
+    """Train with one seed twice and with another; return how fast and how well; raise if the former differ."""
+    text, *others = training(device, seconds / 3, **options)
+    others += [training(device, seconds / 3, **{**options, "seed": seed})[1] for seed in (0, 1)]
+    same, different = np.array_equal(others[0], others[1]), not np.array_equal(others[0], others[2])
+    if not (same and different):
+        raise AssertionError(f"equal seeds: {'equal' if same else 'OTHER'} policies; {text}")
+    return f"the same seed, the same policy; {text}"
+
+
+def example(device: Any, seed: int, **size: int) -> str:
     """Return how fast ``examples/ppo_gpu.py`` trains, and the levels that its agent wins at the end."""
     sys.path.insert(0, str(EXAMPLES))
     try:
-        example = runpy.run_path(str(EXAMPLES / "ppo_gpu.py"))
+        names = runpy.run_path(str(EXAMPLES / "ppo_gpu.py"))
     finally:
         sys.path.remove(str(EXAMPLES))
-    args = example["DeviceArgs"](seed=seed, device=device, **size)
+    args = names["DeviceArgs"](seed=seed, device=device, **size)
     began = time.perf_counter()
     with redirect_stdout(StringIO()):
-        _, success = example["train"](args)
+        _, success = names["train"](args)
     seconds = time.perf_counter() - began
     rate = f"{args.total_timesteps:,} steps in {seconds:.2f} s with the set-up"
     return f"seed {seed}: {rate}; won: {', '.join(f'{each:.3f}' for each in success)}"
@@ -252,8 +295,10 @@ def main(
     if not stand_in:
         report.part("graph", 10, lambda share: graph(device, 16384))
     short = {"num_envs": few, "num_steps": 4, "total_timesteps": 16 * few} if stand_in else {}
-    for seed in range(1 if stand_in else 3):
-        report.part("training", 10, lambda _, n=seed: training(device, n, **short))  # type: ignore[misc]
+    report.part("training", 20, lambda share: twice(device, share, **(short or SIZES[0])))
+    for size in () if stand_in else SIZES[1:]:
+        report.part("training", 10, lambda share, s=size: training(device, share, **s)[0])  # type: ignore[misc]
+    report.part("example", 10, lambda _: example(device, 0, **short))
     for mode in MODES:
         options = {**fields, "levels": everywhere, "autoreset_mode": mode}
         report.part(f"bits, vectors, {mode}", 40, lambda share, o=options: compare(device, share, 100, few, **o))  # type: ignore[misc]

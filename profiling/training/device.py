@@ -1,14 +1,13 @@
-"""Training with the policy on a device: environment steps/s of each phase, and how often the host waits for the device.
+"""Training on a device: environment steps/s, the share of the collection, and how often the host waits for the device.
 
-All copies between host and device pass through ``send`` and ``fetch`` of ``nclone_env.train.policies.device``, which
-are counted here: every copy back to the host is one synchronisation. On a GPU PyTorch's own count stands beside it; it
-would also notice synchronisations that are not meant to be. On ``cpu`` the same code runs on the processor, so the
-counts are those of a GPU, but the times are not.
+All copies between host and device in an update pass through ``send``, ``fetch_later`` and ``fetch`` of
+``nclone_env.train.policies.device``, which are counted here: every ``fetch`` is one wait. On a GPU PyTorch's own count
+stands beside it; it would also notice waits that are not meant to be. On ``cpu`` the same code runs on the processor,
+with a stand-in for the environments of a GPU, so the counts are those of a GPU, but the times are not.
 """
 
 from __future__ import annotations
 
-import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ import numpy as np
 import tyro
 
 from profiling.measure import describe
-from profiling.training.speed import prepared_run
+from profiling.training.speed import prepared_run, update
 
 WARM_UPDATES = 2
 
@@ -43,53 +42,53 @@ def synchronisations(on_gpu: bool) -> Iterator[Callable[[], int]]:
 
 
 @contextmanager
-def transfers() -> Iterator[Callable[[], tuple[int, int]]]:
-    """Count the copies to the host and to the device."""
-    from nclone_env.train.learn import learners as device_update
-    from nclone_env.train.policies import torch_network
+def transfers() -> Iterator[Callable[[], tuple[int, int, int]]]:
+    """Count the waits, and the copies to the host and to the device."""
+    from nclone_env.train.collect import device as collecting
+    from nclone_env.train.learn import learners
 
-    made: dict[str, list[None]] = {"fetch": [], "send": []}  # lists, as several threads count
+    made = {"fetch": 0, "fetch_later": 0, "send": 0}
 
     def counted(name: str, real: Callable[..., None], *arguments: Any) -> None:
-        made[name].append(None)
+        made[name] += 1
         real(*arguments)
 
     with ExitStack() as patched:
-        for module, name in itertools.product((device_update, torch_network), made):
-            patched.enter_context(patch.object(module, name, partial(counted, name, getattr(module, name))))
-        yield lambda: (len(made["fetch"]), len(made["send"]))
+        for module in (collecting, learners):
+            for name in made:
+                if hasattr(module, name):
+                    patched.enter_context(patch.object(module, name, partial(counted, name, getattr(module, name))))
+        yield lambda: (made["fetch"], made["fetch"] + made["fetch_later"], made["send"])
 
 
 def measure(
     levels: tuple[str, ...], observations: tuple[str, ...], device: str, updates: int, **fields: object
-) -> tuple[tuple[str, ...], np.ndarray, int]:
-    """Return the names of the phases, (phases, updates, 4) figures of each, and the steps of an update.
+) -> tuple[np.ndarray, int]:
+    """Return (updates, 6) figures of updates, and the steps of one.
 
-    The figures are seconds, copies to the host, copies to the device, and synchronisations that PyTorch notices.
+    The figures are seconds, those of the collection, waits, copies to the host, copies to the device, and
+    synchronisations that PyTorch notices.
     """
-    import torch
-
     from nclone_env.train.runs import run as module
-    from nclone_env.train.runs.steps import collect_rollout, compute_returns, update_policy
 
-    phases = {"collect": collect_rollout, "advantages": compute_returns, "update": update_policy}
-    chosen, on_gpu = torch.device(device), device != "cpu"
-    table = np.zeros((len(phases), updates, 4))
-    options = {"observations": observations, "device": "cuda" if on_gpu else "auto", **fields}
-    with (
-        patch.object(module, "learning_device", lambda *arguments: chosen),
-        prepared_run(levels, **options) as run,
-        synchronisations(on_gpu) as noticed,
-        transfers() as made,
-    ):
-        for update in range(-WARM_UPDATES, updates):
-            for phase, call in enumerate(phases.values()):
-                before = np.array([time.perf_counter(), *made(), noticed()])
-                call(run)
-                after = np.array([time.perf_counter(), *made(), noticed()])
-                if update >= 0:
-                    table[phase, update] = after - before
-        return tuple(phases), table, run.config.batch_size
+    table, on_gpu = np.zeros((updates, 6)), device != "cpu"
+    options = {"observations": observations, "device": "cuda" if on_gpu else "cpu", **fields}
+    with ExitStack() as stack:
+        if not on_gpu:
+            from tests.env.processor import Processor
+
+            stack.enter_context(patch.object(module, "learning_device", lambda *arguments: Processor()))
+        run = stack.enter_context(prepared_run(levels, **options))
+        noticed, made = stack.enter_context(synchronisations(on_gpu)), stack.enter_context(transfers())
+        for number in range(-WARM_UPDATES, updates):
+            before = np.array([*made(), noticed()])
+            began = time.perf_counter()
+            update(run)
+            seconds = time.perf_counter() - began
+            if number >= 0:
+                collecting = float(run.collectors[0].step_seconds.sum())
+                table[number] = seconds, collecting, *(np.array([*made(), noticed()]) - before)
+        return table, run.config.batch_size
 
 
 def main(
@@ -97,13 +96,13 @@ def main(
     observations: tuple[str, ...] = ("game_state",),
     device: str = "cpu",
     updates: int = 10,
-    num_envs: int = 256,
-    num_steps: int = 64,
+    num_envs: int = 4096,
+    num_steps: int = 16,
     picture_size: int = 84,
     frame_stack: int = 1,
     hidden_size: int = 64,
 ) -> None:
-    """Measure and print one table.
+    """Measure and print one line.
 
     Args:
         levels: levels to train on.
@@ -119,16 +118,15 @@ def main(
     import torch
 
     print(describe())
-    name = torch.cuda.get_device_name(torch.device(device)) if device != "cpu" else "the processor"
-    print(f"PyTorch {torch.__version__}; policy on {name}; {num_envs} environments x {num_steps} steps")
+    name = torch.cuda.get_device_name() if device != "cpu" else "the processor, with a stand-in"
+    print(f"PyTorch {torch.__version__}; on {name}; {num_envs} environments x {num_steps} steps")
     network = {"picture_size": picture_size, "frame_stack": frame_stack, "hidden_size": hidden_size}
     options = {"num_envs": num_envs, "num_steps": num_steps, **network}
-    names, table, steps = measure(levels, observations, device, updates, **options)
-    median = np.median(table, axis=1)
-    print(f"median of {updates} updates{'steps/s':>17}{'copies back':>14}{'copies to it':>14}{'noticed':>10}")
-    for phase, (seconds, fetched, sent, noticed) in zip((*names, "all"), (*median, median.sum(axis=0)), strict=True):
-        counted = f"{noticed:>10.0f}" if device != "cpu" else f"{'-':>10}"
-        print(f"  {phase:<18}{steps / seconds:>19,.0f}{fetched:>14.0f}{sent:>14.0f}{counted}")
+    table, steps = measure(levels, observations, device, updates, **options)
+    seconds, collecting, waits, fetched, sent, noticed = np.median(table, axis=0)
+    print(f"median of {updates} updates: {steps / seconds:,.0f} steps/s, {collecting / seconds:.0%} of it collection")
+    counted = f", {noticed:.0f} synchronisations noticed by PyTorch" if device != "cpu" else ""
+    print(f"  {waits:.0f} wait, {fetched:.0f} copies to the host, {sent:.0f} to the device{counted}")
 
 
 if __name__ == "__main__":

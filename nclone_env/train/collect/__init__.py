@@ -10,7 +10,7 @@ processor  those and pictures               any      ``MLP``             Python 
 processor  vectors, grids                   stacked  ``MLP``             Python              parts by threads
 processor  sets                             stacked  ``TorchNetwork``    Python              parts by threads
 processor  any in float16                   any      ``TorchNetwork``    Python              parts by threads
-GPU        any                              any      ``TorchNetwork``    Python              ``DevicePPO``, one rank
+GPU        any but ``reachability``         any      ``DeviceNetwork``   ``DeviceCollector`` ``DevicePPO``, one rank
 =========  ===============================  =======  ==================  ==================  =====================
 
 (1) ``collector.play_steps``, for ``NPlusPlusVectorEnv`` itself, without masks, look-ahead, ``reachability`` or a reward

@@ -6,7 +6,7 @@ interpreter lock, longer with every further thread.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,6 @@ from nclone_env.train.collect.environments import VectorEnvironment
 from nclone_env.train.collect.episodes import EpisodeLog, log_episodes
 from nclone_env.train.collect.rollout import RolloutColumns, StepFields
 from nclone_env.train.policies.arrays import PassArrays, Seen
-from nclone_env.train.policies.device import host_zeros
 from nclone_env.train.policies.mlp import MLP, Network
 from nclone_env.train.policies.mlp_kernels import gather_rows, outputs
 from nclone_env.train.policies.network import NO_MASKS
@@ -44,7 +43,7 @@ class Collector:
         self.step_seconds = np.zeros(storage.num_steps)
         self._network, self._seed = network, seed
         self._finals: Buffers = {
-            name: host_zeros(array.shape, array.dtype, storage.pinned)
+            name: np.zeros(array.shape, array.dtype)
             for name, array in columns.reset_outputs().items()
             if name != "action_mask"
         }
@@ -73,6 +72,9 @@ class Collector:
         if not self._play_compiled(seat, step):
             self.levels[:] = self._play_in_python(seat, step)["level"]
 
+    def finish(self) -> None:
+        """Do nothing: the episodes of a rollout are logged once it is played."""
+
     def warm_up(self, seat: int) -> None:
         """Play a rollout of new episodes, and load the kernels that only episodes that end would need."""
         self.reset(0)
@@ -81,6 +83,15 @@ class Collector:
         info, none_ended = self._play_in_python(seat, 0), np.zeros(self.columns.num_envs, np.bool_)
         self.episodes.add(none_ended, info, 0)
         self._evaluate_truncations(seat, none_ended, none_ended, {})
+
+    def states(self) -> list[bytes]:
+        """Return the snapshot of each environment."""
+        return [self.envs.get_state(index) for index in range(self.envs.num_envs)]
+
+    def restore(self, states: Sequence[bytes]) -> None:
+        """Restore all environments from snapshots."""
+        for index, state in enumerate(states):
+            self.envs.set_state(index, state)
 
     def memory(self) -> MemoryNode:
         """Return the bytes of the environments and of everything else of this group."""
@@ -179,7 +190,7 @@ _STEPS_OF_CALL = 8
 class GroupArrays(NamedTuple):
     """What a group of n environments writes besides observations."""
 
-    fields: StepFields
+    fields: StepFields[np.ndarray]
     """Those of the whole rollout."""
     records: np.ndarray
     """(c,) ``FINISHED``, the episodes that end in it."""

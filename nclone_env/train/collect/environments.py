@@ -1,15 +1,19 @@
 """The vector environment interface of the trainer, its default implementation, and the episodes that it plays."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv, PackedStarts
+from nclone_env.errors import ConfigError
 from nclone_env.memory import MemoryNode
 from nclone_env.train.policies.arrays import stacked_shape
+
+if TYPE_CHECKING:
+    from nclone_env.env import Device
 
 
 class VectorEnvironment(Protocol):
@@ -71,6 +75,25 @@ MakeEnvironments = Callable[[EnvironmentConfig, int], VectorEnvironment]
 def make_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
     """Return a vector environment with same-step autoreset; the trainer steps several, each on a thread of its own."""
     return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=1)
+
+
+def on_device(make_envs: MakeEnvironments, device: "Device") -> MakeEnvironments:
+    """Return what makes the same environments on a device.
+
+    Raises:
+        ConfigError: if they are not those of :func:`make_environments`.
+    """
+    if make_envs is not make_environments:
+        raise ConfigError(
+            f"device: expected cpu with environments of your own, which are in host memory, got {device.place}"
+        )
+
+    from nclone_env.env import NPlusPlusCudaVectorEnv  # the code for GPUs
+
+    def make(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
+        return NPlusPlusCudaVectorEnv(config, num_envs, device=device, autoreset_mode=AutoresetMode.SAME_STEP)
+
+    return make
 
 
 def make_resting_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:

@@ -16,6 +16,7 @@ from nclone_env.env import Workers
 from nclone_env.memory import MemoryNode, array_group, merged
 from nclone_env.train.collect.environments import PLAYED, VectorEnvironment, observation_arrays, play_episodes
 from nclone_env.train.policies.acting import chosen_actions
+from nclone_env.train.policies.device import DeviceNetwork
 from nclone_env.train.policies.mlp import Network
 
 MOST_ENVIRONMENTS = 64
@@ -42,7 +43,7 @@ class HeldOutLevels:
         self,
         envs: Sequence[VectorEnvironment],
         digests: Sequence[str],
-        network: Network,
+        network: Network | DeviceNetwork,
         *,
         attempts: int,
         seed: int,

@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from nclone_env.memory import MemoryNode, array_group
-from nclone_env.train.policies.arrays import LearningFields, stacked_shape
-from nclone_env.train.policies.device import host_zeros
+from nclone_env.train.policies.arrays import Array, LearningFields, stacked_shape
 
 NOT_STACKED = ("action_mask",)
 """Observations of which the policy sees only the newest, as in stacks of the environment."""
 
 
-class StepFields(NamedTuple):
+class StepFields(NamedTuple, Generic[Array]):
     """One value per step of T steps of N environments."""
 
-    actions: np.ndarray
+    actions: Array
     """(T, N) int64, the actions taken."""
-    log_probs: np.ndarray
+    log_probs: Array
     """(T, N) float32, log probabilities of the actions under the policy that took them."""
-    values: np.ndarray
+    values: Array
     """(T + 1, N) float32, value estimates of the observations; the last row belongs to the end of the rollout."""
-    rewards: np.ndarray
+    rewards: Array
     """(T, N) float32."""
-    terminated: np.ndarray
+    terminated: Array
     """(T, N) bool, whether the step ended the episode in a terminal state."""
-    truncated: np.ndarray
+    truncated: Array
     """(T, N) bool, whether the step reached the time limit."""
-    final_values: np.ndarray
+    final_values: Array
     """(T, N) float32, value estimates of the final observations of truncated episodes; undefined elsewhere."""
-    advantages: np.ndarray
+    advantages: Array
     """(T, N) float32."""
-    returns: np.ndarray
+    returns: Array
     """(T, N) float32, targets of the value function."""
 
 
@@ -72,7 +71,6 @@ class RolloutStorage:
         episode_starts: (T + k, N) bool, whether an observation is the first of its episode; (0, N) if neither stacks
             nor a memory need it.
         states: (2, N, h) float32, the states before step 0, and the present ones.
-        pinned: whether all that a policy on a device reads is page-locked.
 
     Args:
         observation_space: the ``Dict`` space of one environment.
@@ -88,31 +86,29 @@ class RolloutStorage:
         observation_space: Any,
         frame_stack: int = 1,
         reference_actions: int = 0,
-        pinned: bool = False,
         recurrent_size: int = 0,
     ):
         rows = num_steps * num_envs if reference_actions else 0
-        self.reference = host_zeros((rows, reference_actions), np.float32, pinned)
-        self.num_steps, self.num_envs, self.frame_stack, self.pinned = num_steps, num_envs, frame_stack, pinned
+        self.reference = np.zeros((rows, reference_actions), np.float32)
+        self.num_steps, self.num_envs, self.frame_stack = num_steps, num_envs, frame_stack
         shape = (num_steps, num_envs)
-        self.arrays = StepFields(  # those that the loss reads are pinned if asked for
-            actions=host_zeros(shape, np.int64, pinned),
-            log_probs=host_zeros(shape, np.float32, pinned),
+        self.arrays: StepFields[np.ndarray] = StepFields(
+            actions=np.zeros(shape, np.int64),
+            log_probs=np.zeros(shape, np.float32),
             values=np.zeros((num_steps + 1, num_envs), np.float32),
             rewards=np.zeros(shape, np.float32),
             terminated=np.zeros(shape, np.bool_),
             truncated=np.zeros(shape, np.bool_),
             final_values=np.zeros(shape, np.float32),
-            advantages=host_zeros(shape, np.float32, pinned),
-            returns=host_zeros(shape, np.float32, pinned),
+            advantages=np.zeros(shape, np.float32),
+            returns=np.zeros(shape, np.float32),
         )
         boxes = observation_space.spaces
         self.observation_arrays: dict[str, np.ndarray] = {
-            name: host_zeros((num_steps + frame_stack, num_envs, *box.shape), box.dtype, pinned)
-            for name, box in boxes.items()
+            name: np.zeros((num_steps + frame_stack, num_envs, *box.shape), box.dtype) for name, box in boxes.items()
         }
         depth = num_steps + frame_stack if frame_stack > 1 or recurrent_size else 0
-        self.episode_starts = host_zeros((depth, num_envs), np.bool_, pinned)
+        self.episode_starts = np.zeros((depth, num_envs), np.bool_)
         self.states = np.zeros((2, num_envs, recurrent_size), np.float32)
         self.flat_observations = {
             name: array.reshape(-1, *array.shape[2:]) for name, array in self.observation_arrays.items()
@@ -129,10 +125,7 @@ class RolloutStorage:
     def observation_buffers(self, count: int) -> dict[str, Tensor]:
         """Allocate room for ``count`` observations, or stacks of them, by name."""
         shapes = {name: stacked_shape(name, rows.shape[1:], self.frame_stack) for name, rows in self._tensors.items()}
-        return {
-            name: torch.zeros(count, *shapes[name], dtype=rows.dtype, pin_memory=self.pinned)
-            for name, rows in self._tensors.items()
-        }
+        return {name: torch.zeros(count, *shapes[name], dtype=rows.dtype) for name, rows in self._tensors.items()}
 
     def gather(self, steps: Tensor, out: Mapping[str, Tensor]) -> None:
         """Write the observations of b steps, numbered t * N + n, or stacks of them, to ``out``, (b, ...) by name."""

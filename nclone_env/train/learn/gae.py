@@ -1,6 +1,8 @@
 """Generalised advantage estimation (Schulman et al., 2016), in place over a rollout."""
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from nclone_env.jit import kernel
 from nclone_env.train.collect.rollout import StepFields
@@ -70,7 +72,24 @@ def estimate_episode_advantages(
             following = np.float64(values[t])
 
 
-def write_returns(steps: StepFields, gamma: float, gae_lambda: float) -> None:
+def write_returns_on_device(steps: StepFields[Tensor], gamma: float, gae_lambda: float) -> None:
+    """Compute the advantages and returns of a rollout in place, as :func:`estimate_advantages`, for all environments.
+
+    Products and sums are separate operations in float64, so the bits are those of the processor.
+    """
+    carried = torch.zeros_like(steps.rewards[0], dtype=torch.float64)
+    for t in reversed(range(len(steps.rewards))):
+        terminated, truncated = steps.terminated[t], steps.truncated[t]
+        following = torch.where(truncated, steps.final_values[t], steps.values[t + 1]).double()
+        following.masked_fill_(terminated, 0.0)
+        error = steps.rewards[t] + gamma * following - steps.values[t]
+        carried.masked_fill_(terminated | truncated, 0.0)
+        steps.advantages[t] = advantage = error + gamma * gae_lambda * carried
+        steps.returns[t] = advantage + steps.values[t]
+        carried = steps.advantages[t].double()
+
+
+def write_returns(steps: StepFields[np.ndarray], gamma: float, gae_lambda: float) -> None:
     """Compute the advantages and returns of a rollout in place."""
     estimate_advantages(
         steps.rewards,

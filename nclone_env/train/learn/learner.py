@@ -7,8 +7,10 @@ import torch
 
 from nclone_env.env import Workers
 from nclone_env.memory import MemoryNode
+from nclone_env.train.collect.device import DeviceRollout
 from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.config import TrainConfig
+from nclone_env.train.policies.device import DeviceNetwork
 from nclone_env.train.policies.mlp import Network
 from nclone_env.train.policies.network import ActorCritic, FlatParameters
 from nclone_env.train.ranks import Ranks
@@ -65,10 +67,10 @@ class LearnerParts(NamedTuple):
     """The network to train."""
     parameters: FlatParameters
     """The vector of its parameters."""
-    storage: RolloutStorage
-    """The rollout to read."""
-    network: Network
-    """What acts: computes outputs and gradients by the threads, or outputs on the device."""
+    storage: RolloutStorage | DeviceRollout
+    """The rollout to read; on a device its fields are tensors."""
+    network: Network | DeviceNetwork
+    """What acts: computes outputs and gradients by the threads, or has its ``module`` on the device."""
     workers: Workers
     """The threads."""
     part_size: int
@@ -76,4 +78,4 @@ class LearnerParts(NamedTuple):
     ranks: Ranks
     """The processes that train together."""
     device: torch.device | None
-    """Device of the policy; None: the processor."""
+    """Device of environments, rollout and policy; None: the processor."""

@@ -3,18 +3,14 @@
 To add a learner, put a function that makes it into ``LEARNERS`` and name it by ``learner``. A package that is installed
 may bring others, as entry points of the group ``nclone_env.learners``; no checkpoint can name code of any other place.
 
-An update on a device does not wait for it from the first minibatch to the last. Observations, actions and log
-probabilities of the rollout are copied to the device once per update. Advantages and returns are computed in host
-memory before: rewards and values are there anyway, because the environments wrote the former and each step of the
-collection fetched the latter for the bootstrap, and the whole recursion takes a compiled loop less time than the
-launches of a kernel for each of its T steps. An update begins from parameters and moments in host memory, and ends by
-copying them back together with its statistics: that is its only synchronisation. Minibatches are those of
-``train.learn.ppo``.
+On a device, rollout, order of the steps, parameters and moments are there. An update ends by copying parameters and
+moments to the host, together with its statistics: the only wait since the update before.
 """
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import entry_points
 from numbers import Real
 from pathlib import Path
@@ -25,14 +21,14 @@ import torch
 from torch import Tensor
 
 from nclone_env.errors import ConfigError, NcloneError, shortened
-from nclone_env.memory import MemoryNode, array_group, array_node
-from nclone_env.train.collect.rollout import NOT_STACKED, RolloutStorage, stacked_rows
+from nclone_env.memory import MemoryNode, array_group
+from nclone_env.train.collect.device import DeviceRollout
 from nclone_env.train.learn.adam import Adam, descend
 from nclone_env.train.learn.learner import Learner, LearnerParts, UpdateStatistics
-from nclone_env.train.learn.ppo import PPO, shuffle
+from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.policies.arrays import LearningFields, LossScaling
-from nclone_env.train.policies.device import fetch, host_zeros, is_pinned, send
-from nclone_env.train.policies.torch_network import TorchNetwork, flat_gradient, module_loss
+from nclone_env.train.policies.device import DeviceNetwork, Repeated, fetch, hashed, host_zeros, is_pinned, send
+from nclone_env.train.policies.torch_network import flat_gradient, module_loss
 
 
 def make_learner(parts: LearnerParts) -> Learner:
@@ -152,30 +148,26 @@ class DevicePPO:
 
     def __init__(self, parts: LearnerParts):
         config, _, parameters, storage, network, *_ = parts
-        assert isinstance(network, TorchNetwork)
-        device, size = network.vector.device, len(parameters.vector)
+        assert isinstance(storage, DeviceRollout)
+        assert isinstance(network, DeviceNetwork)
+        place, size = storage.place, len(parameters.vector)
         self.optimiser = Adam(size)
-        self.state, self.restore = self.optimiser.state, self.optimiser.restore
-        self._network, self._parameters, self._config = network, parameters, config
-        self._rollout = DeviceRollout(storage, device)
-        self._mean, self._square = (torch.zeros(size, dtype=torch.float32, device=device) for _ in range(2))
-        self._totals = torch.zeros(7, dtype=torch.float64, device=device)
+        self._network, self._parameters, self._rollout, self._config = network, parameters, storage, config
+        self._mean, self._square = (torch.zeros(size, dtype=torch.float32, device=place) for _ in range(2))
+        self._totals = torch.zeros(7, dtype=torch.float64, device=place)
         descents = config.ppo.update_epochs * config.ppo.num_minibatches
-        pinned = is_pinned(device)
-        self._order = host_zeros((config.ppo.update_epochs, config.batch_size), np.int64, pinned)
-        self._numbers = host_zeros((descents, 4), np.float32, pinned)
+        pinned = is_pinned(place)
+        self._host_number = host_zeros((1,), np.int64, pinned)
+        self._host_rates = host_zeros((descents, 4), np.float32, pinned)
         self._results = host_zeros((3 * size + 7,), np.float32, pinned)
-        self._device_order = torch.zeros(descents, config.minibatch_size, dtype=torch.int64, device=device)
-        self._device_numbers = torch.zeros(descents, 4, dtype=torch.float32, device=device)
+        self._number = torch.zeros(1, dtype=torch.int64, device=place)
+        self._rates = torch.zeros(descents, 4, dtype=torch.float32, device=place)
+        self._learn = {kind: Repeated(partial(self._descend_all, kind), place) for kind in (False, True)}
 
     def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
         """Update the parameters, as ``train.learn.learner.Learner`` describes."""
-        config = self._config
-        self._send(number, learning_rate, entropy_coef, reference_coef)
-        self._totals.zero_()
-        descents = len(self._numbers)
-        for index in range(descents):
-            self._descend(index, reference_coef > 0)
+        config, descents = self._config, len(self._rates)
+        self._begin(number, learning_rate, entropy_coef, reference_coef)
         self._fetch()
         self.optimiser.count += descents
         totals = self._results[-7:].astype(np.float64)
@@ -183,56 +175,75 @@ class DevicePPO:
         return UpdateStatistics._make([*(totals[:6] / steps).tolist(), float(totals[6] / descents)])
 
     def warm_up(self) -> None:
-        """Take a step of size 0 with and without a reference, and forget it."""
-        for has_reference in (False, True) if self._config.keeps_clone else (False,):
-            self._send(0, 0.0, 0.0, float(has_reference))
-            self._descend(0, has_reference)
+        """Make an update of size 0 with and without a reference, and forget it."""
+        for reference_coef in (0.0, 1.0) if self._config.keeps_clone else (0.0,):
+            self._begin(0, 0.0, 0.0, reference_coef)
             fetch(self._totals.float(), self._results[-7:])
+        self._network.load()
+        self._load()
+
+    def state(self) -> dict[str, Any]:
+        """Return moments and number of steps, for a checkpoint."""
+        return self.optimiser.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from such a state."""
+        self.optimiser.restore(state)
+        self._load()
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of optimiser, order and results, and of everything on the device."""
-        tensors = self._mean, self._square, self._totals, self._device_numbers
+        """Return the bytes of optimiser and results, and of everything on the device but what an update frees."""
+        tensors = self._mean, self._square, self._totals, self._rates, self._number
+        host = {"rates": self._host_rates, "results": self._results, "number": self._host_number}
         return MemoryNode(
             "update",
             children=(
                 self.optimiser.memory(),
-                array_group("host", {"numbers": self._numbers, "results": self._results}, shared=True),
+                array_group("host", host, shared=True),
                 MemoryNode("optimiser on the device", sum(tensor.nbytes for tensor in tensors), shared=True),
-                array_node("order", self._order, shared=False),
-                MemoryNode("rollout and order on the device", self._rollout.nbytes + self._device_order.nbytes),
             ),
         )
 
-    def _send(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> None:
-        """Begin to copy everything that an update reads to the device."""
-        config, optimiser = self._config, self.optimiser
-        for epoch, order in enumerate(self._order):
-            shuffle(order, config.seed, number, epoch)
-        for index, row in enumerate(self._numbers):
-            row[:] = *optimiser.rates(learning_rate, optimiser.count + index + 1), entropy_coef, reference_coef
-        self._network.load()
-        send(optimiser.mean, self._mean)
-        send(optimiser.square, self._square)
-        send(self._order.reshape(len(self._numbers), -1), self._device_order)
-        send(self._numbers, self._device_numbers)
-        self._rollout.load(reference_coef > 0)
+    def _load(self) -> None:
+        """Take over the moments in host memory."""
+        send(self.optimiser.mean, self._mean)
+        send(self.optimiser.square, self._square)
 
-    def _descend(self, index: int, has_reference: bool) -> None:
-        """Take one gradient step on a minibatch."""
-        config, steps = self._config, self._device_order[index]
-        rate, correction, entropy_coef, reference_coef = self._device_numbers[index].unbind()
-        fields = LearningFields(*(field.index_select(0, steps) for field in self._rollout.fields))
+    def _begin(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> None:
+        """Hand an update to the device."""
+        optimiser = self.optimiser
+        self._host_number[:] = number
+        for index, row in enumerate(self._host_rates):
+            row[:] = *optimiser.rates(learning_rate, optimiser.count + index + 1), entropy_coef, reference_coef
+        send(self._host_number, self._number)
+        send(self._host_rates, self._rates)
+        self._learn[reference_coef > 0]()
+
+    def _descend_all(self, has_reference: bool) -> None:
+        """Take the gradient steps of an update."""
+        config = self._config
+        self._totals.zero_()
+        shape = config.ppo.update_epochs, config.ppo.num_minibatches, -1
+        orders = minibatch_orders(config.seed, self._number, config.ppo.update_epochs, config.batch_size)
+        for steps, numbers in zip(orders.view(shape).flatten(0, 1), self._rates, strict=True):
+            self._descend(steps, numbers, has_reference)
+
+    def _descend(self, steps: Tensor, numbers: Tensor, has_reference: bool) -> None:
+        """Take one gradient step on a minibatch, (b,) steps, with the numbers of a row of ``_rates``."""
+        config, rollout = self._config, self._rollout
+        rate, correction, entropy_coef, reference_coef = numbers.unbind()
+        fields = LearningFields(*(field.index_select(0, steps) for field in rollout.learning_fields))
         advantages = fields.advantages.double()
         mean, scale = advantages.mean(), 1 / (advantages.std(correction=0) + 1e-8)
         share = 1 / config.minibatch_size
         coefficients = config.ppo.clip_coef, config.ppo.value_coef, entropy_coef, reference_coef
-        observations = self._rollout.gather(steps)
+        observations = rollout.gather(steps)
         loss, terms = module_loss(
             self._network.module(observations),
             observations,
             fields,
             LossScaling(mean.float(), scale.float(), share, *coefficients),
-            self._rollout.reference.index_select(0, steps) if has_reference else None,
+            rollout.reference.index_select(0, steps) if has_reference else None,
         )
         gradient = flat_gradient(loss, self._network.module)
         moments = self._mean, self._square
@@ -242,61 +253,23 @@ class DevicePPO:
 
     def _fetch(self) -> None:
         """Copy the new state and the statistics to host memory: the only wait of an update."""
-        state = torch.cat((self._network.vector, self._mean, self._square, self._totals.float()))
-        fetch(state, self._results)
+        fetch(torch.cat((self._network.vector, self._mean, self._square, self._totals.float())), self._results)
         size = len(self._mean)
         self._parameters.vector[:] = self._results[:size]
         self.optimiser.mean[:] = self._results[size : 2 * size]
         self.optimiser.square[:] = self._results[2 * size : 3 * size]
 
 
-class DeviceRollout:
-    """A copy of a rollout on a device.
+def minibatch_orders(seed: int, number: Tensor, epochs: int, count: int) -> Tensor:
+    """Return a random permutation of ``count`` steps for each epoch, (e, c) int64, in the order of random numbers.
 
-    Attributes:
-        fields: what the loss reads besides observations, (T * N,) each.
-        reference: (T * N, a) float32, probabilities of a reference policy, or (0, a).
+    They depend on the seed and the ``number`` of the update, (1,) int64, alone, and are others than those of
+    ``train.learn.ppo.shuffle``, which needs one step after another.
     """
+    of_update = hashed(hashed(torch.full_like(number, seed ^ _ORDER_STREAM)) ^ number)
+    of_epochs = hashed(of_update ^ torch.arange(epochs, device=number.device))
+    return hashed(of_epochs[:, None] ^ torch.arange(count, device=number.device)).argsort(dim=1, stable=True)
 
-    def __init__(self, storage: RolloutStorage, device: torch.device):
-        self._storage = storage
 
-        def like(array: np.ndarray) -> Tensor:
-            return torch.zeros(array.shape, dtype=torch.from_numpy(array).dtype, device=device)
-
-        self._observations = {name: like(array) for name, array in storage.flat_observations.items()}
-        self._episode_starts = like(storage.episode_starts)
-        self.fields: LearningFields[Tensor] = LearningFields(*map(like, storage.learning_fields))
-        self.reference = like(storage.reference)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes on the device."""
-        tensors = (*self._observations.values(), self._episode_starts, *self.fields, self.reference)
-        return sum(tensor.nbytes for tensor in tensors)
-
-    def load(self, has_reference: bool) -> None:
-        """Begin to copy the rollout: one transfer for each array."""
-        storage = self._storage
-        for name, target in self._observations.items():
-            send(storage.flat_observations[name], target)
-        for source, target in zip(storage.learning_fields, self.fields, strict=True):
-            send(source, target)
-        if storage.frame_stack > 1:
-            send(storage.episode_starts, self._episode_starts)
-        if has_reference:
-            send(storage.reference, self.reference)
-
-    def gather(self, steps: Tensor) -> dict[str, Tensor]:
-        """Return the observations of b steps, (b,) int64, or stacks of them, by name."""
-        depth = self._storage.frame_stack
-        newest = steps + (depth - 1) * self._storage.num_envs
-        if depth == 1:
-            return {name: rows.index_select(0, newest) for name, rows in self._observations.items()}
-        stacks = stacked_rows(self._episode_starts, steps, depth)
-        return {
-            name: rows.index_select(0, newest)
-            if name in NOT_STACKED
-            else rows.index_select(0, stacks.flatten()).view(*stacks.shape, *rows.shape[1:])
-            for name, rows in self._observations.items()
-        }
+_ORDER_STREAM = 0x6F72646572
+"""Keeps these numbers apart from those of the sampled actions, which have the same seed."""

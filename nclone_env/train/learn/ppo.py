@@ -15,9 +15,11 @@ import numpy as np
 from nclone_env.jit import kernel, next_number, numeric_kernel, read_number, specialised_at_first
 from nclone_env.memory import MemoryNode, array_group, arrays_node
 from nclone_env.sim import splitmix
+from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.learn.adam import Adam, clipped_step, sum_gradients
 from nclone_env.train.learn.learner import LearnerParts, UpdateStatistics
 from nclone_env.train.policies.arrays import LossScaling, PassArrays
+from nclone_env.train.policies.device import DeviceNetwork
 from nclone_env.train.policies.mlp_kernels import gather_rows, gradient
 
 _SHUFFLE_STREAM = np.uint64(0x73687566666C6531)
@@ -80,6 +82,8 @@ class PPO:
 
     def __init__(self, parts: LearnerParts):
         config, _, parameters, storage, network, workers, part_size, ranks, _ = parts
+        assert isinstance(storage, RolloutStorage)
+        assert not isinstance(network, DeviceNetwork)
         self.optimiser = Adam(len(parameters.vector))
         self.state, self.restore = self.optimiser.state, self.optimiser.restore
         self._network, self._parameters, self._config = network, parameters, config

@@ -1,30 +1,55 @@
-"""Where a run computes its policy, and the transfers between host and device."""
+"""A policy on a device beside its environments: the choice of the device, random numbers, and what the host waits for.
+
+On a device nothing is read between the beginning of a rollout and the end of its update: an operation whose result the
+host needs would wait for all those before it. So random numbers are computed there, and work that repeats itself is
+recorded once as a CUDA graph. Everything also runs on the processor, as the tests do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, shortened
+from nclone_env.memory import MemoryNode
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.policies.network import PICTURES
+from nclone_env.train.policies.acting import policy_outputs
+from nclone_env.train.policies.network import NO_STATES, PICTURES, ActorCritic, FlatParameters
+from nclone_env.train.policies.torch_network import masked, on_vector
 from nclone_env.train.ranks import Ranks
 
+if TYPE_CHECKING:
+    from nclone_env.env import Device
 
-def learning_device(config: TrainConfig, ranks: Ranks) -> torch.device | None:
-    """Return the device of a run's policy, None for the processor and the threads of the run.
 
-    ``auto`` takes a GPU for pictures only: other policies cost less on the processor than the launches of its kernels.
+def learning_device(config: TrainConfig, ranks: Ranks) -> Device | None:
+    """Return the device of a run's environments and policy, None for the processor and the threads of the run.
+
+    ``auto`` takes a GPU for pictures only: other policies cost less on the processor, unless environments are many.
     """
-    if config.device == "cpu" or (config.device == "auto" and config.recurrent_size):
+    is_other = config.recurrent_size or config.learner != "ppo"
+    if config.device == "cpu" or (config.device == "auto" and is_other):
         return None
     if config.recurrent_size:
         raise ConfigError(
             f"device: expected cpu with recurrent_size {config.recurrent_size}, got {config.device}; "
             "policies with memory learn on the processor: use --device cpu"
         )
-    usable = torch.cuda.is_available()
-    has_pictures = any(name in PICTURES for name in config.environment.observations)
-    if config.device == "auto" and (not has_pictures or ranks.count > 1 or not usable):
+    if config.learner != "ppo":
+        raise ConfigError(
+            f"device: expected cpu with learner {shortened(config.learner)}, got {config.device}; "
+            "learners other than ppo read rollouts in host memory: use --device cpu"
+        )
+    from nclone_env.env import NOT_ON_DEVICES, device_of  # the code for GPUs
+
+    usable, seen = torch.cuda.is_available(), config.environment.observations
+    is_slower = not any(name in PICTURES for name in seen) or any(name in NOT_ON_DEVICES for name in seen)
+    if config.device == "auto" and (is_slower or ranks.count > 1 or not usable):
         return None
     if not usable:
         build = f"is built for CUDA {torch.version.cuda} but finds no GPU" if torch.version.cuda else "has no CUDA"
@@ -37,12 +62,80 @@ def learning_device(config: TrainConfig, ranks: Ranks) -> torch.device | None:
             f"device: expected cpu with several ranks, got cuda with {ranks.count}; "
             "ranks add up their gradients in host memory: use --device cpu, or one process"
         )
-    return torch.device("cuda", torch.cuda.current_device())
+    return device_of(f"cuda:{torch.cuda.current_device()}")
 
 
-def is_pinned(device: torch.device | None) -> bool:
+class DeviceNetwork:
+    """A policy on a device; the parameters in host memory are a copy that each update brings up to date.
+
+    Checkpoints, cloning and resuming read and write those; ``load`` takes them over.
+
+    Attributes:
+        vector: (p,) float32, the parameters on the device.
+        module: the policy on them.
+    """
+
+    def __init__(self, policy: ActorCritic, parameters: FlatParameters, place: torch.device):
+        self._policy, self._parameters = policy, parameters
+        self.vector = torch.zeros(len(parameters.vector), dtype=torch.float32, device=place)
+        self.module = on_vector(policy, self.vector)
+        self.load()
+
+    def load(self) -> None:
+        """Take over the parameters in host memory, which were changed there."""
+        send(self._parameters.vector, self.vector)
+
+    def outputs(
+        self, seat: int, observations: Mapping[str, np.ndarray], states: np.ndarray = NO_STATES
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return logits (n, a) and values (n,) for n observations in host memory, by the parameters there."""
+        return policy_outputs(self._policy, observations, states)
+
+    def memory(self) -> MemoryNode:
+        """Return the bytes of the parameters; activations come on top."""
+        return MemoryNode("network on the device", self.vector.nbytes, shared=True)
+
+
+class Repeated:
+    """Work on tensors that stay where they are, for which the host does not wait.
+
+    On a GPU the second call records it as a CUDA graph, which replays hundreds of launches as one. The first has done
+    everything that cannot be recorded: libraries have allocated their memory by then.
+    """
+
+    def __init__(self, work: Callable[[], None], place: torch.device):
+        self._work, self._place = work, place
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._calls = 0
+
+    def __call__(self) -> None:
+        """Do the work, or let the device do it."""
+        self._calls += 1
+        is_gpu = self._place.type == "cuda"
+        with torch.cuda.device(self._place) if is_gpu else nullcontext():
+            if not is_gpu:
+                self._work()
+            elif self._calls == 1:
+                self._work_aside()
+            else:
+                if self._graph is None:
+                    self._graph = torch.cuda.CUDAGraph()
+                    with torch.cuda.graph(self._graph):
+                        self._work()
+                self._graph.replay()
+
+    def _work_aside(self) -> None:
+        """Do the work on a stream of its own, as PyTorch asks for before a recording."""
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            self._work()
+        torch.cuda.current_stream().wait_stream(aside)
+
+
+def is_pinned(place: torch.device) -> bool:
     """Return whether host memory should be pinned: only then do copies to the device not wait."""
-    return device is not None and device.type == "cuda"
+    return place.type == "cuda"
 
 
 def host_zeros(shape: tuple[int, ...], dtype: np.dtype | type, pinned: bool) -> np.ndarray:
@@ -63,3 +156,57 @@ def send(source: np.ndarray, target: Tensor) -> None:
 def fetch(source: Tensor, target: np.ndarray) -> None:
     """Copy a tensor on a device to an array, and wait for it."""
     torch.from_numpy(target).copy_(source)
+
+
+def fetch_later(source: Tensor, target: np.ndarray) -> None:
+    """Begin to copy a tensor on a device to an array: it is there once the host has waited for what is begun later."""
+    torch.from_numpy(target).copy_(source, non_blocking=True)
+
+
+def on_host(array: np.ndarray | Tensor) -> np.ndarray:
+    """Return an array, or a copy of a tensor that is on a device."""
+    return array if isinstance(array, np.ndarray) else array.cpu().numpy()
+
+
+def hashed(number: Tensor) -> Tensor:
+    """Return ``sim.splitmix`` of each number, int64 for uint64: its additions and products wrap alike."""
+    mixed = number + _GOLDEN
+    mixed = (mixed ^ _shifted(mixed, 30)) * _MIX_1
+    mixed = (mixed ^ _shifted(mixed, 27)) * _MIX_2
+    return mixed ^ _shifted(mixed, 31)
+
+
+def uniform_numbers(seed: int, environments: Tensor, steps: Tensor) -> Tensor:
+    """Return the numbers (t, n) float32 of ``sampling.uniform`` for t steps and n environments, int64 each."""
+    streams = hashed(torch.full_like(environments, seed)) ^ environments
+    bits = hashed(hashed(hashed(streams) ^ steps[:, None]))
+    return _shifted(bits, 40).float() * 2.0**-24
+
+
+def sampled(logits: Tensor, mask: Tensor | None, uniform: Tensor) -> tuple[Tensor, Tensor]:
+    """Return actions (n,) int64 and their log probabilities, float32, as ``sampling.sample_actions`` draws them.
+
+    Args:
+        logits: (n, a) float32.
+        mask: (n, a), 0 for each action that is not allowed; None: all are.
+        uniform: (n,) float32 from 0 to 1, a random number for each row.
+    """
+    log_probs = torch.log_softmax(masked(logits, mask), dim=1)
+    probabilities = log_probs.exp()
+    cumulative = probabilities.cumsum(1)
+    # Rounding may leave the sum below the number: then the last action that is possible.
+    possible = torch.where(probabilities > 0, torch.arange(logits.shape[1], device=logits.device), -1).amax(1)
+    actions = torch.minimum((cumulative <= uniform[:, None]).sum(1), possible)
+    return actions, log_probs.gather(1, actions[:, None]).squeeze(1)
+
+
+def _shifted(number: Tensor, bits: int) -> Tensor:
+    """Return the number shifted to the right, with zeros on the left."""
+    return (number >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64)
+
+
+_GOLDEN, _MIX_1, _MIX_2 = map(_signed, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))

@@ -313,18 +313,11 @@ def _layer_table(name: str, encoder: PictureEncoder, parameters: FlatParameters)
 
 Network = MLP | TorchNetwork
 """Computes a policy for several threads at the same time: each has a seat, a number from 0, which owns scratch memory.
-
-On a device it provides the outputs alone; there ``train.learn.learners`` takes the gradient of a whole minibatch.
 """
 
 
 def make_network(
-    policy: ActorCritic,
-    parameters: FlatParameters,
-    storage: StoredSteps,
-    seats: int,
-    most_rows: int,
-    device: torch.device | None = None,
+    policy: ActorCritic, parameters: FlatParameters, storage: StoredSteps, seats: int, most_rows: int
 ) -> Network:
     """Return the network of a policy on stored steps; arguments as of ``train.policies.torch_network.TorchNetwork``.
 
@@ -339,6 +332,6 @@ def make_network(
             )
         return RecurrentNetwork(policy, parameters, storage, seats, most_rows)
     dtypes = {name: array.dtype for name, array in storage.flat_observations.items()}
-    if device is None and covers(dtypes, storage.frame_stack):
+    if covers(dtypes, storage.frame_stack):
         return MLP(policy, parameters, storage, seats, most_rows)
-    return TorchNetwork(policy, parameters, storage, seats, most_rows, device)
+    return TorchNetwork(policy, parameters, storage, seats, most_rows)

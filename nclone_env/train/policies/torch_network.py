@@ -1,8 +1,4 @@
-"""The network through torch: in host memory, for what the hand-written MLP does not cover, or on a device.
-
-In host memory the module reads the parameters where they are. On a device a copy of it has a copy of the parameters:
-``load`` makes it, and ``train.learn.learners`` changes it. The parameters in host memory remain the state of the
-run between updates: checkpoints, cloning and resuming read and write those, and know nothing of the device.
+"""The network through torch, for what the hand-written MLP does not cover, and the loss, which devices compute too.
 
 The distribution of actions is a softmax over the logits (n, a), restricted by a mask, (n, a) of any integer dtype or
 bool: 0 for each action that is not allowed. Every row must leave one.
@@ -17,10 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from nclone_env.errors import ActionError
-from nclone_env.game import NUM_ACTIONS
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.policies.arrays import LearningFields, LossScaling
-from nclone_env.train.policies.device import fetch, host_zeros, is_pinned, send
 from nclone_env.train.policies.mlp_kernels import REFERENCE_KL
 from nclone_env.train.policies.network import NO_STATES, ActorCritic, FlatParameters
 
@@ -61,47 +55,18 @@ class StoredSequences(StoredSteps, Protocol):
 
 
 class TorchNetwork:
-    """A policy of torch modules, for use by several threads; its parameters are those of ``parameters``.
-
-    Attributes:
-        vector: (p,) float32, the parameters that the network computes with.
-        module: the policy on them.
-        device: where to compute; None: in host memory.
-    """
+    """A policy of torch modules, ``module``, for use by several threads; its parameters are those of ``parameters``."""
 
     def __init__(
-        self,
-        policy: ActorCritic,
-        parameters: FlatParameters,
-        storage: StoredSteps,
-        seats: int,
-        most_rows: int,
-        device: torch.device | None = None,
+        self, policy: ActorCritic, parameters: FlatParameters, storage: StoredSteps, seats: int, most_rows: int
     ):
-        self._parameters, self._storage = parameters, storage
+        self.module, self._parameters, self._storage = policy, parameters, storage
         self._inputs = tuple(name for name in policy.observation_shapes if name != "action_mask")
-        self.vector, self.module = torch.from_numpy(parameters.vector), policy
-        self.device = device
-        self._results: list[np.ndarray] = []
-        if device is None:
-            self._buffers = [storage.observation_buffers(most_rows) for _ in range(seats)]
-            self._fields: LearningFields[Tensor] = LearningFields(*map(torch.from_numpy, storage.learning_fields))
-            return
-        self.vector = torch.zeros(len(parameters.vector), dtype=torch.float32, device=device)
-        self.module = _on_vector(policy, self.vector)
-        self._buffers = [
-            {name: torch.zeros_like(rows, device=device) for name, rows in seen.items() if name in self._inputs}
-            for seen in (storage.observation_buffers(most_rows) for _ in range(seats))
-        ]
-        self._results = [
-            host_zeros((most_rows * (NUM_ACTIONS + 1),), np.float32, is_pinned(device)) for _ in range(seats)
-        ]
-        self.load()
+        self._buffers = [storage.observation_buffers(most_rows) for _ in range(seats)]
+        self._fields: LearningFields[Tensor] = LearningFields(*map(torch.from_numpy, storage.learning_fields))
 
     def load(self) -> None:
-        """Take over the parameters in host memory, which were changed there."""
-        if self.device is not None:
-            send(self._parameters.vector, self.vector)
+        """Do nothing: the parameters are read where they are."""
 
     def outputs(
         self, seat: int, observations: Mapping[str, np.ndarray], states: np.ndarray = NO_STATES
@@ -110,22 +75,12 @@ class TorchNetwork:
 
         A policy with memory replaces ``states``, (n, h) float32, by those after the observations; others ignore them.
         """
-        if self.device is None:
-            with torch.inference_mode():
-                logits, values = self.module({name: torch.from_numpy(observations[name]) for name in self._inputs})
-            return logits.numpy(), values.numpy()
-        seen = {name: rows[: len(observations[name])] for name, rows in self._buffers[seat].items()}
-        for name, target in seen.items():
-            send(observations[name], target)
         with torch.inference_mode():
-            logits, values = self.module(seen)
-            packed = torch.cat((logits.flatten(), values))
-        results = self._results[seat][: len(packed)]
-        fetch(packed, results)
-        return results[: logits.numel()].reshape(-1, NUM_ACTIONS), results[logits.numel() :]
+            logits, values = self.module({name: torch.from_numpy(observations[name]) for name in self._inputs})
+        return logits.numpy(), values.numpy()
 
     def gradient(self, seat: int, rows: np.ndarray, scaling: LossScaling, out: np.ndarray, sums: np.ndarray) -> None:
-        """Write the gradient of the loss over a part of a minibatch to ``out``, (p,) float32; in host memory.
+        """Write the gradient of the loss over a part of a minibatch to ``out``, (p,) float32.
 
         ``rows``, (n,) int64, are the numbers t * N + i of its steps in the rollout. The sums over them of the terms of
         ``UpdateStatistics`` are written to ``sums``, (6,) float64.
@@ -144,20 +99,12 @@ class TorchNetwork:
         """Return None: no kernel computes its gradient."""
 
     def memory(self) -> MemoryNode:
-        """Return the bytes of observations and results; in host memory activations come on top during an update."""
-        if self.device is None:
-            buffers = (
-                array_group(f"seat {seat}", {name: tensor.numpy() for name, tensor in buffers.items()}, shared=True)
-                for seat, buffers in enumerate(self._buffers)
-            )
-            return MemoryNode("network scratch", children=tuple(buffers))
-        sizes = {
-            "parameters on the device": self.vector.nbytes,
-            "observations on the device": sum(rows.nbytes for seat in self._buffers for rows in seat.values()),
-            "results": sum(results.nbytes for results in self._results),
-        }
-        children = tuple(MemoryNode(name, size, shared=True) for name, size in sizes.items())
-        return MemoryNode("network scratch", children=children)
+        """Return the bytes of observations; activations come on top during an update."""
+        buffers = (
+            array_group(f"seat {seat}", {name: tensor.numpy() for name, tensor in buffers.items()}, shared=True)
+            for seat, buffers in enumerate(self._buffers)
+        )
+        return MemoryNode("network scratch", children=tuple(buffers))
 
 
 def module_loss(
@@ -187,7 +134,7 @@ def flat_gradient(loss: Tensor, module: nn.Module) -> Tensor:
     return torch.cat([part.flatten() for part in torch.autograd.grad(loss, tuple(module.parameters()))])
 
 
-def _on_vector(policy: ActorCritic, vector: Tensor) -> ActorCritic:
+def on_vector(policy: ActorCritic, vector: Tensor) -> ActorCritic:
     """Return a copy of a network whose parameters are parts of a vector (p,)."""
     parameters = tuple(policy.parameters())
     parts = vector.split([parameter.numel() for parameter in parameters])
@@ -228,23 +175,23 @@ def log_probs_and_entropies(logits: Tensor, actions: Tensor, mask: Tensor | None
     A masked action has log probability -inf, and the gradient of its logit is exactly 0. The entropy is finite, and 0
     where one action is left. Without a mask nothing is masked.
     """
-    log_probs = torch.log_softmax(_masked(logits, mask), dim=1)
+    log_probs = torch.log_softmax(masked(logits, mask), dim=1)
     finite = _finite(log_probs)
     return log_probs.gather(1, actions[:, None]).squeeze(1), -(log_probs.exp() * finite).sum(dim=1)
 
 
 def divergences(reference: Tensor, logits: Tensor, mask: Tensor | None = None) -> Tensor:
     """Return KL(reference || policy), (n,), differentiable in the logits; the reference, (n, a), is 0 where masked."""
-    log_probs = torch.log_softmax(_masked(logits, mask), dim=1)
+    log_probs = torch.log_softmax(masked(logits, mask), dim=1)
     return (torch.xlogy(reference, reference) - reference * _finite(log_probs)).sum(dim=1)
 
 
 def most_probable(logits: Tensor, mask: Tensor | None = None) -> Tensor:
     """Return the most probable action of each row, (n,) int64; arguments and errors as above."""
-    return _masked(logits.detach(), mask).argmax(dim=1)
+    return masked(logits.detach(), mask).argmax(dim=1)
 
 
-def _masked(logits: Tensor, mask: Tensor | None) -> Tensor:
+def masked(logits: Tensor, mask: Tensor | None) -> Tensor:
     """Return the logits, -inf where masked."""
     if mask is None:
         return logits

@@ -26,6 +26,7 @@ from nclone_env.train.policies.checkpoint import (
     restore_config,
     translated,
 )
+from nclone_env.train.policies.device import on_host
 from nclone_env.train.policies.files import policy_file
 from nclone_env.train.policies.network import make_policy
 from nclone_env.train.ranks import ALONE, Ranks
@@ -34,7 +35,7 @@ from nclone_env.train.runs.folder import config_in, launchers, lock_folder_for_a
 from nclone_env.train.runs.record import note_resumption, write_record
 from nclone_env.train.runs.resume import restore_run, save_run, score
 from nclone_env.train.runs.run import TrainingRun, assemble, make_workers, set_up
-from nclone_env.train.runs.steps import compute_returns
+from nclone_env.train.runs.steps import compute_returns, for_each_collector
 from nclone_env.train.runs.trackers import check_tracker
 from nclone_env.train.runs.warm_start import warm_start
 
@@ -79,15 +80,10 @@ def warm_up(run: TrainingRun) -> None:
 
     Episodes begin meanwhile: reset the environments afterwards.
     """
-
-    def play(seat: int, first: int, last: int) -> None:
-        for collector in run.collectors[first:last]:
-            collector.warm_up(seat)
-
     with run.hooks.stage("storage"):
         run.storage.commit()
     with run.hooks.stage("collection"):
-        run.workers.run(play, 0, len(run.collectors))
+        for_each_collector(run, lambda collector, seat: collector.warm_up(seat))
         run.statistics.add(np.zeros(0, FINISHED))
     with run.hooks.stage("update" if run.device is None else f"update on {run.device}"):
         compute_returns(run)
@@ -109,7 +105,7 @@ def compile_learner() -> None:
     policy = make_policy(config, {name: box.shape or () for name, box in boxes.items()})
     with closing(make_workers(config, ALONE)) as workers:
         parts, learner = assemble(config, policy, spaces.Dict({**boxes}), config.num_envs, workers)
-        parts.network.outputs(0, {name: rows[0] for name, rows in parts.storage.observation_arrays.items()})
+        parts.network.outputs(0, {name: on_host(rows[0]) for name, rows in parts.storage.observation_arrays.items()})
         learner.warm_up()
 
 

@@ -1,9 +1,9 @@
 """Bytes that a training run will own, counted on parts of it before the run is built."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -11,17 +11,17 @@ from nclone_env.errors import MemoryLimitError
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
 from nclone_env.sim import make_growing_worlds
-from nclone_env.train.collect.collector import Collector
 from nclone_env.train.collect.environments import (
     MakeEnvironments,
     VectorEnvironment,
     make_environments,
     observation_arrays,
     observation_shapes,
+    on_device,
 )
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks
-from nclone_env.train.learn.reference import Reference
+from nclone_env.train.learn.reference import make_reference
 from nclone_env.train.policies.acting import one_thread_per_call
 from nclone_env.train.policies.device import learning_device
 from nclone_env.train.policies.network import make_policy
@@ -32,6 +32,7 @@ from nclone_env.train.runs.run import (
     assemble,
     choose_levels,
     group_sizes,
+    make_collectors,
     make_held_out,
     make_workers,
     most_rows,
@@ -79,7 +80,7 @@ def estimate_bytes(
         _OF_ENVIRONMENTS, num_envs
     )
     sizes = {name: _continued(one[name], two[name], count) for name, count in counts.items()}
-    groups = group_sizes(num_envs, _device(config, ranks))
+    groups = group_sizes(num_envs) if learning_device(config, ranks) is None else [num_envs]
     each = sum(_continued(one["groups"], two["groups"], size).each for size in groups) + worlds
     sizes["groups"] = _Sizes(each, *one["groups"][1:])
     return MemoryNode("training run", children=tuple(_node(name, found) for name, found in sizes.items()))
@@ -133,22 +134,23 @@ def _measured(
     The policy has arbitrary parameters: initial ones would cost time, threads and random numbers.
     """
     config = config.replace(num_threads=count)
-    with closing(_begun(make_envs(levels.environment, count))) as envs:
-        device = _device(config, ranks)
+    device = None if learning_device(config, ranks) is None else Nowhere()
+    place = None if device is None else device.place
+    made_envs = on_device(make_envs, device) if device is not None else lambda *given: _begun(make_envs(*given))
+    with closing(made_envs(levels.environment, count)) as envs:
         with _NOWHERE:
             policy = make_policy(config, observation_shapes(envs, config.frame_stack))
         empty = {name: torch.empty(value.shape, dtype=value.dtype) for name, value in policy.state_dict().items()}
         policy.load_state_dict(empty, assign=True)  # to_empty() would import SymPy, which takes half a second
         workers = make_workers(config, ranks)
-        made, learner = assemble(config, policy, envs.single_observation_space, count, workers, ranks, device)
+        made, learner = assemble(config, policy, envs.single_observation_space, count, workers, ranks, place)
         parameters, storage, network = made.parameters, made.storage, made.network
-        group = Collector(envs, storage.columns(0, count), network, config.seed).memory()
+        group = make_collectors(made, [envs])[0].memory()
         parts = [part.memory() for part in (storage, network, learner, Rows(config.num_updates))]
-        groups = group_sizes(len(ranks.share(config.num_envs)), device)
-        growing, begun = _growing_worlds(envs, group, groups)
+        of_groups = group_sizes(len(ranks.share(config.num_envs)))
+        growing, begun = (0, 0) if place is not None else _growing_worlds(envs, group, of_groups)
     if config.keeps_clone:
-        rows = most_rows(config, ranks, device)
-        parts.append(Reference(policy, storage, workers.count, rows, device).memory())
+        parts.append(make_reference(policy, storage, workers.count, most_rows(config, ranks)).memory())
 
     num_envs = len(ranks.share(config.num_envs))
     held_out = levels.held_out
@@ -172,9 +174,17 @@ def _growing_worlds(envs: VectorEnvironment, tree: MemoryNode, groups: Iterable[
     return sum(found), len(found) * sum(array.nbytes for arrays in worlds for array in arrays)
 
 
-def _device(config: TrainConfig, ranks: Ranks) -> torch.device | None:
-    """Return a device in place of a run's, whose arrays take no memory."""
-    return None if learning_device(config, ranks) is None else _NOWHERE
+class Nowhere:
+    """A device whose arrays take no memory, in the place of a run's."""
+
+    place = _NOWHERE
+
+    def free_bytes(self) -> None:
+        """Return None: it has no end."""
+
+    def program(self, name: str, arguments: tuple[Any, ...]) -> Callable[[int, Mapping[Any, Any]], None]:
+        """Return a program that does nothing."""
+        return lambda count, replaced: None
 
 
 def _begun(envs: VectorEnvironment) -> VectorEnvironment:

@@ -15,8 +15,10 @@ from nclone_env._files import unless_it_fails, write_rows
 from nclone_env.options import flat
 from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import HeldOutLevels
+from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.collect.selection import EpisodeSelection
 from nclone_env.train.policies.checkpoint import Checkpoint, check_observations, save_checkpoint, translated
+from nclone_env.train.policies.device import on_host
 from nclone_env.train.ranks import RankError
 from nclone_env.train.runs.curve import Rows
 from nclone_env.train.runs.run import Counters, Score, TrainingRun
@@ -135,8 +137,7 @@ def _restore_environments(run: TrainingRun, checkpoint: Checkpoint) -> None:
     edges = itertools.pairwise(itertools.accumulate(sizes, initial=0))
     states = itertools.islice((snapshots[first:last] for first, last in edges), share.start, share.stop)
     for collector in run.collectors:
-        for index in range(collector.envs.num_envs):
-            collector.envs.set_state(index, next(states))
+        collector.restore([*itertools.islice(states, collector.envs.num_envs)])
     for name, array in _first_rows(run).items():
         _copy(array[: run.storage.frame_stack], checkpoint.observations[name][:, share.start : share.stop])
 
@@ -147,8 +148,8 @@ def _gather_worlds(run: TrainingRun) -> tuple[dict[str, np.ndarray], list[bytes]
     That are the observations that the next rollout begins with, (k, N, *shape) by name, where episodes start, and the
     states of a policy with memory, (1, N, h); and the snapshot of each environment.
     """
-    rows = {name: array[: run.storage.frame_stack] for name, array in _first_rows(run).items()}
-    states = [envs.get_state(i) for envs in (each.envs for each in run.collectors) for i in range(envs.num_envs)]
+    rows = {name: on_host(array[: run.storage.frame_stack]) for name, array in _first_rows(run).items()}
+    states = [state for collector in run.collectors for state in collector.states()]
     parts = run.ranks.gather((zlib.crc32(run.parameters.vector.tobytes()), rows, states))
     if not parts:
         return None
@@ -162,10 +163,13 @@ def _gather_worlds(run: TrainingRun) -> tuple[dict[str, np.ndarray], list[bytes]
     return joined, [state for part in all_states for state in part]
 
 
-def _first_rows(run: TrainingRun) -> Mapping[str, np.ndarray]:
+def _first_rows(run: TrainingRun) -> Mapping[str, np.ndarray | Tensor]:
     """Return the arrays whose first rows a rollout begins with, by their names in checkpoints."""
-    states = {"states": run.storage.states[:1]} if run.config.recurrent_size else {}
-    return {**run.storage.observation_arrays, "episode starts": run.storage.episode_starts, **states}
+    storage = run.storage
+    states = {}
+    if isinstance(storage, RolloutStorage) and run.config.recurrent_size:
+        states = {"states": storage.states[:1]}
+    return {**storage.observation_arrays, "episode starts": storage.episode_starts, **states}
 
 
 def _tensors(state: dict[str, Any]) -> dict[str, Any]:
@@ -176,10 +180,13 @@ def _tensor(array: np.ndarray) -> Tensor:
     return torch.from_numpy(array.copy())
 
 
-def _copy(target: np.ndarray, source: Tensor) -> None:
-    if target.shape != tuple(source.shape):
-        raise ValueError(f"expected shape {target.shape}, got {tuple(source.shape)}")
-    target[...] = source.numpy()
+def _copy(target: np.ndarray | Tensor, source: Tensor) -> None:
+    if tuple(target.shape) != tuple(source.shape):
+        raise ValueError(f"expected shape {tuple(target.shape)}, got {tuple(source.shape)}")
+    if isinstance(target, Tensor):
+        target.copy_(source)
+    else:
+        target[...] = source.numpy()
 
 
 def write_level_table(

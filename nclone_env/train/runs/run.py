@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -14,11 +15,13 @@ from nclone_env.level import Level, LevelSet, LevelSource, load_levels, paths_wi
 from nclone_env.machine import available_cores
 from nclone_env.memory import MemoryNode, merged
 from nclone_env.train.collect.collector import Collector
+from nclone_env.train.collect.device import DeviceCollector, DeviceRollout
 from nclone_env.train.collect.environments import (
     MakeEnvironments,
     VectorEnvironment,
     make_environments,
     observation_shapes,
+    on_device,
 )
 from nclone_env.train.collect.episodes import EpisodeStatistics
 from nclone_env.train.collect.held_out import MOST_ENVIRONMENTS, HeldOutLevels
@@ -26,22 +29,23 @@ from nclone_env.train.collect.rollout import RolloutStorage
 from nclone_env.train.collect.selection import EpisodeSelection, assign_levels
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks
+from nclone_env.train.learn.gae import write_returns_on_device
 from nclone_env.train.learn.learner import Learner, LearnerParts
 from nclone_env.train.learn.learners import make_learner
-from nclone_env.train.learn.reference import Reference
+from nclone_env.train.learn.reference import DeviceReference, Reference
 from nclone_env.train.levels.solutions import Planner, run_starts
 from nclone_env.train.levels.sources import level_digests, run_levels
-from nclone_env.train.policies.device import is_pinned, learning_device
+from nclone_env.train.policies.device import DeviceNetwork, learning_device
 from nclone_env.train.policies.mlp import Network, make_network
 from nclone_env.train.policies.network import PICTURES, ActorCritic, FlatParameters, make_policy
 from nclone_env.train.ranks import ALONE, Ranks
 from nclone_env.train.runs.curve import LearningCurve
 from nclone_env.train.runs.folder import RunFolder
 
-_GROUP_SIZE, _DEVICE_GROUP_SIZE, _SMALLEST_GROUP, _MOST_GROUPS = 128, 512, 16, 16
-"""Environments of a group if there are many, also with the policy on a device, fewest of a group if there are few, and
-most groups: where Python makes the steps, one of a group takes the interpreter 40 us, on a device 500, and threads take
-turns in it. Other sizes would round the values of last observations in another way: seeds would give other policies."""
+_GROUP_SIZE, _SMALLEST_GROUP, _MOST_GROUPS = 128, 16, 16
+"""Environments of a group if there are many, fewest of a group if there are few, and most groups: where Python makes
+the steps, one of a group takes the interpreter 40 us, and threads take turns in it. Other sizes would round the values
+of last observations in another way: seeds would give other policies."""
 
 _RECURRENT_PART = 1024
 
@@ -70,10 +74,10 @@ class TrainingRun:
     """Of the environments trained in, without frame stacks."""
     policy: ActorCritic
     parameters: FlatParameters
-    storage: RolloutStorage
-    collectors: Sequence[Collector]
+    storage: RolloutStorage | DeviceRollout
+    collectors: Sequence[Collector | DeviceCollector]
     learner: Learner
-    network: Network
+    network: Network | DeviceNetwork
     workers: Workers
     planner: Planner
     statistics: EpisodeStatistics
@@ -87,8 +91,8 @@ class TrainingRun:
     levels: Sequence[Level] | None = None
     """The levels that the names of the configuration denote; None if they are not all loaded."""
     device: torch.device | None = None
-    """Device of the policy; None: the processor, by the threads of the run."""
-    reference: Reference | None = None
+    """Device of environments, rollout and policy; None: the processor, by the threads of the run."""
+    reference: Reference | DeviceReference | None = None
     """The clone of a warm start, which the policy is kept close to."""
     saved: int = -1
     """Updates before the latest checkpoint; -1 without one."""
@@ -134,10 +138,9 @@ class TrainingRun:
                 part.close()
 
 
-def group_sizes(num_envs: int, device: torch.device | None = None) -> list[int]:
+def group_sizes(num_envs: int) -> list[int]:
     """Return the number of environments of each group of a rank; it does not depend on the number of threads."""
-    size = _GROUP_SIZE if device is None else _DEVICE_GROUP_SIZE
-    count = max(1, min(num_envs // _SMALLEST_GROUP, max(2, num_envs // size), _MOST_GROUPS))
+    count = max(1, min(num_envs // _SMALLEST_GROUP, max(2, num_envs // _GROUP_SIZE), _MOST_GROUPS))
     edges = [num_envs * group // count for group in range(count + 1)]
     return [last - first for first, last in itertools.pairwise(edges)]
 
@@ -154,9 +157,9 @@ def part_size(config: TrainConfig) -> int:
     return min(256 if has_pictures else 512, config.minibatch_size)
 
 
-def most_rows(config: TrainConfig, ranks: Ranks, device: torch.device | None) -> int:
+def most_rows(config: TrainConfig, ranks: Ranks) -> int:
     """Return the largest number of rows of a call of the network."""
-    return max(*group_sizes(len(ranks.share(config.num_envs)), device), part_size(config))
+    return max(*group_sizes(len(ranks.share(config.num_envs))), part_size(config))
 
 
 def make_workers(config: TrainConfig, ranks: Ranks) -> Workers:
@@ -179,14 +182,16 @@ def set_up(
     environment = chosen.environment
     share = ranks.share(config.num_envs)
     device = learning_device(config, ranks)
-    sizes = group_sizes(len(share), device)
-    groups = [make_envs(environment, size) for size in sizes]
+    sizes = group_sizes(len(share)) if device is None else [len(share)]
+    make = make_envs if device is None else on_device(make_envs, device)
+    groups = [make(environment, size) for size in sizes]
     envs = groups[0]
     if config.curriculum == "even" and 1 < len(envs.level_names) <= config.num_envs:
         assign_levels(groups, share)
     generator = torch.Generator().manual_seed(config.seed)
     policy = make_policy(config, observation_shapes(envs, config.frame_stack), generator)
-    parts, learner = assemble(config, policy, envs.single_observation_space, len(share), workers, ranks, device)
+    place = None if device is None else device.place
+    parts, learner = assemble(config, policy, envs.single_observation_space, len(share), workers, ranks, place)
     starts = run_starts(environment, config.starts, planner)
     return TrainingRun(
         config=config,
@@ -194,10 +199,7 @@ def set_up(
         policy=policy,
         parameters=parts.parameters,
         storage=parts.storage,
-        collectors=[
-            Collector(group, parts.storage.columns(last - size, last), parts.network, config.seed, share.start)
-            for group, size, last in zip(groups, sizes, itertools.accumulate(sizes))
-        ],
+        collectors=make_collectors(parts, groups, share.start),
         learner=learner,
         network=parts.network,
         workers=workers,
@@ -209,9 +211,31 @@ def set_up(
         curve=LearningCurve(folder.path, config.num_updates),
         ranks=ranks,
         hooks=hooks,
-        device=device,
+        device=place,
         levels=chosen.loaded,
     )
+
+
+def make_collectors(
+    parts: LearnerParts, groups: Sequence[VectorEnvironment], offset: int = 0
+) -> list[Collector | DeviceCollector]:
+    """Return what plays each group of environments; ``offset`` are those of the ranks before this one."""
+    config, storage, network = parts.config, parts.storage, parts.network
+    if isinstance(storage, DeviceRollout):
+        assert isinstance(network, DeviceNetwork)
+        from nclone_env.env import NPlusPlusCudaVectorEnv  # the code for GPUs
+
+        of_returns = config.environment.reward.gamma, config.ppo.gae_lambda
+        after = partial(write_returns_on_device, storage.arrays, *of_returns)
+        (envs,) = groups
+        assert isinstance(envs, NPlusPlusCudaVectorEnv)
+        return [DeviceCollector(envs, storage, network, config.seed, after)]
+    assert not isinstance(network, DeviceNetwork)
+    lasts = itertools.accumulate(envs.num_envs for envs in groups)
+    return [
+        Collector(envs, storage.columns(last - envs.num_envs, last), network, config.seed, offset)
+        for envs, last in zip(groups, lasts)
+    ]
 
 
 class ChosenLevels(NamedTuple):
@@ -252,16 +276,14 @@ def assemble(
 ) -> tuple[LearnerParts, Learner]:
     """Return what learns, and its parts: a policy on rollouts of ``num_envs`` environments with such observations."""
     parameters, actions = FlatParameters(policy), NUM_ACTIONS if config.keeps_clone else 0
-    storage = RolloutStorage(
-        config.num_steps,
-        num_envs,
-        observation_space,
-        config.frame_stack,
-        actions,
-        is_pinned(device),
-        config.recurrent_size,
-    )
-    network = make_network(policy, parameters, storage, workers.count, most_rows(config, ranks, device), device)
+    size = config.num_steps, num_envs, observation_space, config.frame_stack, actions
+    storage: RolloutStorage | DeviceRollout
+    network: Network | DeviceNetwork
+    if device is None:
+        storage = RolloutStorage(*size, config.recurrent_size)
+        network = make_network(policy, parameters, storage, workers.count, most_rows(config, ranks))
+    else:
+        storage, network = DeviceRollout(*size, device), DeviceNetwork(policy, parameters, device)
     parts = LearnerParts(config, policy, parameters, storage, network, workers, part_size(config), ranks, device)
     return parts, make_learner(parts)
 
@@ -276,7 +298,7 @@ def make_held_out(
     num_envs: int,
     levels: tuple[LevelSource, ...],
     make_envs: MakeEnvironments,
-    network: Network,
+    network: Network | DeviceNetwork,
     workers: Workers,
 ) -> HeldOutLevels | None:
     """Return the held-out levels of a run, None if there are none."""

@@ -6,16 +6,20 @@ when one fails.
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from heapq import nlargest
 from itertools import chain
 
 import numpy as np
 
 from nclone_env.errors import NonFiniteError
+from nclone_env.train.collect.collector import Collector
+from nclone_env.train.collect.device import DeviceCollector
+from nclone_env.train.collect.rollout import RolloutStorage, StepFields
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.gae import write_returns
 from nclone_env.train.learn.learner import UpdateStatistics
+from nclone_env.train.policies.device import on_host
 from nclone_env.train.runs.curve import Row
 from nclone_env.train.runs.run import TrainingRun
 from nclone_env.train.runs.warm_start import evaluate_reference
@@ -32,20 +36,36 @@ def is_stopped(run: TrainingRun) -> bool:
 def collect_rollout(run: TrainingRun) -> None:
     """Fill the storage with the next T steps of all environments."""
     step = run.counters.updates * run.config.num_steps
-
-    def play(seat: int, first: int, last: int) -> None:
-        for collector in run.collectors[first:last]:
-            collector.play(seat, step)
-
-    run.workers.run(play, 0, len(run.collectors))
+    for_each_collector(run, lambda collector, seat: collector.play(seat, step))
     run.statistics.vector_steps += run.config.num_steps
+    run.counters.timesteps += run.config.batch_size
+    run.counters.updates += 1
+    if run.device is None:
+        _record_episodes(run)
+
+
+def for_each_collector(run: TrainingRun, call: Callable[[Collector | DeviceCollector, int], None]) -> None:
+    """Call with each collector and the seat of a thread; on a device in this thread, whose libraries it has set up."""
+
+    def work(seat: int, first: int, last: int) -> None:
+        for collector in run.collectors[first:last]:
+            call(collector, seat)
+
+    if run.device is None:
+        run.workers.run(work, 0, len(run.collectors))
+    else:
+        work(0, 0, len(run.collectors))
+
+
+def _record_episodes(run: TrainingRun) -> None:
+    """Take in the episodes that ended in the rollout; on a device after the update, before which nothing waits."""
+    for collector in run.collectors:
+        collector.finish()
     ended = list(_ended_episodes(run))
     run.counters.episodes += sum(map(len, ended))
     for episodes in ended:
         run.statistics.add(episodes)
     run.selection.update(ended)
-    run.counters.timesteps += run.config.batch_size
-    run.counters.updates += 1
 
 
 def _ended_episodes(run: TrainingRun) -> Iterator[np.ndarray]:
@@ -64,8 +84,9 @@ def _ended_episodes(run: TrainingRun) -> Iterator[np.ndarray]:
 
 
 def compute_returns(run: TrainingRun) -> None:
-    """Compute the advantages and returns of the stored rollout."""
-    write_returns(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
+    """Compute the advantages and returns of the stored rollout; on a device they are computed with it."""
+    if isinstance(run.storage, RolloutStorage):
+        write_returns(run.storage.arrays, run.config.environment.reward.gamma, run.config.ppo.gae_lambda)
 
 
 def update_policy(run: TrainingRun) -> UpdateStatistics:
@@ -75,6 +96,8 @@ def update_policy(run: TrainingRun) -> UpdateStatistics:
     statistics = run.learner.update(number, rate, entropy, evaluate_reference(run))
     check_finite(run, statistics)
     run.storage.continue_from_end()
+    if run.device is not None:
+        _record_episodes(run)
     return statistics
 
 
@@ -159,8 +182,9 @@ def check_finite(run: TrainingRun, statistics: UpdateStatistics) -> None:
 
 def _arrays(run: TrainingRun) -> Iterator[tuple[str, np.ndarray]]:
     """Yield what a rollout stores, (T, N, ...) each, in the order in which it is computed."""
-    arrays = run.storage.arrays
-    for name, array in run.storage.observation_arrays.items():
+    arrays = StepFields(*map(on_host, run.storage.arrays))
+    for name, seen in run.storage.observation_arrays.items():
+        array = on_host(seen)
         if np.issubdtype(array.dtype, np.floating):
             yield f"observation {name!r}", array[run.storage.frame_stack - 1 :]
     yield "rewards", arrays.rewards

@@ -10,7 +10,7 @@ from nclone_env.errors import ConfigError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.learn.cloning import Cloning, clone
 from nclone_env.train.learn.demonstrations import Demonstrated, demonstrate
-from nclone_env.train.learn.reference import Reference
+from nclone_env.train.learn.reference import DeviceReference, Reference, make_reference
 from nclone_env.train.policies.network import ActorCritic
 from nclone_env.train.runs.run import TrainingRun, most_rows
 
@@ -88,5 +88,5 @@ def restore_reference(run: TrainingRun, state: dict[str, Tensor]) -> None:
         run.reference = _reference(run, policy)
 
 
-def _reference(run: TrainingRun, policy: ActorCritic) -> Reference:
-    return Reference(policy, run.storage, run.workers.count, most_rows(run.config, run.ranks, run.device), run.device)
+def _reference(run: TrainingRun, policy: ActorCritic) -> Reference | DeviceReference:
+    return make_reference(policy, run.storage, run.workers.count, most_rows(run.config, run.ranks))

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 
-from nclone_env.train.learn.gae import estimate_advantages
+from nclone_env.train.collect.rollout import StepFields
+from nclone_env.train.learn.gae import estimate_advantages, write_returns, write_returns_on_device
 
 
 def run(rewards, values, terminated, truncated, final_values, gamma, gae_lambda):
@@ -76,3 +78,21 @@ def test_final_values_matter_only_where_truncated():
     truncated, _ = run(**arguments, terminated=zeros, truncated=ends, final_values=huge)
     assert not terminated.any()
     assert truncated[:, 0].tolist() == pytest.approx([0.9 * 0.9 * 9e5, 9e5, 0])
+
+
+def test_on_a_device_the_bits_are_those_of_the_processor():
+    random, shape = np.random.default_rng(2), (40, 9)
+    fields = {name: np.zeros(shape, np.float32) for name in StepFields._fields}
+    fields["values"] = np.zeros((shape[0] + 1, shape[1]), np.float32)
+    for name in ("values", "rewards", "final_values"):
+        fields[name][:] = random.standard_normal(fields[name].shape)
+    for name in ("terminated", "truncated"):  # also both at once
+        fields[name] = random.random(shape) < 0.2
+    on_device = StepFields(*(torch.from_numpy(np.copy(fields[name])) for name in StepFields._fields))
+    in_host = StepFields(*(fields[name] for name in StepFields._fields))
+    write_returns(in_host, 0.99, 0.9)
+    write_returns_on_device(on_device, 0.99, 0.9)
+    for name in ("advantages", "returns"):
+        assert getattr(on_device, name).numpy().tobytes() == getattr(in_host, name).tobytes()
+    write_returns_on_device(on_device, 0.99, 0.89)
+    assert on_device.advantages.numpy().tobytes() != in_host.advantages.tobytes()

@@ -1,11 +1,14 @@
-"""Where the policy of a run is computed: the choice, and what is refused."""
+"""A policy on a device: the choice of the device, what is refused, and random numbers equal to the processor's."""
 
+import numpy as np
 import pytest
 import torch
 
 from nclone_env.errors import ConfigError
+from nclone_env.sim import splitmix
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.policies.device import is_pinned, learning_device
+from nclone_env.train.policies.device import Repeated, hashed, learning_device, on_host, sampled, uniform_numbers
+from nclone_env.train.policies.sampling import sample_actions, uniform
 from nclone_env.train.ranks import ALONE, Ranks
 
 CPU = torch.device("cpu")
@@ -22,14 +25,75 @@ def test_the_device_of_a_run(monkeypatch):
         learning_device(TrainConfig.of(device="cuda"), ALONE)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
-    gpu = torch.device("cuda", 1)
+    monkeypatch.setattr("nclone_env.env.cuda.device_of", lambda name: name)
+    gpu = "cuda:1"
     assert learning_device(TrainConfig.of(device="cpu"), ALONE) is None
     assert learning_device(pictures, ALONE) == gpu
     assert learning_device(TrainConfig.of(device="auto"), ALONE) is None, "without pictures the processor is faster"
+    paths = pictures.replace(observations=("player_frame", "reachability"))
+    assert learning_device(paths, ALONE) is None, "environments on a GPU do not observe it"
+    assert learning_device(pictures.replace(learner="other"), ALONE) is None
     assert learning_device(pictures, several) is None
     assert learning_device(TrainConfig.of(device="cuda"), ALONE) == gpu
     with pytest.raises(
         ConfigError, match=r"device: expected cpu with several ranks, got cuda with 2; .*use --device cpu"
     ):
         learning_device(TrainConfig.of(device="cuda"), several)
-    assert [is_pinned(device) for device in (None, CPU, gpu)] == [False, False, True]
+    with pytest.raises(ConfigError, match=r"device: expected cpu with learner 'other', got cuda; .*use --device cpu"):
+        learning_device(TrainConfig.of(device="cuda", learner="other"), ALONE)
+
+
+def test_random_bits_are_those_of_the_processor():
+    numbers = [0, 1, 2**31 - 1, 2**63 - 1, -(2**63), -1, *np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 50)]
+    expected = [int(splitmix(np.uint64(int(number) % 2**64))) for number in numbers]
+    assert [number % 2**64 for number in hashed(torch.tensor(numbers)).tolist()] == expected
+
+
+def test_random_numbers_are_those_of_the_processor():
+    environments, steps = torch.arange(5), 10**9 + torch.arange(4)
+    for seed in (0, 2**31 - 1):
+        got = uniform_numbers(seed, environments, steps)
+        expected = [[uniform(seed, i, 10**9 + t) for i in range(5)] for t in range(4)]
+        assert got.dtype == torch.float32
+        assert got.numpy().tobytes() == np.array(expected, np.float32).tobytes()
+    assert not torch.equal(got, uniform_numbers(1, environments, steps))
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_actions_are_those_of_the_processor(masked):
+    random, count = np.random.default_rng(3), 4000
+    logits = random.normal(0, 3, (count, 6)).astype(np.float32)
+    masks = (random.random((count, 6)) < 0.5).astype(np.int8) | np.eye(6, dtype=np.int8)[random.integers(0, 6, count)]
+    actions, log_probs = np.zeros(count, np.int64), np.zeros(count, np.float32)
+    given = masks if masked else np.zeros((0, 6), np.int8)
+    sample_actions(logits.copy(), given, 7, 0, 11, np.zeros_like(logits), actions, log_probs)
+    drawn = uniform_numbers(7, torch.arange(count), torch.tensor([11]))[0]
+    mask = torch.from_numpy(masks) if masked else None
+    got, got_log_probs = sampled(torch.from_numpy(logits), mask, drawn)
+    assert np.array_equal(got.numpy(), actions)
+    np.testing.assert_allclose(got_log_probs.numpy(), log_probs, rtol=1e-5, atol=1e-5)
+    other, _ = sampled(torch.from_numpy(logits), mask, drawn.flip(0))
+    assert not np.array_equal(other.numpy(), actions)
+
+
+def test_the_ends_of_the_range_draw_possible_actions():
+    logits = torch.tensor([[0.0, 200.0, 1.0, 0.0, 0.0, 0.0], [0.0] * 6])
+    mask = torch.tensor([[1, 1, 1, 1, 1, 1], [0, 1, 0, 1, 0, 0]])
+    for number, expected in ((0.0, [1, 1]), (1 - 2.0**-24, [1, 3]), (1.5, [1, 3])):  # 1.5: beyond any sum
+        actions, log_probs = sampled(logits, mask, torch.full((2,), number))
+        assert actions.tolist() == expected
+        assert torch.isfinite(log_probs).all()
+
+
+def test_work_is_repeated():
+    done = []
+    work = Repeated(lambda: done.append(1), CPU)
+    work()
+    work()
+    assert done == [1, 1]
+
+
+def test_arrays_and_tensors_on_the_host():
+    array = np.arange(3)
+    assert on_host(array) is array
+    assert on_host(torch.arange(3)).tolist() == [0, 1, 2]

@@ -26,13 +26,14 @@ BOXES = {
 ENTITIES = ("entity_states", "entity_kinds", "entity_count")
 
 
-def random_rollout(names, masked, frame_stack=1, reference=False, envs=ENVS, pinned=False):
+def random_rollout(names, masked, frame_stack=1, reference=False, envs=ENVS):
     """Return a storage with random observations, actions, advantages and returns; a fifth of them begins an episode."""
     random, shape = np.random.default_rng(5), (STEPS, envs)
     boxes = {name: BOXES[name] for name in names}
     if masked:
         boxes["action_mask"] = spaces.Box(0, 1, (6,), np.int8)
-    storage = RolloutStorage(STEPS, envs, spaces.Dict(boxes), frame_stack, 6 if reference else 0, pinned)
+    storage = RolloutStorage(STEPS, envs, spaces.Dict(boxes), frame_stack, 6 if reference else 0)
+    storage.space = spaces.Dict(boxes)
     for name in names:
         fill(storage.observation_arrays, name, random)
     storage.episode_starts[:] = random.random(storage.episode_starts.shape) < 0.2
