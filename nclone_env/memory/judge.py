@@ -267,8 +267,10 @@ def _end(points: Points, floor: int) -> float:
     """Return the last snapshot of a program before those at its end where most of what it took is freed."""
     first, most = points[0][1], max(size for _, size in points)
     freed = takewhile(lambda point: most - point[1] > max(floor, point[1] - first), reversed(points[-_ENDING:]))
-    count = sum(1 for _ in freed)
-    return points[max(-count - 2, -len(points)) if count else -1][0]  # the one before may be of the same moment
+    last = -1 - sum(1 for _ in freed)
+    if -len(points) < last < -1 and most - points[last][1] > floor:  # taken while memory was being freed
+        last -= 1
+    return points[max(last, -len(points))][0]
 
 
 def growing_alone(growths: Sequence[Growth]) -> dict[str, Growth]:

@@ -63,7 +63,7 @@ def test_a_program_is_judged_until_it_ends(each, verdict):
     )
     (workers,) = (item for item in found.growths if item.quantity == "workers")
     assert workers.verdict == verdict
-    assert workers.last == snapshots[last - 4].step  # the last part holds two
+    assert workers.last == snapshots[last - 3].step  # the last part holds two
 
 
 def test_lines_of_a_program_are_judged_until_it_ends():
