@@ -4,7 +4,6 @@ import contextvars
 import ctypes
 import gc
 import sys
-import time
 import types
 import weakref
 from array import array
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.memory.measurements import NATIVE, Keeper, Place
-from nclone_env.memory.snapshots import FOLDER, is_own, place_of
+from nclone_env.memory.snapshots import FOLDER, Budget, is_own, place_of
 from nclone_env.memory.stats import GrownLine
 
 _LARGE = 1024  # bytes of an object that may be all that grows
@@ -88,9 +87,9 @@ class _Chain(NamedTuple):
 
 
 def find_keepers(
-    lines: Sequence[GrownLine], seconds: float, include: Callable[[], object] = lambda: None, sizes: bool = True
+    lines: Sequence[GrownLine], budget: Budget, include: Callable[[], object] = lambda: None, sizes: bool = True
 ) -> tuple[Keeper, ...]:
-    """Return the keeper of each line for which one is found within so many seconds of this thread.
+    """Return the keeper of each line for which one is found in time: a third is for what is kept, one for its chains.
 
     ``include`` makes the collector show the objects, too, that were made before tracing began. ``sizes`` tells whether
     to say how large the containers are: not while they grow.
@@ -103,8 +102,8 @@ def find_keepers(
     traced = objects()
     del traced[: len(traced) // _NEWEST]
     include()
-    deadline = time.thread_time() + seconds
-    found = _survivors({place: line.place for line in lines for place in line.places}, [*held, *traced], deadline)
+    places = {place: line.place for line in lines for place in line.places}
+    found = _survivors(places, [*held, *traced], budget.part(1 / 3))
     traced.clear()
     for things in found.values():
         things[:] = [thing for thing in things if id(thing) not in names or _size(thing) > _LARGE]
@@ -115,23 +114,23 @@ def find_keepers(
     }
     each = [(line, thing) for line, things in samples.items() for thing in things]
     ours = [held, each, *each, *found.values(), *samples.values()]
-    walk = _Walk(names, time.thread_time() + seconds, {id(ours), *map(id, ours)})
+    walk = _Walk(names, budget.part(1 / 2), {id(ours), *map(id, ours)})
     chains: dict[str, list[_Chain | None]] = {line.place: [] for line in lines}
     for number, chain in enumerate(walk.chains([thing for _, thing in each])):
         chains[each[number][0]].append(chain)
-    walk.deadline = time.thread_time() + seconds
+    walk.budget = budget
     keepers = []
     for grown in lines:
         ways, things = chains[grown.place], samples.get(grown.place, [])
         chain = _most_common(ways)
-        if chain is None and time.thread_time() < walk.deadline:
+        if chain is None and not budget.is_over:
             chain = walk.holder([thing for thing, one in zip(things, ways) if one is None or one.doubt])
-        if chain is None and time.thread_time() < walk.deadline:
-            large = _grown_object(set(grown.places), walk.ends, grown.grown_bytes, walk.deadline)
+        if chain is None and not budget.is_over:
+            large = _grown_object(set(grown.places), walk.ends, grown.grown_bytes, budget)
             chain = walk.chains([large])[0] if large is not None else None
         if chain is None:
             chain = min(filter(None, ways), key=lambda one: one.doubt, default=None)
-        if chain is None and things and time.thread_time() < walk.deadline:
+        if chain is None and things and not budget.is_over:
             name = f"memory of {NATIVE}" if gc.isenabled() else "garbage, not collected"
             chain = _Chain((name,), 0, "", _describe(things[0]), _HIDDEN)
         if chain is not None:
@@ -150,7 +149,7 @@ def _most_common(chains: Sequence[_Chain | None]) -> _Chain | None:
     return min(those, key=lambda chain: (len(chain.names), -chain.size), default=None)
 
 
-def find_graphs(seconds: float, include: Callable[[], object]) -> tuple[Keeper, ...]:
+def find_graphs(budget: Budget, include: Callable[[], object]) -> tuple[Keeper, ...]:
     """Return the tensor of torch whose graph of operations is the largest, if torch is loaded and there is one.
 
     The arguments are those of :func:`find_keepers`.
@@ -174,7 +173,7 @@ def find_graphs(seconds: float, include: Callable[[], object]) -> tuple[Keeper, 
     if not name:
         include()
         names = {id(value): (variable, True) for variable, value in _running_variables()}
-        (chain,) = _Walk(names, time.thread_time() + seconds).chains([tensor])
+        (chain,) = _Walk(names, budget).chains([tensor])
         name = " < ".join(chain.names) if chain else "a tensor"
     head, *holders = name.split(" < ")
     return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *holders)), f"graph of {operations:,} operations"),)
@@ -251,8 +250,8 @@ class _Search:
 class _Walk:
     """Search through referrers, breadth first, until a name is found."""
 
-    def __init__(self, names: Mapping[int, tuple[str, bool]], deadline: float, ours: Set[int] = frozenset()):
-        self.deadline, self._ours = deadline, ours
+    def __init__(self, names: Mapping[int, tuple[str, bool]], budget: Budget, ours: Set[int] = frozenset()):
+        self.budget, self._ours = budget, ours
         self._modules = {
             id(_variables(module)): name
             for name, module in [*sys.modules.items(), ("__main__", sys.modules["__main__"])]
@@ -273,7 +272,7 @@ class _Walk:
             for search in searches:
                 search.look_at(self._locals)
             going = [search for search in searches if search.answer is None and search.level]
-            if not going or time.thread_time() > self.deadline:
+            if not going or self.budget.is_over:
                 break
             level = {id(node.thing): node.thing for search in going for node in search.level}
             for referrer, parts in self._referrers(level, going):
@@ -294,7 +293,7 @@ class _Walk:
             referrers[number] = None
             kind = type(referrer)
             if all(search.is_full for search in searches):
-                if time.thread_time() > self.deadline:
+                if self.budget.is_over:
                     skipped = True
                     break
                 if not issubclass(kind, _ROOTS):
@@ -306,7 +305,7 @@ class _Walk:
             left -= found
             yield referrer, found
         bare = [things[address] for address in left if not gc.is_tracked(things[address])]
-        for holder, found in _untracked_holders(bare, ours, self.deadline) if bare else ():
+        for holder, found in _untracked_holders(bare, ours, self.budget) if bare else ():
             left -= found
             yield holder, found
         self.ends |= set() if skipped else left
@@ -321,10 +320,10 @@ class _Walk:
         things, may_lead = (tracked, gc.is_tracked) if tracked else (things, _is_anything)
         wanted, seen = set(map(id, things)), {*self._ours, *self._modules, id(tracked)}
         walks = [(name, root, [root]) for name, root in self._roots()] if things else []
-        while walks and time.thread_time() < self.deadline:
+        while walks and not self.budget.is_over:
             for name, root, ahead in walks:
                 enough = len(seen) + _REACH
-                while ahead and len(seen) < enough and time.thread_time() < self.deadline:
+                while ahead and len(seen) < enough and not self.budget.is_over:
                     fresh = {id(thing): thing for thing in ahead[-_LOOK:] if id(thing) not in seen}
                     del ahead[-_LOOK:]
                     if not wanted.isdisjoint(fresh):
@@ -473,7 +472,7 @@ def _is_ours(thing: Any) -> bool:
     return code is not None and code.co_filename.startswith(FOLDER)
 
 
-def _survivors(by_place: Mapping[Place, str], traced: list[Any], deadline: float) -> dict[str, list[Any]]:
+def _survivors(by_place: Mapping[Place, str], traced: list[Any], budget: Budget) -> dict[str, list[Any]]:
     """Return objects of all ages that were allocated at each line; most of those in ``traced`` were traced.
 
     Those in the largest containers count only if there are too few others: a table of texts that was made at once would
@@ -488,7 +487,7 @@ def _survivors(by_place: Mapping[Place, str], traced: list[Any], deadline: float
             line = by_place.get(place) if place else None
             if line is not None and not _is_of_context(thing):
                 (others if are_contained or _is_weak(thing) else found)[line][id(thing)] = thing
-        if all(max(len(found[line]), len(others[line])) >= _SAMPLES for line in found) or time.thread_time() > deadline:
+        if all(max(len(found[line]), len(others[line])) >= _SAMPLES for line in found) or budget.is_over:
             break
     survivors = {}
     for line, direct in found.items():
@@ -597,11 +596,11 @@ def _near() -> list[Any]:
     return [*near, *inner][:_NEAR]
 
 
-def _grown_object(places: Collection[Place], ends: Set[int], size: int, deadline: float) -> Any:
+def _grown_object(places: Collection[Place], ends: Set[int], size: int, budget: Budget) -> Any:
     """Return an object that has memory of its own, taken at some places, such as the table of a list; None if none has.
 
     It has at least ``size`` bytes, or is near a running variable; there also one counts that has an object of ``ends``
-    which the collector cannot see in it, such as the parts of a StringIO. The search ends at a time of this thread.
+    which the collector cannot see in it, such as the parts of a StringIO.
     """
     for thing in _near():
         if _has_memory_of(thing, places, ends):
@@ -611,7 +610,7 @@ def _grown_object(places: Collection[Place], ends: Set[int], size: int, deadline
         for thing in large:
             if sys.getsizeof(thing) >= size and _has_memory_of(thing, places):
                 return thing
-        if time.thread_time() > deadline:
+        if budget.is_over:
             break
     return None
 
@@ -625,7 +624,7 @@ def _has_memory_of(thing: Any, places: Collection[Place], ends: Set[int] = froze
     return any(place_of(stack) in places for stack in stacks if stack is not None)
 
 
-def _untracked_holders(things: Sequence[Any], ours: Collection[int], deadline: float) -> Iterator[tuple[Any, set[int]]]:
+def _untracked_holders(things: Sequence[Any], ours: Collection[int], budget: Budget) -> Iterator[tuple[Any, set[int]]]:
     """Yield dictionaries and tuples that the collector does not track, with the addresses of those they have."""
     left = set(map(id, things))
     for some in _looks(objects()):
@@ -636,7 +635,7 @@ def _untracked_holders(things: Sequence[Any], ours: Collection[int], deadline: f
                 left -= inside
                 yield holder, inside
             parts = gc.get_referents(*holders)
-        if not left or time.thread_time() > deadline:
+        if not left or budget.is_over:
             break
 
 

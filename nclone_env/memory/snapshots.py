@@ -51,7 +51,7 @@ _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "pl
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 """Folders of libraries, whichever Python they belong to."""
 _EVENTS = 3000  # lines, calls and returns of a stretch
-_LONGEST = 5  # times the processor seconds of a stretch, for a program that waits
+_LONGEST = 2  # times the processor seconds of a budget, by the clock
 _STRETCHES = 10
 _LEAST, _FEWEST = 1024, 2  # bytes of a line that mean something, and times that it was seen to take some
 _UNIT = 8  # bytes: sizes are known this exactly beside tracemalloc's tables, which are estimated
@@ -383,6 +383,31 @@ class TracedLog(_Log):
         return tuple(rows)
 
 
+class Budget:
+    """The time of a search, or of a stretch in which lines are watched: processor seconds of the calling thread.
+
+    Beside a program that goes on it is at most twice as long by the clock, as there are no snapshots meanwhile: this
+    thread may have to wait for a processor, or the program for something else.
+    """
+
+    def __init__(self, seconds: float, by_clock: bool = True):
+        self._by_clock = by_clock
+        self._ends = time.thread_time() + seconds, time.perf_counter() + _LONGEST * seconds
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no time is left."""
+        return self._left() <= 0
+
+    def part(self, share: float) -> "Budget":
+        """Return a budget of a share of what is left."""
+        return Budget(share * max(0.0, self._left()), self._by_clock)
+
+    def _left(self) -> float:
+        processor, clock = self._ends[0] - time.thread_time(), (self._ends[1] - time.perf_counter()) / _LONGEST
+        return min(processor, clock) if self._by_clock else processor
+
+
 class NativeLines:
     """Bytes of the C library's allocator that each line of the main thread took and did not free."""
 
@@ -392,7 +417,7 @@ class NativeLines:
         self._line = ""
         self._in_use = 0
         self._events = 0
-        self._ends = 0.0, 0.0
+        self._budget = Budget(0.0)
         self._stretches = 0
         self.seconds = 1.0
         """Processor seconds of a stretch at most: there are no snapshots meanwhile."""
@@ -447,13 +472,7 @@ class NativeLines:
         if self._stretches >= _STRETCHES or sys.gettrace() is not None:  # a debugger, or a measurement of coverage
             return 0
         self._stretches += 1
-        self._events, self._ends = (
-            0,
-            (
-                time.thread_time() + self.seconds,
-                time.perf_counter() + _LONGEST * self.seconds,
-            ),
-        )
+        self._events, self._budget = 0, Budget(self.seconds)
         self._line = _own_line(frame)
         while frame is not None:
             if is_own(frame.f_code.co_filename):
@@ -467,7 +486,7 @@ class NativeLines:
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Count what was taken since the last event for the line before, at calls of libraries only when time is up."""
-        is_over = time.thread_time() > self._ends[0] or time.perf_counter() > self._ends[1]
+        is_over = self._budget.is_over
         file = frame.f_code.co_filename
         is_ours = file.startswith(FOLDER)  # what the profiler takes is no line's
         if not (is_over or is_ours or is_own(file)):  # a line of the user may call a library for hours

@@ -40,7 +40,7 @@ from nclone_env.memory.measurements import (
 )
 from nclone_env.memory.process import machine, owned_nodes, restart_peak, stage
 from nclone_env.memory.report import summary, text_of, write_reports
-from nclone_env.memory.snapshots import Garbage, NativeLines, SnapshotLog, TracedLog, held_bytes, start_tracing
+from nclone_env.memory.snapshots import Budget, Garbage, NativeLines, SnapshotLog, TracedLog, held_bytes, start_tracing
 from nclone_env.memory.stats import GrownLine, Stats, chosen, compute_stats, culprits, of_kept_results, traced_lines
 from nclone_env.memory.tree import MemoryNode, MemoryOwner
 from nclone_env.memory.workers import Loading, WorkerLines
@@ -63,7 +63,7 @@ _COST, _SEARCH_COST = 20, 5
 _MOST_APART = WARM_UP_SHARE ** (-1 / PARTS)
 """Steps of a snapshot over those of the one before at most: each part has one."""
 _PROMPT = 1e-6  # seconds
-_SEARCH_AFTER, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 1.0, 3.0
+_SEARCH_AFTER, _STRETCH_SECONDS, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 1.0, 3.0, 9.0
 _FLOORS = {**FLOORS, "traced": 6 * 1024, "native": 128 * 1024, "process": ARENA}
 """Bytes by which memory may vary beside the code. Traced: the user's lines are added up, once Python's free lists are
 emptied. Native: the profiler works at the same time, and each thread has caches."""
@@ -344,21 +344,24 @@ class Watch:
                 self._log.exclude(before)
             self._traced.measure_again()
         if self._wants_trace and "native" in growing:  # now that nothing else takes memory
-            self._native.watch(seconds)
-            self._searched += seconds
+            stretch = min(seconds, _STRETCH_SECONDS)
+            self._native.watch(stretch)
+            self._searched += stretch
         self._searched += time.thread_time() - start
 
     def _find_keepers(self, grown: Sequence[GrownLine], seconds: float) -> None:
         """Find them for the lines without one, and at the end for all: by what is left of the whole run."""
         is_end, known = self._ended.is_set(), self._keepers
+        by_clock = not (is_end or self._steps)
         lines = [line for line in culprits(grown) if is_end or line.place not in known or known[line.place].doubt]
 
         def include() -> None:
             self._garbage.include()
             self._garbage.collect()  # now, or Python does at every turn: it has not counted what was left out
 
-        found = find_keepers(lines, seconds, include, is_end) if lines and tracemalloc.is_tracing() else ()
-        for keeper in (*found, *find_graphs(seconds, include)):
+        is_possible = lines and tracemalloc.is_tracing()
+        found = find_keepers(lines, Budget(seconds, by_clock), include, is_end) if is_possible else ()
+        for keeper in (*found, *find_graphs(Budget(seconds / 3, by_clock), include)):
             old = known.get(keeper.line, keeper)
             if keeper.doubt <= old.doubt:
                 is_same = keeper.name.split(" < ")[0] == old.name.split(" < ")[0]  # a function may have returned

@@ -50,7 +50,7 @@ SPAWNED = "spawned worker"
 _POLL = 0.1  # seconds
 _INTERVAL = 0.5  # seconds between two snapshots
 _SNAPSHOTS = 600  # of a process
-_SEARCH_SECONDS = 0.5
+_SEARCH_SECONDS = 1.5
 _FRESH = 1.0  # seconds for which a sign of a process counts: it may have ended
 _SENT = "<dynamic-code>"
 """File of functions that were sent to a process by cloudpickle."""
@@ -257,7 +257,7 @@ if hasattr(os, "register_at_fork") and __name__ != SPAWNED:  # not on Windows
 def trace(folder: Path) -> None:
     """Trace this process and write its lines that grow to the folder, until that is removed."""
     from nclone_env.memory.keepers import find_keepers
-    from nclone_env.memory.snapshots import Garbage, TracedLog, start_tracing
+    from nclone_env.memory.snapshots import Budget, Garbage, TracedLog, start_tracing
     from nclone_env.memory.stats import culprits, grown_lines
 
     if not tracemalloc.is_tracing():
@@ -269,7 +269,7 @@ def trace(folder: Path) -> None:
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         unknown = [line for line in grown if line.place not in keepers]
-        found = find_keepers(unknown, _SEARCH_SECONDS) if unknown else ()
+        found = find_keepers(unknown, Budget(_SEARCH_SECONDS, by_clock=False)) if unknown else ()
         for item in found:  # after a fork the process gets its name only when it runs
             name = f"{item.name} in {multiprocessing.current_process().name}"
             keepers[item.line] = replace(item, line=_with_file(item.line), name=name)

@@ -16,10 +16,22 @@ import pytest
 
 from nclone_env.memory.keepers import _survivors, _Walk, find_keepers, objects
 from nclone_env.memory.measurements import Place
-from nclone_env.memory.snapshots import start_tracing, tracing
+from nclone_env.memory.snapshots import Budget, start_tracing, tracing
 from nclone_env.memory.stats import GrownLine
 
 from ..conftest import freeze_heap
+
+
+class Looks:
+    """Stands in for a budget: it is over after so many looks at the clock."""
+
+    def __init__(self, left: int):
+        self.left = left
+
+    @property
+    def is_over(self) -> bool:
+        self.left -= 1
+        return self.left < 0
 
 
 class Plain:
@@ -36,9 +48,14 @@ def grown(place: Place, size: int = 10**9) -> GrownLine:
     return GrownLine(place.file, place.line, "", 1.0, 0.0, size, 1, (), (place,))
 
 
+def ample() -> Budget:
+    """Return time for the heap of all tests, which is large."""
+    return Budget(180.0, by_clock=False)
+
+
 def keeper_of(line: int) -> tuple[str, str]:
     place = Place(__file__, line, f"{__file__}:{line}")
-    (found,) = find_keepers([grown(place)], 60.0)  # the heap of all tests is large
+    (found,) = find_keepers([grown(place)], ample())
     return found.name, found.kind
 
 
@@ -106,7 +123,7 @@ def test_what_a_line_makes_now_has_no_keeper():
         last = float(number)
     assert last == 99.0
     place = Place(__file__, line, f"{__file__}:{line}")
-    assert find_keepers([grown(place)], 5.0) == ()
+    assert find_keepers([grown(place)], ample()) == ()
 
 
 ASKED = []
@@ -176,7 +193,7 @@ def test_an_object_that_grows_in_place_is_found_by_its_size(make):
         line = line_after()
         older.extend(b"0123456789" * 3)  # nothing is allocated but its own memory
     place = Place(__file__, line, f"{__file__}:{line}")
-    (found,) = find_keepers([grown(place, 290_000)], 5.0)
+    (found,) = find_keepers([grown(place, 290_000)], ample())
     assert found.name.endswith(".older")
     assert found.kind == make.__name__
 
@@ -267,7 +284,9 @@ def test_the_keeper_is_what_holds_survivors_of_all_ages(work, name, kind):
     places = tuple(Place(__file__, line, f"{__file__}:{line}") for line in lines if line)
     line = GrownLine(__file__, code.co_firstlineno, "", 1.0, 0.0, 10**9, 1, (), places)
     try:
-        work(lambda: [answers.extend(find_keepers([line], 60.0, gc.unfreeze, sizes=sizes)) for sizes in (True, False)])
+        work(
+            lambda: [answers.extend(find_keepers([line], ample(), gc.unfreeze, sizes=sizes)) for sizes in (True, False)]
+        )
     finally:
         logging.getLogger("nclone_env.keepers").handlers.clear()
         for item in [item for item in weakref.finalize._registry if isinstance(item.peek()[0], Plain)]:
@@ -287,7 +306,7 @@ def test_running_code_of_a_library_is_named_only_where_nothing_else_is(monkeypat
         return keeper(hold.__code__.co_firstlineno + 3)
 
     def keeper(line):
-        (found,) = find_keepers([grown(Place(__file__, line, f"{__file__}:{line}"))], 60.0)
+        (found,) = find_keepers([grown(Place(__file__, line, f"{__file__}:{line}"))], ample())
         return found.name, found.doubt
 
     assert hold() == ("hold.held", 0)
@@ -321,10 +340,8 @@ def test_containers_near_running_variables_are_looked_at_first(are_near, monkeyp
     if not are_near:
         monkeypatch.setattr("nclone_env.memory.keepers._near", list)
     places = {Place(__file__, line, f"{__file__}:{line}"): "line"}
-    times = itertools.count()
-    monkeypatch.setattr("nclone_env.memory.keepers.time.thread_time", lambda: next(times))
     traced = [part for some in larger for part in some]
-    (found,) = _survivors(places, traced, 10).values()
+    (found,) = _survivors(places, traced, Looks(10)).values()
     assert len(found) == (10 if are_near else 0)
 
 
@@ -366,14 +383,11 @@ def no_collections():
 
 @pytest.mark.usefixtures("no_collections")
 def test_a_walk_ends_among_the_referrers_when_its_time_is_over(monkeypatch):
-    """A look at the clock takes one unit of its time."""
     _, lists = center_of_many(5_000, monkeypatch)
-    times = itertools.count()
-    monkeypatch.setattr("nclone_env.memory.keepers.time.thread_time", lambda: next(times))
-    for deadline, is_found in ((100, False), (100_000, True)):
-        (chain,) = _Walk({}, next(times) + deadline).chains([lists[0][0].entries])
+    for count, is_found in ((100, False), (100_000, True)):
+        (chain,) = _Walk({}, budget := Looks(count)).chains([lists[0][0].entries])
         assert (chain is not None and not chain.doubt) is is_found
-    assert next(times) > len(lists)
+    assert count - budget.left > 0.9 * len(lists)
 
 
 def test_what_only_native_code_knows_has_no_keeper():
@@ -384,7 +398,7 @@ def test_what_only_native_code_knows_has_no_keeper():
         line = line_after()
         atexit.register(save, bytes(200 + number))
     try:
-        assert find_keepers([grown(Place(__file__, line, f"{__file__}:{line}"))], 5.0) == ()
+        assert find_keepers([grown(Place(__file__, line, f"{__file__}:{line}"))], ample()) == ()
     finally:
         atexit.unregister(save)
 
