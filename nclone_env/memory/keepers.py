@@ -522,11 +522,13 @@ def _likely(traced: list[Any], things: list[Any]) -> Iterator[tuple[bool, list[A
     That is the other traced things, and what all refer to. A word before each part tells whether it is of containers.
     The call stack of a traced object takes 0.1 ms: a program that has imported libraries meanwhile has too many.
     """
-    looks = ((False, [*some, *_hidden(gc.get_referents(*some))]) for some in _looks(traced, _FEW))
+    looks = (
+        (False, [*some, *_hidden(gc.get_referents(*filterfalse(_is_container, some)))]) for some in _looks(traced, _FEW)
+    )
     yield from islice(looks, _FIRST_LOOKS)
     for some in (_near(), things):
-        containers = [thing for thing in some if type(thing) in _CONTAINERS and len(thing) >= _ENOUGH]
-        yield True, [part for container in nlargest(_LARGEST, containers, len) for part in _sampled(container)]
+        containers = nlargest(_LARGEST, filter(_is_container, some), len)
+        yield True, [part for container in containers for part in _sampled(container)]
     yield from looks
     for some in _looks(things):  # of numbers, texts and arrays, which the collector does not show
         parts = _hidden(gc.get_referents(*some))
@@ -568,6 +570,10 @@ def _traceback_at() -> Callable[[int, int], Any]:
     """Return tracemalloc's function from domain and address to the call stack that took the block, or None."""
     prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_uint, ctypes.c_size_t)
     return prototype(("_PyTraceMalloc_GetTraceback", ctypes.pythonapi))
+
+
+def _is_container(thing: Any) -> bool:
+    return type(thing) in _CONTAINERS and len(thing) >= _ENOUGH
 
 
 def _sampled(container: Any) -> list[Any]:

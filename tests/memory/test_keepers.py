@@ -345,6 +345,17 @@ def test_containers_near_running_variables_are_looked_at_first(are_near, monkeyp
     assert len(found) == (10 if are_near else 0)
 
 
+def test_a_table_that_was_made_at_once_does_not_outnumber_what_leaks():
+    texts, kept = [str(number + 1000) for number in range(5000)], []
+    for number in range(500):
+        kept.append([number])
+    first = line_after() - 4
+    places = {Place(__file__, first + more, f"{__file__}:{first + more}"): "line" for more in (0, 2)}
+    (found,) = _survivors(places, [texts, *kept], ample()).values()
+    assert set(map(type, found)) == {list}
+    assert len(found) > 4
+
+
 @pytest.fixture
 def looked_at(monkeypatch) -> list[type]:
     """The types of the objects whose names are asked for, on the way to a keeper."""
