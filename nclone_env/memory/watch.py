@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import math
 import os
 import sys
@@ -43,7 +42,7 @@ from nclone_env.memory.report import summary, text_of, write_reports
 from nclone_env.memory.snapshots import Budget, Garbage, NativeLines, SnapshotLog, TracedLog, held_bytes, start_tracing
 from nclone_env.memory.stats import GrownLine, Stats, chosen, compute_stats, culprits, of_kept_results, traced_lines
 from nclone_env.memory.tree import MemoryNode, MemoryOwner
-from nclone_env.memory.workers import Loading, WorkerLines
+from nclone_env.memory.workers import Loading, WorkerLines, start_thread
 
 _CAPACITY = 4 * PARTS
 """Snapshots kept; when there are more, every second one is dropped and the interval doubles."""
@@ -133,7 +132,7 @@ class Watch:
         self._process = os.getpid()
         self._stages.append(stage("before", "at the beginning of the block"))
         self._began = time.perf_counter()
-        _thread.start_new_thread(self._watch_clock, ())  # programs count and join the threads that threading lists
+        start_thread(self._watch_clock)
         return self
 
     def step(self) -> None:
@@ -424,7 +423,8 @@ def _promptly() -> Iterator[None]:
     try:
         yield
     finally:
-        sys.setswitchinterval(before)
+        if math.isclose(sys.getswitchinterval(), _PROMPT):  # else the program has set it meanwhile
+            sys.setswitchinterval(before)
 
 
 def profile(

@@ -14,6 +14,7 @@ import multiprocessing
 import os
 import runpy
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -114,7 +115,22 @@ def _loads(innermost: FrameType) -> bool:
 
 def begin(folder: Path) -> None:
     """Begin to wait until there is a request in the folder of a profile, or that is removed."""
-    _thread.start_new_thread(_wait, (folder,))  # programs count and join the threads that threading lists
+    start_thread(_wait, folder)
+
+
+def start_thread(function: Callable[..., object], *arguments: object) -> None:
+    """Start a thread that gets none of the signals which the program blocks and waits for.
+
+    ``threading`` does not list it: programs count and join the threads that are.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        _thread.start_new_thread(function, arguments)
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # the new thread has the same
+    try:
+        _thread.start_new_thread(function, arguments)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _wait(folder: Path) -> None:

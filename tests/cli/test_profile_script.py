@@ -115,6 +115,20 @@ PROGRAMS = {
     "default set again": (
         "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_DFL)\nos.kill(os.getpid(), signal.SIGTERM)"
     ),
+    "waits for a signal": (
+        "import os, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
+        "os.kill(os.getpid(), signal.SIGTERM)\nprint(signal.sigwait([signal.SIGTERM]))"
+    ),
+    "a loop that handles a signal": (
+        "import asyncio, os, signal\nasync def main():\n    event = asyncio.Event()\n"
+        "    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, event.set)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n    await event.wait()\n    print('term')\nasyncio.run(main())"
+    ),
+    "ends at once when it exits": "import atexit, os\natexit.register(os._exit, 4)\nprint('end', flush=True)",
+    "limit of memory": (
+        "import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\ndef take():\n    held = []\n"
+        "    while True: held.append(bytearray(1 << 14))\ntry: take()\nexcept MemoryError: print('caught')"
+    ),
     # Copies of the process.
     "fork": "import os\nif not os.fork(): print('child', flush=True); os._exit(3)\nprint(os.wait()[1])",
     "a copy that ends by itself": (
@@ -170,7 +184,10 @@ PROGRAMS = {
     "own trace function": "import sys\nsys.settrace(lambda *_: None)\nprint(sys.gettrace() is None)",
 }
 WITHOUT_REPORT = ("killed", "aborted", "alarm", "default set again", "few files")
-QUICK = ("an exit function reads a global", "pool of threads left open", "exit at once", "a copy that is terminated")
+QUICK = (
+    *("an exit function reads a global", "pool of threads left open", "exit at once", "a copy that is terminated"),
+    "waits for a signal",
+)
 OTHER_FORMS = ("compiled", "package", "module", "folder", "archive", "missing main", "not found")
 
 

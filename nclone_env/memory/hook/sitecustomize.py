@@ -8,6 +8,7 @@ the work of the interpreter itself, so that the program runs, and ends, as it do
 import atexit
 import json
 import os
+import signal
 import sys
 import traceback
 
@@ -22,6 +23,7 @@ os.environ.pop("PYTHONPATH")
 os.environ.update(_order["environment"])
 
 _environment, _path = dict(os.environ), list(sys.path)
+_mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # threads of BLAS get none of the program's
 try:
     sys.path.insert(0, _order["package"])
     from nclone_env.memory.passenger import Passenger, give_way
@@ -37,6 +39,7 @@ finally:
     for _name in os.environ.keys() - _environment.keys():  # libraries set some as they are imported
         del os.environ[_name]
     os.environ.update(_environment)
+    signal.pthread_sigmask(signal.SIG_SETMASK, _mask)
 
 del sys.modules["sitecustomize"]
 import sitecustomize  # type: ignore[import-not-found] # noqa: E402, F401 - the one that was meant
