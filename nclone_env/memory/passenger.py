@@ -117,10 +117,11 @@ class Passenger:
         os.kill(os.getpid(), number)
 
     def _look(self, now: float) -> None:
-        """Print a line now and then, and interrupt the program when its time is over; ``now`` is in seconds."""
+        """Print the answer so far now and then, and interrupt the program when its time is over; ``now``: seconds."""
         if now >= self._next:
             self._next += _PROGRESS
-            self._say(1, f"nclone-env: {now:.0f} s, {format_bytes(resident_bytes().rss)} resident\n")
+            seen, size = self.watch.so_far(), format_bytes(resident_bytes().rss)
+            self._say(1, f"nclone-env: {now:.0f} s, {size} resident{'; so far ' * bool(seen)}{seen}\n")
         if self._seconds is not None and now >= self._seconds and not self._is_over:
             self._interrupted, self._seconds = True, now + _AGAIN
             can_interrupt = callable(signal.getsignal(signal.SIGINT))  # not in a background job of a shell

@@ -183,6 +183,17 @@ class Watch:
         """Return the answer in a few lines."""
         return "still running" if self.stats is None else text_of([summary(self.stats)])
 
+    def so_far(self) -> str:
+        """Return the verdict on what was seen until now, with the line that grew most; empty if there is none yet.
+
+        It is for the thread of the clock, or for that which calls :meth:`step`.
+        """
+        if not len(self._log) or self._native.is_watching:
+            return ""
+        rows = summary(compute_stats(self._measurements())).rows
+        self._traced.measure_again()
+        return "; ".join(text for name, text in rows if name in ("growth", "grew"))
+
     def _watch_clock(self) -> None:
         """Look at the threads, and take snapshots by time until a step is counted, until the block ends."""
         try:

@@ -58,6 +58,19 @@ def test_without_tracing_the_allocator_finds_it():
     assert not watch.stats.measurements.traced
 
 
+@pytest.mark.usefixtures("few_snapshots")
+def test_the_answer_so_far_names_what_grows():
+    kept, watch = [], profile("leaky")
+    assert watch.so_far() == ""
+    with watch:
+        for _ in range(400):
+            kept.append(bytearray(500))
+            watch.step()
+        seen = watch.so_far()
+    assert seen.startswith("GROWING: traced +")
+    assert "test_watch.py:" in seen
+
+
 def test_a_block_without_steps_is_measured_by_time(tmp_path):
     with profile("clock", output_dir=tmp_path) as watch:
         while not watch._settled or len(watch._log) < 2:  # those taken before are forgotten then
