@@ -16,6 +16,7 @@ import ctypes
 import errno
 import hashlib
 import io
+import math
 import os
 import pickle
 import secrets
@@ -132,7 +133,7 @@ def unless_it_fails(what: object) -> Iterator[None]:
         warnings.warn(f"{what} is left out: {type(error).__name__}: {plain(reason)}", RuntimeWarning, stacklevel=3)
 
 
-def open_regular(path: str | os.PathLike[str], most: int) -> BinaryIO:
+def open_regular(path: str | os.PathLike[str], most: float = math.inf) -> BinaryIO:
     """Open a file for reading; pipes and devices, which may have no end, are refused unread.
 
     Args:
@@ -156,7 +157,7 @@ def check_directory(file: BinaryIO, most: int) -> None:
         zipfile.BadZipFile: if it has, or does not end with its directory.
     """
     file.seek(-min(_ZIP_END, file.seek(0, io.SEEK_END)), io.SEEK_END)
-    tail = file.read().rjust(_ZIP_END, b"\0")
+    tail = file.read(_ZIP_END).rjust(_ZIP_END, b"\0")
     if tail[-22:-18] != b"PK\5\6" or tail[-2:] != b"\0\0":
         raise zipfile.BadZipFile("no directory of members at its end")
     size = int.from_bytes(tail[-10:-6], "little")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice, takewhile
-from multiprocessing import get_context, parent_process
+from multiprocessing import current_process, get_context, parent_process
 from multiprocessing.connection import wait
 from typing import TypeVar
 
@@ -24,8 +24,11 @@ _AHEAD = 1024
 
 @contextmanager
 def processes(count: int) -> Iterator[Executor | None]:
-    """Yield an executor of so many processes; None for one, which is this process."""
-    if count == 1:
+    """Yield an executor of so many processes; None for one, which is this process.
+
+    Workers of a ``multiprocessing.Pool`` may start no processes: they do the work themselves.
+    """
+    if count == 1 or current_process().daemon:
         yield None
         return
     context = get_context("spawn")  # threads of the parent do not survive a fork

@@ -4,10 +4,11 @@ import threading
 import time
 from concurrent.futures import CancelledError
 from functools import partial
+from multiprocessing import current_process
 
 import pytest
 
-from nclone_env._processes import check_wanted, in_order, is_unwanted, threads
+from nclone_env._processes import check_wanted, in_order, is_unwanted, processes, threads
 
 
 def test_results_come_in_the_order_of_the_tasks():
@@ -28,6 +29,15 @@ def test_one_thread_is_the_calling_one():
     with threads(1) as executor:
         assert executor is None
         assert list(in_order([threading.get_ident], executor)) == [threading.get_ident()]
+
+
+@pytest.mark.parametrize("daemon", [True, False])
+def test_workers_of_a_pool_start_no_processes(daemon, monkeypatch):
+    monkeypatch.setitem(current_process()._config, "daemon", daemon)
+    with processes(2) as executor:
+        assert (executor is None) == daemon
+    with processes(1) as executor:
+        assert executor is None
 
 
 def test_only_so_many_results_are_kept():

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from nclone_env._files import expanded
+from nclone_env._files import expanded, open_regular
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, LevelFormatError, UnknownLevelError, check_choice
 from nclone_env.level import Level, load_levels
@@ -236,7 +236,8 @@ def _check_packs(track: Track, packs: Mapping[str, Path]) -> None:
             missing = f"--packs {name}=FILE, a pack with SHA-256 {digest[:16]}..."
             raise ConfigError(f"packs: expected {missing}, got {', '.join(packs) or 'none'}; {track.name} needs it")
         try:
-            got = hashlib.sha256(expanded(packs[name]).read_bytes()).hexdigest()
+            with open_regular(packs[name]) as file:
+                got = hashlib.sha256(file.read()).hexdigest()
         except OSError as error:
             raise ConfigError(f"packs: expected {name} in {packs[name]}, got {error.strerror}") from error
         if got != digest:

@@ -6,15 +6,14 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from multiprocessing import get_context
 from typing import Any, Literal, NamedTuple
 
 from tyro.conf import Positional
 
+from nclone_env._processes import in_order, processes
 from nclone_env.cli.progress import say
 from nclone_env.config import OBSERVATION_NAMES
 from nclone_env.errors import MissingExtraError
@@ -37,13 +36,9 @@ def warmup(parts: Positional[tuple[Part, ...]] = ()) -> int:
     chosen = tasks(parts)
     lanes = [[task for task in chosen if task.lane == lane] for lane in range(3)]
     beside = [lane for lane in lanes[:2] if lane]
-    if len(beside) == 1 or available_cores() == 1:
-        for lane in beside:
-            _compile(lane)
-    else:
-        with ProcessPoolExecutor(len(beside), get_context("spawn")) as executor:
-            for future in [executor.submit(_compile, lane) for lane in beside]:
-                future.result()
+    with processes(1 if available_cores() == 1 else len(beside) or 1) as executor:
+        for _ in in_order([partial(_compile, lane) for lane in beside], executor):
+            pass
     _compile(lanes[2])
     return 0
 

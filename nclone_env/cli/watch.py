@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from tyro.conf import Positional
 
-from nclone_env._files import there
+from nclone_env._files import open_regular, there
 from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.cli.progress import say
 from nclone_env.cli.replay import check_scale
@@ -183,7 +183,7 @@ def _is_policy(path: Path) -> bool:
     if there(path.is_dir) or is_named(path):
         return True
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             is_zip = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
         return is_zip and other_kind(path) != "submission"
     except OSError as error:

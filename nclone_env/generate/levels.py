@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env._files import naming, synchronise, temporary_beside, write_file
+from nclone_env._files import naming, open_regular, synchronise, temporary_beside, write_file
 from nclone_env.errors import ConfigError, check_choice, check_integer
 from nclone_env.game import CELEBRATING, kind_name
 from nclone_env.generate.candidate import SPLITS, TRAIN_SPLIT, RecordGroup, try_sketch
@@ -279,7 +279,8 @@ def _finish(files: CollectionFiles, folder: Path, table: Path, pack: Path, writt
 def _recordings_in(table: Path) -> set[str]:
     """Return the names of the recordings of a table; none if there is no such table, or it is another file."""
     try:
-        rows = [json.loads(line) for line in table.read_bytes().splitlines()]
+        with open_regular(table) as file:
+            rows = [json.loads(line) for line in file.read().splitlines()]
         names = {str(row["recording"]) for row in rows}
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return set()

@@ -20,8 +20,8 @@ from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.reader import INDEX_SUFFIX, MAP_SUFFIX, TEXT_SUFFIX, LevelFile
 from nclone_env.level.level import Level, RawLevel, loading_fault
 
-_MOST_NAMED = 50
-"""Files of a folder that a message names."""
+_MOST_NAMED, _MOST_OTHERS = 50, 10
+"""Files of a folder that are named: those left out, and those where there is no level."""
 _NUMBERS = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
 _MOST_NUMBERED = 100_000
 """Levels of one list of numbers, so that a slip such as ``0-999999999`` does not fill the memory."""
@@ -170,8 +170,8 @@ def _refs_in_folder(folder: Path) -> tuple[LevelRef, ...]:
             others.append(f"{plain(path.name)} (a hidden file; rename it)")
         else:
             refs += found
-    more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
-    listed = ", ".join(others[:_MOST_NAMED]) + more
+    most = _MOST_NAMED if refs else _MOST_OTHERS
+    listed = ", ".join(others[:most]) + (f" and {len(others) - most} more" if len(others) > most else "")
     if not refs:
         expected = f"expected a folder of level files, got {f'others: {listed}' if others else 'none in it'}"
         raise UnknownLevelError(f"{plain(folder)}: {expected}")

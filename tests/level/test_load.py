@@ -161,6 +161,14 @@ def test_a_message_names_some_of_many_files(tmp_path):
         resolve(tmp_path)
 
 
+def test_a_folder_of_many_other_files_is_refused_in_a_short_message(tmp_path):
+    for number in range(60):
+        (tmp_path / f"{number:02}.txt").write_text("no level")
+    with pytest.raises(UnknownLevelError, match=r"got others: 00\.txt .* 09\.txt \(a text .*\) and 50 more$") as caught:
+        resolve(tmp_path)
+    assert len(str(caught.value)) < 1000
+
+
 def test_links_that_lead_nowhere_and_pipes_are_named(tmp_path):
     (tmp_path / "level").write_bytes(MAP)
     (tmp_path / "gone.map").symlink_to("nowhere")

@@ -268,6 +268,17 @@ def test_a_name_longer_than_the_system_takes_is_no_such_file(command, name, caps
     assert len(told.err) < 1000
 
 
+@pytest.mark.parametrize("command", [*NAMED, "gallery,--recordings,{},--output,a", "watch,{},--output,a.mp4"])
+@pytest.mark.parametrize("name", ["/dev/zero", "pipe"])
+def test_what_has_no_end_is_refused_unread(command, name, capsys):
+    os.mkfifo("pipe")
+    assert main(command.format(name).split(",")) in (1, 2)
+    told = capsys.readouterr()
+    assert name in told.err + told.out
+    assert "Traceback" not in told.err
+    assert len(told.err.splitlines()) <= 2  # what is left out, and that nothing is left
+
+
 @pytest.mark.parametrize("field", ["output", "name", "levels", "starts", "warm_start", "learner"])
 def test_a_zero_byte_in_an_option_is_refused_in_one_line(field, folder, capsys):
     (folder / "run.toml").write_text(f'{field} = "a\\u0000b"\nnum_envs = 1\nnum_steps = 8\ntotal_timesteps = 8\n')

@@ -100,7 +100,7 @@ def read_demonstrations(sources: Iterable[str | Path]) -> Iterator[Demonstration
     solutions = known_solutions()
     for source in several(sources):
         path = expanded(source)
-        if there(path.is_file):
+        if there(path.exists) and not path.is_dir():
             recording = load_any_recording(path)
             yield Demonstration(str(path), load_level(recording.level), recording.inputs)
             continue

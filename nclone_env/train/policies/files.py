@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nclone_env._files import UNREADABLE, check_directory, expanded, there
+from nclone_env._files import UNREADABLE, check_directory, expanded, open_regular, there
 from nclone_env.errors import CheckpointError, ConfigError, check_choice, cut, did_you_mean, optional_module, shortened
 from nclone_env.train.config import TrainConfig
 
@@ -35,7 +35,7 @@ Trained on {levels}; {steps:,} steps, seed {seed}. Observes {observations}.
 
 def other_kind(path: str | Path) -> str:
     """Return ``submission`` or ``sb3`` for a zip file of the benchmark or of Stable-Baselines3, empty for any other."""
-    with suppress(*UNREADABLE), expanded(path).open("rb") as file:
+    with suppress(*UNREADABLE), open_regular(path) as file:
         check_directory(file, _MOST_DIRECTORY)
         with zipfile.ZipFile(file) as archive:
             return next((kind for member, kind in _KINDS.items() if member in archive.namelist()), "")
