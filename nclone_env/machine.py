@@ -55,9 +55,8 @@ def _quotas() -> Iterator[int]:
 
 def _cgroups(controller: str) -> Iterator[Path]:
     """Yield the folders of the cgroups that limit this process, from its own ones to the roots, of either version."""
-    lines = _OWN_CGROUPS.read_text(encoding="utf-8").splitlines() if _OWN_CGROUPS.exists() else ["0::/"]
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
+    for line in _lines(_OWN_CGROUPS) or ["0::/"]:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
         if controllers and controller not in controllers.split(","):
             continue
         roots = (
@@ -112,8 +111,8 @@ def check_fits(argument: str, count: int, each: float, once: float = 0.0, limit:
 
 
 def _left_on_machine() -> int | None:
-    lines = _MEMINFO.read_text(encoding="utf-8").splitlines() if _MEMINFO.exists() else []
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
+    kilobytes = _statistic(_MEMINFO, "MemAvailable:")
+    return None if kilobytes is None else kilobytes * 1024
 
 
 def _left_in_cgroups() -> Iterator[int]:
@@ -123,15 +122,21 @@ def _left_in_cgroups() -> Iterator[int]:
                 left = int((folder / limit).read_text()) - int((folder / usage).read_text())
             except (OSError, ValueError):  # no such file, or "max"
                 continue
-            yield max(0, left + _statistic(folder / "memory.stat", freed))
+            yield max(0, left + (_statistic(folder / "memory.stat", freed) or 0))
 
 
-def _statistic(path: Path, name: str) -> int:
-    """Return a number of a file of names and numbers, 0 if it is not there."""
-    with suppress(OSError, ValueError):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return next((int(line.split()[1]) for line in lines if line.startswith(f"{name} ")), 0)
-    return 0
+def _statistic(path: Path, name: str) -> int | None:
+    """Return a number of a file of names and numbers, None if it is not there."""
+    with suppress(ValueError, IndexError):
+        return next((int(line.split()[1]) for line in _lines(path) if line.split()[:1] == [name]), None)
+    return None
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file of the system, none if it is not there or may not be read, as in some containers."""
+    with suppress(OSError):
+        return path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    return []
 
 
 def _addresses() -> int | None:
@@ -144,8 +149,4 @@ def _addresses() -> int | None:
 
 def _left_of_addresses() -> int | None:
     allowed = _addresses()
-    if allowed is None or not _STATUS.exists():
-        return allowed
-    lines = _STATUS.read_text(encoding="utf-8").splitlines()
-    used = next(int(line.split()[1]) for line in lines if line.startswith("VmSize:"))
-    return allowed - used * 1024
+    return allowed if allowed is None else allowed - (_statistic(_STATUS, "VmSize:") or 0) * 1024

@@ -26,6 +26,23 @@ def test_the_least_of_machine_and_cgroup_is_available(tmp_path, monkeypatch):
     check_fits("num_envs", 10**9, 10**9)  # what is unknown refuses nothing
 
 
+@pytest.mark.parametrize(
+    "text", [None, b"", b"0\n", b"MemAvailable:\n", b"MemAvailable: much\n", b"0::/\xff\n", "folder"]
+)
+def test_files_of_the_system_that_are_missing_or_unlike_limit_nothing(text, tmp_path, monkeypatch):
+    for name in ("_MEMINFO", "_STATUS", "_OWN_CGROUPS"):
+        path = tmp_path / name
+        if text == "folder":
+            path.mkdir()  # cannot be read as a file
+        elif text is not None:
+            path.write_bytes(text)
+        monkeypatch.setattr(machine, name, path)
+    monkeypatch.setattr(machine, "_CGROUP", tmp_path / "none")
+    monkeypatch.setattr(machine, "_addresses", lambda: 2**40)
+    assert available_bytes() == 2**40
+    assert available_cores() >= 1
+
+
 @pytest.fixture
 def cgroups(tmp_path, monkeypatch):
     """The folder of the control groups of a process in ``job/step``."""
