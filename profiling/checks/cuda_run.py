@@ -4,15 +4,16 @@ Parts, each within a share of the time, printed as they end: ``bits`` steps envi
 calls return, ninjas and snapshots, with ``game_state`` on the built-in sets, and with all vectors and with pictures on
 levels with every kind of entity too, in all autoreset modes; ``speed`` is the table of environment steps by the number
 of environments; ``graph`` repeats steps in a CUDA graph; ``training`` trains as ``nclone-env train --device cuda``
-does, by the number of environments, and one seed twice; ``example`` runs ``examples/ppo_gpu.py``. Exits with 1 if a
-part fails. The first run compiles, which takes longer than the parts: ``--prepare-for 9.0`` does that beforehand,
-without a GPU, for the cache that a run uses.
+does, by the number of environments, and one seed twice; ``waits`` counts those of an update; ``example`` runs
+``examples/ppo_gpu.py``. Exits with 1 if a part fails. The first run compiles, which takes longer than the parts:
+``--prepare-for 9.0`` does that beforehand, without a GPU, for the cache that a run uses.
 
 ``--stand-in`` runs the programs on the processor instead, to test this script where there is no GPU.
 """
 
 from __future__ import annotations
 
+import math
 import runpy
 import sys
 import time
@@ -192,7 +193,9 @@ def graph(device: Any, count: int) -> str:
 
 
 def training(device: Any, seconds: float, **options: Any) -> tuple[str, np.ndarray]:
-    """Train; return how fast and how well, and the parameters in the end."""
+    """Train; return how fast, how well and in how much memory, and the parameters in the end."""
+    import torch
+
     from nclone_env.train import Hooks, TrainConfig, train
     from nclone_env.train.runs import run as module
 
@@ -203,7 +206,12 @@ def training(device: Any, seconds: float, **options: Any) -> tuple[str, np.ndarr
         config = TrainConfig.of(
             device="cpu" if stand_in else "cuda", output=folder, track="none", levels=("first-steps",), **options
         )
-        hooks = Hooks(stop=lambda: time.perf_counter() > ended)
+        taken: list[int] = []
+        torch.cuda.reset_peak_memory_stats() if torch.cuda.is_available() else None
+        hooks = Hooks(
+            on_update=lambda row: taken.append(torch.cuda.memory_allocated()),
+            stop=lambda: time.perf_counter() > ended,
+        )
         result = train(config, hooks)
     each = np.array([config.batch_size / row["steps_per_second"] for row in result.curve])
     worst = np.array([row["min_success_rate"] for row in result.curve])
@@ -211,17 +219,33 @@ def training(device: Any, seconds: float, **options: Any) -> tuple[str, np.ndarr
     reached = f"99 % on every level after {each[: won[0] + 1].sum():.3f} s" if len(won) else "99 % not reached"
     rate = f"{config.batch_size / float(np.median(each)):,.0f} steps/s"
     text = f"{config.num_envs:,} x {config.num_steps}: {rate}, {len(each)} updates, {reached}, then {worst[-1]:.3f}"
+    if not stand_in:
+        grown = taken[-1] - taken[len(taken) // 2]
+        text += f"; {torch.cuda.max_memory_allocated() / 2**20:,.0f} MB at most, {grown:,} bytes more than half-way"
     return text, np.concatenate([part.detach().numpy().ravel() for part in result.policy.parameters()])
 
 
-def twice(device: Any, seconds: float, **options: Any) -> str:
+def twice(device: Any, **options: Any) -> str:
     """Train with one seed twice and with another; return how fast and how well; raise if the former differ."""
-    text, *others = training(device, seconds / 3, **options)
-    others += [training(device, seconds / 3, **{**options, "seed": seed})[1] for seed in (0, 1)]
-    same, different = np.array_equal(others[0], others[1]), not np.array_equal(others[0], others[2])
+    text, first = training(device, math.inf, **options)
+    again, other = (training(device, math.inf, **options, seed=seed)[1] for seed in (0, 1))
+    same, different = np.array_equal(first, again), not np.array_equal(first, other)
     if not (same and different):
         raise AssertionError(f"equal seeds: {'equal' if same else 'OTHER'} policies; {text}")
     return f"the same seed, the same policy; {text}"
+
+
+def waits(device: Any, **size: int) -> str:
+    """Return how often the host waits in an update, counted and as PyTorch notices it; raise unless it is once."""
+    from profiling.training.device import measure
+
+    table, _ = measure(("first-steps",), ("game_state",), "cuda" if device == "cuda" else "cpu", 3, **size)
+    _, _, counted, back, there, noticed = np.median(table, axis=0)
+    copies = f"{back:.0f} copies to the host, {there:.0f} to the device"
+    text = f"{counted:.0f} an update, {noticed:.0f} noticed by PyTorch; {copies}"
+    if counted != 1:
+        raise AssertionError(text)
+    return text
 
 
 def example(device: Any, seed: int, **size: int) -> str:
@@ -295,9 +319,10 @@ def main(
     if not stand_in:
         report.part("graph", 10, lambda share: graph(device, 16384))
     short = {"num_envs": few, "num_steps": 4, "total_timesteps": 16 * few} if stand_in else {}
-    report.part("training", 20, lambda share: twice(device, share, **(short or SIZES[0])))
+    report.part("training", 20, lambda _: twice(device, **(short or SIZES[0])))
     for size in () if stand_in else SIZES[1:]:
         report.part("training", 10, lambda share, s=size: training(device, share, **s)[0])  # type: ignore[misc]
+    report.part("waits", 10, lambda _: waits(device, num_envs=4 * few, num_steps=16))
     report.part("example", 10, lambda _: example(device, 0, **short))
     for mode in MODES:
         options = {**fields, "levels": everywhere, "autoreset_mode": mode}

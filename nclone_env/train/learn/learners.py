@@ -162,6 +162,7 @@ class DevicePPO:
         self._results = host_zeros((3 * size + 7,), np.float32, pinned)
         self._number = torch.zeros(1, dtype=torch.int64, device=place)
         self._rates = torch.zeros(descents, 4, dtype=torch.float32, device=place)
+        self._order = torch.zeros(descents, config.minibatch_size, dtype=torch.int64, device=place)
         self._learn = {kind: Repeated(partial(self._descend_all, kind), place) for kind in (False, True)}
 
     def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
@@ -201,6 +202,7 @@ class DevicePPO:
                 self.optimiser.memory(),
                 array_group("host", host, shared=True),
                 MemoryNode("optimiser on the device", sum(tensor.nbytes for tensor in tensors), shared=True),
+                MemoryNode("order on the device", self._order.nbytes),
             ),
         )
 
@@ -211,21 +213,20 @@ class DevicePPO:
 
     def _begin(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> None:
         """Hand an update to the device."""
-        optimiser = self.optimiser
+        config, optimiser = self._config, self.optimiser
         self._host_number[:] = number
         for index, row in enumerate(self._host_rates):
             row[:] = *optimiser.rates(learning_rate, optimiser.count + index + 1), entropy_coef, reference_coef
         send(self._host_number, self._number)
         send(self._host_rates, self._rates)
+        shape = config.ppo.update_epochs, config.batch_size  # a graph of everything else: sorting may not be recordable
+        self._order.view(shape).copy_(minibatch_orders(config.seed, self._number, *shape))
         self._learn[reference_coef > 0]()
 
     def _descend_all(self, has_reference: bool) -> None:
         """Take the gradient steps of an update."""
-        config = self._config
         self._totals.zero_()
-        shape = config.ppo.update_epochs, config.ppo.num_minibatches, -1
-        orders = minibatch_orders(config.seed, self._number, config.ppo.update_epochs, config.batch_size)
-        for steps, numbers in zip(orders.view(shape).flatten(0, 1), self._rates, strict=True):
+        for steps, numbers in zip(self._order, self._rates, strict=True):
             self._descend(steps, numbers, has_reference)
 
     def _descend(self, steps: Tensor, numbers: Tensor, has_reference: bool) -> None:

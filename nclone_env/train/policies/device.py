@@ -8,7 +8,6 @@ recorded once as a CUDA graph. Everything also runs on the processor, as the tes
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,37 +99,36 @@ class Repeated:
     """Work on tensors that stay where they are, for which the host does not wait.
 
     On a GPU the second call records it as a CUDA graph, which replays hundreds of launches as one. The first has done
-    everything that cannot be recorded: libraries have allocated their memory by then.
+    everything that cannot be recorded, on the same stream: libraries have allocated their memory by then.
     """
 
     def __init__(self, work: Callable[[], None], place: torch.device):
         self._work, self._place = work, place
+        self._stream: torch.cuda.Stream | None = None
         self._graph: torch.cuda.CUDAGraph | None = None
-        self._calls = 0
 
     def __call__(self) -> None:
         """Do the work, or let the device do it."""
-        self._calls += 1
-        is_gpu = self._place.type == "cuda"
-        with torch.cuda.device(self._place) if is_gpu else nullcontext():
-            if not is_gpu:
-                self._work()
-            elif self._calls == 1:
-                self._work_aside()
-            else:
-                if self._graph is None:
-                    self._graph = torch.cuda.CUDAGraph()
-                    with torch.cuda.graph(self._graph):
-                        self._work()
-                self._graph.replay()
-
-    def _work_aside(self) -> None:
-        """Do the work on a stream of its own, as PyTorch asks for before a recording."""
-        aside = torch.cuda.Stream()
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
+        if self._place.type != "cuda":
             self._work()
-        torch.cuda.current_stream().wait_stream(aside)
+            return
+        with torch.cuda.device(self._place):
+            if self._stream is None:
+                self._stream = torch.cuda.Stream()
+                self._work_on(self._stream)
+                return
+            if self._graph is None:
+                self._graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(self._graph, stream=self._stream):
+                    self._work()
+            self._graph.replay()
+
+    def _work_on(self, stream: torch.cuda.Stream) -> None:
+        """Do the work on another stream than that of everything else, between what it was given before and after."""
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            self._work()
+        torch.cuda.current_stream().wait_stream(stream)
 
 
 def is_pinned(place: torch.device) -> bool:

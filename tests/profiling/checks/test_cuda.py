@@ -26,5 +26,7 @@ def test_the_script_for_a_gpu_runs_on_the_stand_in(capsys):
     assert cuda_run.main(seconds=3600, stand_in=True) == 0
     printed = capsys.readouterr().out
     assert printed.count(" 0 of ") == 5
-    assert "training: seed 0: 64 steps in" in printed
+    assert "training: the same seed, the same policy; 4 x 4: " in printed
+    assert "waits: 1 an update, 0 noticed by PyTorch; 2 copies to the host, 3 to the device" in printed
+    assert "example: seed 0: 64 steps in" in printed
     assert "failed: nothing" in printed

@@ -93,6 +93,45 @@ def test_work_is_repeated():
     assert done == [1, 1]
 
 
+def test_work_is_recorded_on_a_gpu(monkeypatch):
+    """At the second call, when nothing is left to allocate; the third only replays it."""
+    done = []
+    inside = lambda name: lambda *given, **named: Inside(name, done)  # noqa: E731
+    for name in ("device", "stream", "graph"):
+        monkeypatch.setattr(torch.cuda, name, inside(name))
+    for name in ("Stream", "current_stream", "CUDAGraph"):
+        monkeypatch.setattr(torch.cuda, name, lambda name=name: Inside(name, done))
+    work = Repeated(lambda: done.append("work"), torch.device("cuda", 1))
+    expected = (
+        ["device", "stream", "work"],
+        ["device", "graph", "work", "replay"],
+        ["device", "replay"],
+    )
+    for calls in expected:
+        work()
+        assert done == calls
+        done.clear()
+
+
+class Inside:
+    """Stands for parts of ``torch.cuda``; notes what is entered and replayed."""
+
+    def __init__(self, name, done):
+        self.name, self.done = name, done
+
+    def __enter__(self):
+        self.done.append(self.name)
+
+    def __exit__(self, *error):
+        return None
+
+    def wait_stream(self, other):
+        assert other.name in ("Stream", "current_stream")
+
+    def replay(self):
+        self.done.append("replay")
+
+
 def test_arrays_and_tensors_on_the_host():
     array = np.arange(3)
     assert on_host(array) is array

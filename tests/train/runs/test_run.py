@@ -14,6 +14,7 @@ from nclone_env.train.runs.run import group_sizes
         (256, [128] * 2),
         (1024, [128] * 8),
         (4096, [256] * 16),
+        (1 << 20, [1 << 16] * 16),  # as many as two bytes number
     ],
 )
 def test_the_groups_of_a_run(num_envs, sizes):
