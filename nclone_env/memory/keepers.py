@@ -35,8 +35,8 @@ _SAMPLES, _FEWEST = 5, 3  # survivors of a line that are followed at most, and a
 _NESTED = 3  # levels of dictionaries and tuples that the collector does not track
 _LOOK = 4096  # objects between two looks at the clock
 _UNTRACKED = (dict, tuple)  # those of numbers and texts; a tuple made for each object would be traced
-_NO_HOLDERS = {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type}
-"""Types of which there are many, and which hold what they hold in dictionaries and cells."""
+_NO_HOLDERS = types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type
+"""Types of which there are many, and which hold what they hold in dictionaries and cells; classes lead to modules."""
 _NEWEST = 10  # part of the objects that are so young that they may be in use
 _FOREIGN, _NAMELESS, _HIDDEN = 1, 2, 3
 """Doubt in a chain that ends at a running variable of a library, at no variable at all, or where nothing is seen."""
@@ -329,8 +329,9 @@ class _Walk:
                     if not wanted.isdisjoint(fresh):
                         return _Chain((name,), 0, "", f"{_describe(root)} ... {_describe(things[0])}", 0)
                     seen.update(fresh)
-                    parts = filter(may_lead, gc.get_referents(*fresh.values()))
-                    ahead += [part for part in parts if type(part) not in _NO_HOLDERS]
+                    parts = [*filter(may_lead, gc.get_referents(*fresh.values()))]
+                    kinds = {kind for kind in set(map(type, parts)) if not issubclass(kind, _NO_HOLDERS)}
+                    ahead += compress(parts, map(kinds.__contains__, map(type, parts)))
             walks = [walk for walk in walks if walk[2]]
         return None
 

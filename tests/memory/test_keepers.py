@@ -1,5 +1,6 @@
 """Who keeps the memory of a line, asked of objects that tracemalloc has seen."""
 
+import abc
 import atexit
 import contextvars
 import gc
@@ -327,6 +328,19 @@ def test_the_end_of_a_chain_is_found_behind_a_variable_that_is_too_large_to_be_w
         newest = newest[-1]
     newest = None
     assert keeper_of(line) == ("first", "list ... list")
+
+
+def test_what_an_object_of_a_class_leads_to_is_not_kept_by_it(monkeypatch):
+    kind = abc.ABCMeta("Kind", (), {"chain": []})  # a class whose own class is not type
+    newest = chain = kind.chain
+    roots = [("object", kind()), ("chain", chain)]
+    monkeypatch.setattr("nclone_env.memory.keepers._Walk._roots", lambda walk: roots)
+    for _ in range(500):
+        line = line_after()
+        newest.append([])
+        newest = newest[-1]
+    newest = None
+    assert keeper_of(line) == ("chain", "list ... list")
 
 
 @pytest.mark.parametrize("are_near", [True, False])
