@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from heapq import nlargest
 from io import BytesIO
 from itertools import compress, filterfalse, islice, repeat
-from operator import is_, is_not
+from operator import is_, is_not, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -304,8 +304,8 @@ class _Walk:
             found = _among(gc.get_referents(referrer), wanted)
             left -= found
             yield referrer, found
-        bare = [things[address] for address in left if not gc.is_tracked(things[address])]
-        for holder, found in _untracked_holders(bare, ours, self.budget) if bare else ():
+        unseen = [things[address] for address in left if not (skipped and gc.is_tracked(things[address]))]
+        for holder, found in _untracked_holders(unseen, ours, self.budget):
             left -= found
             yield holder, found
         self.ends |= set() if skipped else left
@@ -369,7 +369,8 @@ class _Walk:
         if kind is _CACHE:
             return f"{getattr(holder, '__name__', 'function')}.cache", False
         if kind is types.FunctionType:
-            return _closure_name(holder, node), False
+            is_attribute = thing is _attributes(holder)
+            return f"{holder.__qualname__}.{node.key}" if is_attribute else _closure_name(holder, node), False
         if kind.__name__ == "_local":
             return f"thread-local {node.key}", False
         attributes = _attributes(holder)
@@ -574,12 +575,16 @@ def _traceback_at() -> Callable[[int, int], Any]:
 
 
 def _is_container(thing: Any) -> bool:
-    return type(thing) in _CONTAINERS and len(thing) >= _ENOUGH
+    is_one = type(thing) in _CONTAINERS or (type(thing) is np.ndarray and thing.dtype == object and thing.ndim > 0)
+    return is_one and len(thing) >= _ENOUGH
 
 
 def _sampled(container: Any) -> list[Any]:
     """Return some parts of a container."""
-    parts = list(container.values() if isinstance(container, dict) else container)
+    if type(container) is np.ndarray:
+        parts = [part for part in container.ravel().tolist() if part is not None]  # those of a table not yet full
+    else:
+        parts = list(container.values() if isinstance(container, dict) else container)
     return parts[:: max(1, len(parts) // _ENOUGH)]
 
 
@@ -632,13 +637,19 @@ def _has_memory_of(thing: Any, places: Collection[Place], ends: Set[int] = froze
 
 
 def _untracked_holders(things: Sequence[Any], ours: Collection[int], budget: Budget) -> Iterator[tuple[Any, set[int]]]:
-    """Yield dictionaries and tuples that the collector does not track, with the addresses of those they have."""
+    """Yield dictionaries and tuples that the collector does not track, with the addresses of those they have.
+
+    Also arrays of objects, which it does not look into. Of what it tracks these alone may have some.
+    """
     left = set(map(id, things))
-    for some in _looks(objects()):
+    may_be_in_others = not all(map(gc.is_tracked, things))
+    for some in _looks(objects()) if things else ():
         parts = [*some, *gc.get_referents(*some)]
-        for _ in range(_NESTED):
-            holders = [part for part in _hidden(parts) if type(part) in _UNTRACKED and id(part) not in ours]
-            for holder, inside in _holders_of(holders, np.array([*left], np.uint64)):
+        for _ in range(_NESTED if may_be_in_others else 1):
+            hidden, wanted = _hidden(parts), np.array([*left], np.uint64)
+            holders = [part for part in hidden if type(part) in _UNTRACKED and id(part) not in ours]
+            arrays = ((part, _among_parts(part, wanted)) for part in hidden if type(part) is np.ndarray)
+            for holder, inside in (*_holders_of(holders, wanted), *filter(itemgetter(1), arrays)):
                 left -= inside
                 yield holder, inside
             parts = gc.get_referents(*holders)
@@ -654,6 +665,14 @@ def _holders_of(holders: list[Any], wanted: np.ndarray) -> Iterator[tuple[Any, s
     elif inside:
         for half in (holders[: len(holders) // 2], holders[len(holders) // 2 :]):
             yield from _holders_of(half, wanted)
+
+
+def _among_parts(array: np.ndarray, wanted: np.ndarray) -> set[int]:
+    """Return those of some addresses, (n,) uint64, that a contiguous array of objects has."""
+    if not (array.dtype == object and array.size and array.data.contiguous):
+        return set()
+    there = np.frombuffer(ctypes.string_at(array.ctypes.data, array.nbytes), np.uint64)
+    return set(wanted[np.isin(wanted, there)].tolist())
 
 
 def _among(parts: list[Any], wanted: np.ndarray) -> set[int]:

@@ -211,6 +211,27 @@ def test_the_end_of_a_chain_of_objects_is_found():
     assert keeper_of(line) == ("test_the_end_of_a_chain_of_objects_is_found.chain", "list ... list")
 
 
+@pytest.mark.parametrize("of", [Plain, str])
+def test_arrays_of_objects_are_looked_into(of):
+    table = np.empty(1000, object)
+    for number in range(50):
+        line = line_after()
+        table[number] = of(number + 1000)
+    assert keeper_of(line)[0] == "test_arrays_of_objects_are_looked_into.table"
+
+
+def test_an_attribute_of_a_function_is_named():
+    def remember(number):
+        remember.seen.append(Plain(number))
+
+    remember.seen = []
+    for number in range(50):
+        remember(number)
+    name, kind = keeper_of(remember.__code__.co_firstlineno + 1)
+    assert name.endswith("remember.seen < test_an_attribute_of_a_function_is_named.remember")
+    assert kind == "list of 50: Plain"
+
+
 def slot(variable: contextvars.ContextVar) -> int:
     """Return the place of a variable in the table of a context: two in one place have a table of their own there."""
     number = hash(variable) % 2**64
