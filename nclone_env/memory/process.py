@@ -104,9 +104,9 @@ def worker_sizes(field: Literal["data", "anonymous"]) -> dict[int, int]:
 
 
 def shared_file_bytes() -> int:
-    """Return the bytes of the files in ``/dev/shm`` made since this module was loaded, mapped or not.
+    """Return the bytes of the files in ``/dev/shm`` made since this module was loaded, and of those without a name.
 
-    Files that are mapped by processes outside of this program when they are first seen are theirs.
+    They count mapped or not. Files that processes outside of this program map when they are first seen are theirs.
     """
     sizes: dict[str, int] = {}
     with suppress(OSError), os.scandir(_SHARED) as files:
@@ -120,7 +120,20 @@ def shared_file_bytes() -> int:
         _ours.update({name: name not in mapped for name in sizes.keys() - _ours.keys()})
     for name in _ours.keys() - sizes.keys():
         del _ours[name]
-    return sum(size for name, size in sizes.items() if _ours[name])
+    return sum(size for name, size in sizes.items() if _ours[name]) + _nameless_bytes()
+
+
+def _nameless_bytes() -> int:
+    """Return the bytes of files in memory that have no name: removed and open here, or made by ``memfd_create``."""
+    sizes: dict[tuple[int, int], int] = {}
+    with suppress(OSError), os.scandir(_PROC / "self" / "fd") as files:
+        for file in files:
+            with suppress(OSError):  # it is closed by now
+                name = os.readlink(file.path)
+                if name.startswith((f"{_SHARED}/", "/memfd:")) and name.endswith(" (deleted)"):
+                    found = file.stat()
+                    sizes[found.st_dev, found.st_ino] = found.st_blocks * 512
+    return sum(sizes.values())
 
 
 def _mapped_by_others() -> set[str]:

@@ -58,7 +58,7 @@ _QUANTITIES = {
     "native": "blocks in use, counted by the C library's allocator",
     "process": "resident pages without a file, without the arrays of owners",
     "workers": "resident pages without a file of child processes",
-    "files": "files in /dev/shm that the program made and has not removed",
+    "files": "files in /dev/shm that the program made and has not removed, and open ones without a name",
     "owners": "bytes that the owners report",
 }
 _SMALL_SHARE = 0.01  # of the bytes of the root; smaller rows are folded

@@ -1,4 +1,6 @@
 import mmap
+import os
+import tempfile
 from multiprocessing import shared_memory
 
 import numpy as np
@@ -112,4 +114,21 @@ def test_shared_memory_that_is_closed_and_never_removed_counts(monkeypatch):
     finally:
         for made in (shared, others):
             made.unlink()
+    assert process.shared_file_bytes() == before
+
+
+@pytest.mark.skipif(not process._SHARED.is_dir() or not hasattr(os, "memfd_create"), reason="needs Linux")
+def test_files_in_memory_without_a_name_count_once_while_they_are_open():
+    before = process.shared_file_bytes()
+    made = os.memfd_create("made")
+    removed, name = tempfile.mkstemp(dir=process._SHARED)
+    os.unlink(name)
+    copy = os.dup(removed)
+    try:
+        for file in (made, removed):
+            os.write(file, bytes(16 * PAGE))
+        assert process.shared_file_bytes() - before == 2 * 16 * PAGE
+    finally:
+        for file in (made, removed, copy):
+            os.close(file)
     assert process.shared_file_bytes() == before
