@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 import warnings
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -25,7 +24,7 @@ from nclone_env.errors import ConfigError, plain, shortened
 from nclone_env.memory.flat import check_done
 from nclone_env.memory.process import resident_bytes
 from nclone_env.memory.report import write_report
-from nclone_env.memory.watch import Watch
+from nclone_env.memory.watch import Watch, fault_of
 
 INTERRUPTED = "interrupted"
 """What the parent is told, before the verdict, if the program was interrupted because its time was over."""
@@ -79,6 +78,8 @@ class Passenger:
         try:
             self.watch.__exit__(None, None, None)
             stats = self.watch.stats
+            if self.watch.fault:
+                self._say(1, f"nclone-env: {self.watch.fault}\n")
             if stats is None or not report:
                 return
             text = write_report(stats, self._folder, self._json, self._html)
@@ -86,8 +87,8 @@ class Passenger:
             self._say(2, f"{INTERRUPTED * self._interrupted} {stats.verdict}")
         except OSError as error:
             self._say(1, f"nclone-env: {plain(error)}\n")
-        except Exception:  # noqa: BLE001 - a fault of the profiler must not change how the program ends
-            self._say(1, traceback.format_exc())
+        except Exception as error:  # noqa: BLE001 - a fault of the profiler must not change how the program ends
+            self._say(1, f"nclone-env: {fault_of(error)}\n")
 
     def _say(self, stream: int, text: str) -> None:
         for number, identity in self._streams[stream : stream + 1]:

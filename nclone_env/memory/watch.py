@@ -7,10 +7,9 @@ import os
 import sys
 import threading
 import time
-import traceback
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from importlib.util import find_spec
@@ -20,6 +19,7 @@ from types import TracebackType
 from typing import ClassVar
 
 from nclone_env._files import expanded
+from nclone_env.errors import plain
 from nclone_env.memory.judge import MIN_SNAPSHOTS, PARTS, growing_alone, growths_of
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.measurements import (
@@ -123,6 +123,8 @@ class Watch:
         """Steps that there will be, if that is known."""
         self.stats: Stats | None = None
         """The statistics, once the block has ended."""
+        self.fault = ""
+        """The first error of the profiler, which was left out of the report."""
 
     def __enter__(self) -> Watch:
         """Begin to take snapshots."""
@@ -178,6 +180,8 @@ class Watch:
         self.stats = compute_stats(self._measurements())
         if self._folder is not None:
             write_reports(self.stats, self._folder, as_json=True, as_html=find_spec("jinja2") is not None)
+        if self.fault and self._notify is None:
+            sys.stderr.write(f"nclone-env: {self.fault}\n")
 
     def __str__(self) -> str:
         """Return the answer in a few lines."""
@@ -198,12 +202,23 @@ class Watch:
         """Look at the threads, and take snapshots by time until a step is counted, until the block ends."""
         try:
             while not self._ended.wait(_TICK):
-                with suppress(OSError), self._lock:  # no file descriptor is left for /proc: the code has all of them
+                with self._outliving(), self._lock:
                     self._tick()
-                if self._notify is not None:
-                    self._notify(time.perf_counter() - self._began)
+                with self._outliving():
+                    if self._notify is not None:
+                        self._notify(time.perf_counter() - self._began)
         finally:
             self._stopped.set()
+
+    @contextmanager
+    def _outliving(self) -> Iterator[None]:
+        """Go on after an error inside the block: the code may have replaced, closed or forbidden what it needs."""
+        try:
+            yield
+        except OSError:
+            pass  # no file descriptor is left for /proc: the code has all of them
+        except Exception as error:  # noqa: BLE001 - the code shall survive any fault of the profiler
+            self.fault = self.fault or fault_of(error)
 
     def _tick(self) -> None:
         if self._native.is_watching:  # whose count this would disturb
@@ -344,10 +359,8 @@ class Watch:
             self._workers.request()
         if growing & {"traced", "native", "process"}:
             before = held_bytes()
-            try:
+            with self._outliving():
                 self._find_keepers(traced_lines(self._measurements(), growths), seconds)
-            except Exception:  # noqa: BLE001 - a fault of the profiler, which the code shall survive
-                traceback.print_exc()
             if not self._ended.is_set():
                 self._garbage.leave_out()
             if self._steps:  # otherwise the code runs at the same time, and what it takes counts
@@ -420,6 +433,15 @@ class Watch:
             tracing=self._tracing,
             loading=self._loading.milliseconds / max(1.0, self._milliseconds()),
         )
+
+
+def fault_of(error: Exception) -> str:
+    """Return an error of the profiler in one line, without its sources: they may not be readable here."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = f", line {trace.tb_lineno} of {os.path.basename(trace.tb_frame.f_code.co_filename)}" if trace else ""
+    return f"the profile is incomplete: {type(error).__name__}: {plain(error)}{place}"
 
 
 @contextmanager

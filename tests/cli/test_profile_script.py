@@ -157,6 +157,20 @@ PROGRAMS = {
     ),
     "reads its input": "print(input(), input())",
     "much text": "text = '\\N{SNOWMAN}' * 100_000\nprint(text)",
+    # What the profiler needs, replaced or forbidden.
+    "no files": (
+        "import builtins, io, time\ndef forbidden(*_, **__): raise RuntimeError('no files')\n"
+        "builtins.open = io.open = forbidden\ntime.sleep(0.2)\nprint('end')"
+    ),
+    "no files by an audit": (
+        "import sys, time\ndef look(event, _):\n    if event == 'open': raise RuntimeError('no files')\n"
+        "sys.addaudithook(look)\ntime.sleep(0.2)\nprint('end')"
+    ),
+    "own collector": "import gc, time\ngc.collect = lambda *_: 1 / 0\ntime.sleep(0.2)\nprint('end')",
+    "no modules": (
+        "import sys, time\nfor name in [name for name in sys.modules if name.startswith(('numpy', 'nclone_env'))]:\n"
+        "    del sys.modules[name]\ntime.sleep(0.2)\nprint('end')"
+    ),
     # What it sees of itself.
     "names of the module": (
         "import sys\nprint(__name__, __file__, __spec__, sys.argv, sys.path, sys.flags, sys.warnoptions)\n"
@@ -183,7 +197,10 @@ PROGRAMS = {
     "random numbers": "import random\nrandom.seed(1)\nprint(random.random(), hash('a') == hash('a'))",
     "own trace function": "import sys\nsys.settrace(lambda *_: None)\nprint(sys.gettrace() is None)",
 }
-WITHOUT_REPORT = ("killed", "aborted", "alarm", "default set again", "few files")
+WITHOUT_REPORT = (
+    *("killed", "aborted", "alarm", "default set again", "few files"),
+    *("no files", "no files by an audit", "own collector", "no modules"),
+)
 QUICK = (
     *("an exit function reads a global", "pool of threads left open", "exit at once", "a copy that is terminated"),
     "waits for a signal",
