@@ -55,6 +55,7 @@ _KEPT = 50  # characters of a name, which with the prefix may have 255 bytes
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # file systems of some clusters
 UNREADABLE = (
     ArithmeticError,
+    AssertionError,
     AttributeError,
     EOFError,
     LookupError,

@@ -59,6 +59,15 @@ def _packed(name: str | None, size: int) -> bytes:
     return stream.getvalue()
 
 
+def _pickled(pickled: bytes) -> bytes:
+    """Return a checkpoint with another pickle beside its storages."""
+    members, stream = members_of(files.checkpoints()[0]), io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for member, content in members.items():
+            archive.writestr(member, pickled if member.endswith("data.pkl") else content)
+    return stream.getvalue()
+
+
 def _compared(**fields: Any) -> commands.Command:
     return ("compare", "k.pt"), {"k.pt": _checkpoint(**fields)}
 
@@ -88,6 +97,8 @@ MADE: dict[str, Callable[[], Any]] = {
     "checkpoint-shapes-in-a-list": lambda: _checkpoint(observation_shapes=[30]),
     "checkpoint-observation-named-200-times": lambda: _observing(["game_state"] * 200),
     "checkpoint-with-a-class": lambda: _checkpoint(held_out={"digests": bytearray}),
+    "checkpoint-storage-named-by-a-number": lambda: _pickled(b"\x80\x02K\x05Q."),
+    "command-gallery-of-endless-recordings": lambda: (("gallery", "--recordings", "/dev/zero"), {}),
     "command-gallery-of-a-recording-with-a-long-name": lambda: (("gallery", "--recordings", "0," * 3000), {}),
     "command-compare-curves-without-times": lambda: _compared_curve({"success_rate": 0.5}),
     "command-compare-curves-without-rates": lambda: _compared_curve({"timesteps": 5}),
