@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 from nclone_env.gallery.web.programs import Seen
 
 _FOLDER = Path(__file__).parents[1] / "policies"
-RULES = ("paths", "frame_skip", "max_frames", "local_position", "locals_size", "locals_planes", "outcome_frames")
+RULES = (
+    "paths",
+    "frame_skip",
+    "frame_stack",
+    "max_frames",
+    "local_position",
+    "locals_size",
+    "locals_planes",
+    "outcome_frames",
+)
 """Fields of the configuration that decide what a policy observes, and for how long it acts."""
 _ARCHIVE = "archive"
 
@@ -27,6 +36,7 @@ class PagePolicy(NamedTuple):
         inputs: names of the observations in the order in which the network takes them.
         layers: of the policy, in order; index of weight and of bias in ``weights``, units, and width of the inputs.
         encoders: the layer of each observation that has one.
+        recurrence: the layers of a gated recurrent unit, for features and for its state; none without memory.
         weights: float32, those of the value function left out.
     """
 
@@ -36,6 +46,7 @@ class PagePolicy(NamedTuple):
     inputs: Sequence[str]
     layers: Sequence[tuple[int, int, int, int]]
     encoders: Mapping[str, tuple[int, int, int, int]]
+    recurrence: Sequence[tuple[int, int, int, int]]
     weights: bytes
 
 
@@ -49,7 +60,9 @@ def page_policies() -> tuple[PagePolicy, ...]:
 def _read(path: Path) -> PagePolicy:
     with zipfile.ZipFile(path) as archive, archive.open(f"{_ARCHIVE}/data.pkl") as pickled:
         content = _Reader(pickled).load()
-        weights, layers, encoders = bytearray(), [], {}
+        weights, encoders = bytearray(), {}
+        layers: list[tuple[int, int, int, int]] = []
+        recurrence: list[tuple[int, int, int, int]] = []
         for name, *keys, shape in _layers(content["policy"]):
             places = []
             for key in keys:
@@ -59,7 +72,7 @@ def _read(path: Path) -> PagePolicy:
             if name.startswith("encoders."):
                 encoders[name.split(".")[1]] = layer
             else:
-                layers.append(layer)
+                (recurrence if name == "recurrence" else layers).append(layer)
     config = content["train_config"]
     return PagePolicy(
         name=path.stem,
@@ -68,6 +81,7 @@ def _read(path: Path) -> PagePolicy:
         inputs=list(content["observation_shapes"]),
         layers=layers,
         encoders=encoders,
+        recurrence=recurrence,
         weights=bytes(weights),
     )
 
@@ -76,10 +90,10 @@ def _layers(parameters: Mapping[str, Any]) -> Iterator[tuple[str, str, str, tupl
     """Yield the name of each layer without those of the value function, the keys of weight and bias, and its shape."""
     for name, weight in parameters.items():
         layer, _, part = name.rpartition(".")
-        if part not in ("weight", "bias"):  # a recurrent layer: left out, it would be another policy
-            raise ValueError(f"{name}: expected weights and biases of layers, which is all that pages compute")
-        if part == "weight" and not layer.startswith("critic"):
-            yield layer, weight.key, parameters[f"{layer}.bias"].key, weight.shape
+        if part.startswith("weight") and not layer.startswith(
+            "critic"
+        ):  # "weight_ih" and "weight_hh" of a recurrent layer
+            yield layer, weight.key, parameters[f"{layer}.{part.replace('weight', 'bias')}"].key, weight.shape
 
 
 class _Stored(NamedTuple):

@@ -507,9 +507,8 @@ const files = (() => {
     const title = [...members.keys()].find((each) => each.endsWith("/data.pkl")), content = readPickle(members.get(title)), folder = title.slice(0, -"data.pkl".length);
     const part = (name) => (content instanceof Map && content.get(name) instanceof Map ? content.get(name) : refuse("checkpoint", `${name}, as checkpoints of nclone_env have`, "none"));
     const [config, shapes, parameters] = ["train_config", "observation_shapes", "policy"].map(part);
-    const layers = [], encoders = {}, parts = [];
+    const layers = [], encoders = {}, recurrence = [], parts = [];
     let length = 0;
-    if (config.get("recurrent_size")) refuse("recurrent_size", "0, as pages keep no states of episodes", config.get("recurrent_size"));
     const place = ({ key, shape }) => {
       const data = members.get(`${folder}data/${key}`), size = shape.reduce((product, each) => product * each, 1);
       if (data?.length !== 4 * size) refuse(`data/${key}`, `${size} numbers`, (data?.length ?? 0) / 4);
@@ -518,19 +517,21 @@ const files = (() => {
       return length - size;
     };
     for (const [name, weight] of parameters) {
-      const [layer, bias] = [name.replace(/\.weight$/, ""), parameters.get(name.replace(/weight$/, "bias"))];
-      if (layer === name || layer.startsWith("critic")) continue;
-      if (!/^(trunk|actor|encoders\.locals)\b/.test(layer) || weight?.shape?.length !== 2 || !bias?.shape) refuse("policy", "layers of vectors and of locals", name);
+      const [, layer, which] = /^(.*)\.weight(|_ih|_hh)$/.exec(name) ?? [], bias = parameters.get(`${layer}.bias${which}`);
+      if (!layer || layer.startsWith("critic")) continue;
+      if (!/^(trunk|actor|recurrence|encoders\.locals)\b/.test(layer) || weight?.shape?.length !== 2 || !bias?.shape) refuse("policy", "layers of vectors and of locals", name);
       const numbers = [place(weight), place(bias), ...weight.shape];
-      if (layer.startsWith("encoders.")) encoders[layer.split(".")[1]] = numbers; else layers.push(numbers);
+      if (layer.startsWith("encoders.")) encoders[layer.split(".")[1]] = numbers; else (layer === "recurrence" ? recurrence : layers).push(numbers);
     }
+    const units = config.get("recurrent_size"), wanted = units ? [3 * units, 3 * units] : [];
+    if (String(recurrence.map((each) => each[2])) !== String(wanted)) refuse("recurrent_size", `layers of ${wanted.join(" and ") || 0} units`, recurrence.map((each) => each[2]).join(" and ") || 0);
     if (layers.at(-1)?.[2] !== game.inputs.length) refuse("policy", `logits of ${game.inputs.length} actions`, layers.at(-1)?.[2] ?? 0);
-    if (config.get("frame_stack") !== 1 || config.get("dtype") !== "float32") refuse("policy", "observations of float32 without stacks", `${config.get("dtype")}, stacks of ${config.get("frame_stack")}`);
+    if (config.get("dtype") !== "float32") refuse("policy", "observations of float32", config.get("dtype"));
     const environment = Object.fromEntries(["observations", ...game.rules].map((name) => [name, config.get(name)]));
-    const { observations, paths, ...numbers } = environment, wrong = Object.keys(numbers).find((name) => !(Number.isInteger(Number(numbers[name])) && numbers[name] >= (name === "frame_skip" ? 1 : 0) && numbers[name] < 1 << 20));
+    const { observations, paths, ...numbers } = environment, wrong = Object.keys(numbers).find((name) => !(Number.isInteger(Number(numbers[name])) && numbers[name] >= (name.startsWith("frame_") ? 1 : 0) && numbers[name] < (name === "frame_stack" ? 65 : 1 << 20)));
     if (wrong) refuse(wrong, "a whole number", numbers[wrong]);
     if (!Array.isArray(observations) || !["tiles", "doors"].includes(paths)) refuse("paths", "tiles or doors, and observations", paths);
-    return { environment, inputs: [...shapes.keys()].filter((name) => name !== "action_mask"), layers, encoders, weights: joined(...parts) };
+    return { environment, inputs: [...shapes.keys()].filter((name) => name !== "action_mask"), layers, encoders, recurrence, weights: joined(...parts) };
   }
 
   /** Return what a file is: {kind, levels, inputs, ...}; kind is replay, attract, nclone, submission, policy, map, pack or text. */

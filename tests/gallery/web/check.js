@@ -69,8 +69,8 @@ async function promises(simulators, { module: code, map, other, broken, inputs }
 }
 
 // Play cases and let a policy observe and act every few frames; returns {states, faults}: of each case that differs its
-// name, the number of the state, and what differs.
-async function acts(simulators, { module: code, policies: file, policy: data, cases, seed }) {
+// name, the number of the state, and what differs. One that forgets sees another run in each state.
+async function acts(simulators, { module: code, policies: file, policy: data, cases, seed, forgets }) {
   const simulator = await simulators.load(code), policy = require(file).load(data), { frame_skip: hold } = policy.environment, faults = [];
   let states = 0, level;
   for (const [row, { name, map, inputs, seen, probable, sampled }] of cases.entries()) {
@@ -84,8 +84,9 @@ async function acts(simulators, { module: code, policies: file, policy: data, ca
         const got = new Uint8Array(values.buffer, values.byteOffset, values.byteLength), from = step * got.length;
         if (got.some((byte, at) => byte !== wanted[each][from + at])) wrong = each;
       }
-      if (policy.act(run) !== probable[step]) wrong ??= "most probable action";
-      if (policy.act(run, { seed, row, step }) !== sampled[step]) wrong ??= "sampled action";
+      const seenAs = forgets ? Object.create(run) : run;
+      if (policy.act(seenAs) !== probable[step]) wrong ??= "most probable action";
+      if (policy.act(seenAs, { seed, row, step }) !== sampled[step]) wrong ??= "sampled action";
       if (wrong) faults.push([name, step, wrong]);
       states += 1;
     }

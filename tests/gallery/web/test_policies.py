@@ -21,10 +21,13 @@ from nclone_env.level.level import count_exits
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.level.routes.guide import paths_with_doors
-from nclone_env.train import bundled_names, load_policy
+from nclone_env.train import bundled_names, load_policy, train
+from nclone_env.train.policies.checkpoint import load_checkpoint, save_checkpoint
 
 from ...shared import needs_shared
-from ..scripts import NODE
+from ...train.runs import config
+from ..scripts import NODE, as_text, in_node
+from ..test_scripts import TAKEN
 from .test_simulator import MODULE, WEB, asked, is_writable, needs_node, packs, text
 
 SEED = 5
@@ -50,8 +53,9 @@ def levels():
 def cases(name: str, steps: int) -> list[dict]:
     """Return what a policy observes and chooses on levels in Python; the actions that are played are sampled."""
     played = levels()
-    policy = load_policy(name, levels=("first-steps",))
+    policy, other = (load_policy(name, levels=("first-steps",)) for _ in range(2))  # a memory each
     config: EnvironmentConfig = policy.environment.replace(levels=tuple(played))
+    stack = config.observation.frame_stack
     with closing(NPlusPlusVectorEnv(config, len(played))) as envs:
         observations, _ = envs.reset(seed=0, options={"level": np.arange(len(played))})
         found = [
@@ -61,12 +65,13 @@ def cases(name: str, steps: int) -> list[dict]:
         ]
         over = np.zeros(len(played), bool)
         for step in range(steps):
-            probable = policy.act(observations, argmax=True)
-            sampled = policy.act(observations, seed=SEED if step == 0 else None)
+            probable = other.act(observations, argmax=True, episode_start=step == 0)
+            sampled = policy.act(observations, seed=SEED if step == 0 else None, episode_start=step == 0)
             for number in np.flatnonzero(~over):
                 case = found[number]
                 for each in config.observations:
-                    case["seen"][each].append(observations[each][number].tobytes())
+                    newest = observations[each][number][-1] if stack > 1 else observations[each][number]
+                    case["seen"][each].append(newest.tobytes())
                 case["probable"].append(int(probable[number]))
                 case["sampled"].append(int(sampled[number]))
                 case["inputs"].append(bytes([INPUT_OF_ACTION[sampled[number]]] * config.frame_skip))
@@ -106,6 +111,35 @@ def test_a_policy_observes_and_chooses_what_it_does_in_python(name, steps, compa
     assert found["faults"] == []
     comparison.traces, comparison.frames = len(recorded), found["states"]
     assert found["states"] == sum(len(case["probable"]) for case in recorded) > 1200
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"frame_stack": 3, "observations": ("game_state", "locals", "free_motion")},
+        {"recurrent_size": 16, "observations": ("game_state", "locals")},
+        {"recurrent_size": 16, "frame_stack": 2, "shared_trunk": False},
+    ],
+    ids=lambda fields: ", ".join(fields),
+)
+def test_a_policy_with_stacks_or_a_memory_chooses_what_it_does_in_python(fields, tmp_path, comparison):
+    file = train(config(tmp_path, levels=("first-steps/01-walk",), hidden_size=16, max_frames=400, **fields)).checkpoint
+    weights = load_checkpoint(file)
+    for name, values in weights.policy.items():
+        if name.startswith(("actor", "recurrence")):
+            values *= 5.0  # it has hardly learned: chances would be all but equal, and its memory faint
+    save_checkpoint(file, weights)
+    recorded = cases(str(file), 60)
+    opened = in_node(tmp_path, TAKEN, as_text(file.read_bytes()))
+    request = {"module": text(MODULE), "policies": FILE, "policy": opened, "cases": recorded, "seed": SEED}
+    found = asked("acts", **request)
+    assert found["faults"] == []
+    comparison.traces, comparison.frames = len(recorded), found["states"]
+    assert found["states"] == sum(len(case["probable"]) for case in recorded) > 1200
+    forgotten = asked("acts", **request, forgets=True)["faults"]
+    assert {what for _, _, what in forgotten} <= {"most probable action", "sampled action"}
+    assert min(step for _, step, _ in forgotten) > 0
 
 
 def paths_of(level) -> list[list]:
