@@ -76,7 +76,6 @@ def test_levels_are_found_by_digest_whatever_their_files_are_called(track, tmp_p
         ((), r"with the packs ann, bob, got no folder: 6 of the 6 levels of .* \(3 of ann, 3 of bob\); put"),
         (("--packs", "tabs/a.txt"), r"got tabs/a.txt: 3 of the 6 levels of Community-v1 are missing \(3 of ann\)"),
         (("--packs", "tabs/empty"), r"got tabs/empty: 6 of the 6 levels"),
-        (("--packs", "none"), r"packs: expected a pack, got 'none', which does not exist"),
     ],
 )
 def test_missing_levels_are_counted(track, capsys, given, message):

@@ -55,15 +55,6 @@ def test_every_command_has_its_function(place):
     assert load(place).__doc__
 
 
-@pytest.mark.parametrize("option", ["--tyro-print-completion", "--tyro-write-completion"])
-@pytest.mark.parametrize(("words", "got"), [(["tcsh"], "'tcsh'"), (["bashh", "x"], "'bashh'"), ([], "none")])
-def test_shells_without_completion(option, words, got, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main([option, *words]) == 2
-    expected = f"{option}: expected one of bash, zsh, fish, got {got}; name one of these shells"
-    assert capsys.readouterr().err == f"nclone-env: {expected}\n"
-
-
 def test_shells_with_completion(capsys):  # those of bash and zsh: tests/docs
     with pytest.raises(SystemExit) as end:
         main(["--tyro-print-completion", "fish"])

@@ -201,6 +201,8 @@ MISTAKES = [
     ("warmup --fast", "--fast: there is no such option"),
     ("warmup trains", "got 'trains'; did you mean 'train'?"),
     ("--tyro-print-completion", "--tyro-print-completion: expected one of bash, zsh, fish, got none"),
+    ("--tyro-print-completion tcsh", "expected one of bash, zsh, fish, got 'tcsh'; name one of these shells"),
+    ("--tyro-write-completion bashh x", "--tyro-write-completion: expected one of bash, zsh, fish, got 'bashh'"),
 ]
 
 
