@@ -54,7 +54,7 @@ def train(
         config: configuration of the run.
         recipe: name of a recipe (defaults, game-lookahead, game-motion, generated, generated-lookahead), file of
             options (TOML, such as the ``run.toml`` in the folder of each run), or the folder of a run to repeat.
-            Options given here replace those of the file. By default game-motion for packs of levels by players,
+            Options given here replace those of the file. By default game-lookahead for packs of levels by players,
             generated for generated levels, defaults for others; with ``--init`` the one of that bundled policy, if any.
         resume: run folder or checkpoint to continue from. All options are those of that run, except the ones given
             here; with ``--name`` the continuation gets a folder of its own.

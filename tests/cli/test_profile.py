@@ -193,7 +193,7 @@ OF_OWN = "profile train --levels own.txt"
 @pytest.mark.parametrize(
     ("words", "recipe"),
     [
-        (OF_OWN, "game-motion"),
+        (OF_OWN, "game-lookahead"),
         (f"{OF_OWN} --config defaults", "defaults"),
         (f"{OF_OWN} --config=generated", "generated"),
     ],
@@ -210,7 +210,7 @@ def test_the_run_of_a_profile_is_that_of_the_defaults(words, pack):
 
 
 @pytest.mark.usefixtures("measured_here")
-@pytest.mark.parametrize(("words", "recipe"), [((), "game-motion"), (("--config", "generated"), "generated")])
+@pytest.mark.parametrize(("words", "recipe"), [((), "game-lookahead"), (("--config", "generated"), "generated")])
 def test_a_profile_says_its_recipe_once(words, recipe, pack, capsys):
     small = [*SMALL_RUN, "--levels", "own.txt", "--starts", "--no-mirrored", *STATE, *words]
     assert main(["profile", "train", "--estimate", *small]) == 0

@@ -231,7 +231,7 @@ def test_a_run_that_only_survives_names_what_teaches(toy, tmp_path, monkeypatch,
     monkeypatch.setattr("nclone_env.train.loop.survival_of", lambda run: found)
     ends = {
         "first-steps": "; --starts planned begins episodes along solutions\n",
-        str(tmp_path / "own.txt"): "; --config game-motion begins episodes along solutions\n",
+        str(tmp_path / "own.txt"): "; --config game-lookahead begins episodes along solutions\n",
     }
     for number, (levels, end) in enumerate(ends.items()):
         words = "--config", "defaults", "--levels", levels, "--output", str(tmp_path), "--name", str(number)

@@ -12,7 +12,7 @@ from nclone_env.level import LevelRef, OpenedPacks, resolve
 
 DEFAULTS = "defaults"
 """The recipe of the built-in levels, and of others that are text: no option differs from its default."""
-_OF_PLAYERS, _OF_GENERATOR = "game-motion", "generated"
+_OF_PLAYERS, _OF_GENERATOR = "game-lookahead", "generated"
 _RECIPES = Path(__file__).parents[2] / "recipes"
 _SUFFIX = ".toml"
 

@@ -70,10 +70,10 @@ KINDS = {
     "generated:0-3": "generated",
     "made.txt": "generated",
     "made.txt#0": "generated",
-    "own.txt": "game-motion",
-    "own.txt#0-2": "game-motion",
+    "own.txt": "game-lookahead",
+    "own.txt#0-2": "game-lookahead",
     "jumps generated:0": "generated",
-    "made.txt walk.toml own.txt": "game-motion",
+    "made.txt walk.toml own.txt": "game-lookahead",
 }
 
 
@@ -143,7 +143,7 @@ def test_a_run_says_which_recipe_it_takes_and_its_record_repeats_it(packs, capsy
     for name, given in (("a", ()), ("b", ("--config", "defaults")), ("c", ("--learning-rate", "0.25"))):
         assert main(["train", "--levels", "own.txt", *QUICK, *given, "--name", name]) == 0
         said = capsys.readouterr().err
-        expected = "defaults" if name == "b" else "game-motion"
+        expected = "defaults" if name == "b" else "game-lookahead"
         assert said.startswith(f"recipe {expected}: levels ") or name == "b"
         assert f"recipe {expected}: {purpose(expected)}; --config takes others: " in said
     kept = {name: read_recipe(f"runs/{name}").config for name in "abc"}
