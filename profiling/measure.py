@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import platform
@@ -17,6 +18,7 @@ import numpy as np
 
 import nclone_env
 from nclone_env.machine import available_cores
+from nclone_env.memory.process import resident_bytes
 
 T = TypeVar("T")
 
@@ -86,6 +88,12 @@ def turns(count: int, tasks: Sequence[Callable[[], float]]) -> np.ndarray:
 def ratios(table: np.ndarray) -> np.ndarray:
     """Return (tasks,) float64: for each column of :func:`turns` the median of its ratio to the first, turn by turn."""
     return np.median(table / table[:, :1], axis=0)
+
+
+def process_bytes() -> int:
+    """Return the memory of this process after a garbage collection: PSS without file pages."""
+    gc.collect()
+    return resident_bytes().data
 
 
 def in_fresh_process(function: Callable[..., T], *arguments: Any) -> T:

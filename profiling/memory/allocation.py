@@ -20,7 +20,6 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv
 from nclone_env.config import DEFAULT_OBSERVATIONS
-from nclone_env.memory.process import resident_bytes
 from profiling.contracts import (
     CONTRACTS,
     LEVELS,
@@ -30,7 +29,7 @@ from profiling.contracts import (
     random_actions,
     restart_ended,
 )
-from profiling.measure import describe, in_fresh_process
+from profiling.measure import describe, in_fresh_process, process_bytes
 
 GYMNASIUM = "Gymnasium's SyncVectorEnv"
 GYMNASIUM_SHARE = 20
@@ -82,9 +81,9 @@ def measure(
     actions = random_actions(num_envs)
     calls = -(-steps // num_envs)
     play(env, arguments, actions, WARM_STEPS)
-    process = _collected_process()
+    process = process_bytes()
     play(env, arguments, actions, calls)
-    process = _collected_process() - process
+    process = process_bytes() - process
     tracemalloc.start()
     largest_peak(env, arguments, actions, WARM_STEPS)
     traced = np.zeros(3, np.int64)  # not Python's integers, which would be traced
@@ -95,11 +94,6 @@ def measure(
     tracemalloc.stop()
     env.close()
     return Allocation(int(traced[1]), int(traced[2] - traced[0]), process)
-
-
-def _collected_process() -> int:
-    gc.collect()
-    return resident_bytes().data
 
 
 def _collected_traced() -> int:

@@ -14,7 +14,6 @@ one process, and the ratio is the median over turns of the time of a way to that
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -22,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import tyro
 
-from nclone_env.memory.process import resident_bytes
-from profiling.measure import describe, in_fresh_process, timed, turns
+from profiling.measure import describe, in_fresh_process, process_bytes, timed, turns
 from profiling.memory.allocation_events import COUNTED, COUNTS_ALL, Allocated, allocated_by
 from profiling.memory.batch_ways import OURS, WAYS, Rows, Work, check_equal, collectors, episodes, updater
 
@@ -81,18 +79,13 @@ def growth(way: str, make: Callable[[], Work], device: str, updates: int) -> int
     """Return the bytes by which this process grows over updates."""
     update = updater(way, make(), device)
     kept = loop(update, WARM_UPDATES)
-    _process_bytes()  # the first reading takes a page itself
-    before = _process_bytes()
+    process_bytes()  # the first reading takes a page itself
+    before = process_bytes()
     for _ in range(updates):
         kept = update()
-    grown = _process_bytes() - before
+    grown = process_bytes() - before
     del kept
     return grown
-
-
-def _process_bytes() -> int:
-    gc.collect()
-    return resident_bytes().data
 
 
 def times(work: Work, device: str, rounds: int) -> np.ndarray:

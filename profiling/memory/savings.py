@@ -9,7 +9,6 @@ would take; the table marks it. Level files are mapped, so that shared levels co
 
 from __future__ import annotations
 
-import gc
 import statistics
 import tracemalloc
 from collections.abc import Callable
@@ -25,9 +24,8 @@ from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv
 from nclone_env.config import DEFAULT_OBSERVATIONS
 from nclone_env.game import WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.level import Level, build_level, load_levels, shared_level_set
-from nclone_env.memory.process import resident_bytes
 from profiling.contracts import LEVELS, SHORT_EPISODE, STATE, begin, random_actions, touched_arrays
-from profiling.measure import describe, in_fresh_process
+from profiling.measure import describe, in_fresh_process, process_bytes
 
 STEPS = 2 * SHORT_EPISODE // 4 + 8  # every episode ends at least twice
 EPISODE_STEPS = SHORT_EPISODE // 4
@@ -199,15 +197,10 @@ def measured(number: int, made: bool, num_envs: int) -> int:
     choice = CHOICES[number]
     for side in (True, False) if choice.warms_both else (True,):
         choice.hold(side, 1)
-    _process_bytes()  # the first reading takes a page itself
-    before = _process_bytes()
+    process_bytes()  # the first reading takes a page itself
+    before = process_bytes()
     kept = choice.hold(made, num_envs)
-    return kept if isinstance(kept, int) else _process_bytes() - before
-
-
-def _process_bytes() -> int:
-    gc.collect()
-    return resident_bytes().data
+    return kept if isinstance(kept, int) else process_bytes() - before
 
 
 def find(number: int, sizes: tuple[int, int], processes: int) -> Found:
