@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from types import CoroutineType, TracebackType
 from typing import Any
 
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, check_integer
 from nclone_env.memory.measurements import TIME_UNIT
 from nclone_env.memory.watch import Watch, profile
 
-_UNDONE = (Awaitable, Generator, AsyncGenerator, map, filter)
-"""What a function returns that has done nothing yet."""
+_UNDONE = (Awaitable, Generator, AsyncGenerator, map, filter, zip, enumerate)
+"""What a function returns that has done nothing yet; so do all of ``itertools``."""
 _VERDICTS = {"growing": "memory grows", "undecided": "too little to tell whether memory grows"}
 
 
@@ -73,7 +73,8 @@ def assert_flat(function: Callable[[], object], steps: int = 1000, *, name: str 
         The profile; its ``str()`` says how small a leak would have shown.
 
     Raises:
-        ConfigError: the function returns a coroutine or a generator, which would never run.
+        ConfigError: the function returns a coroutine or a generator, which would never run; or ``steps`` is no whole
+            number of at least 1.
         GrowthError: an AssertionError, if memory grows, or there were too few calls to tell. The message names the
             lines that grew with their rates, and the objects that keep their memory.
 
@@ -86,6 +87,7 @@ def assert_flat(function: Callable[[], object], steps: int = 1000, *, name: str 
         >>> assert_flat(episode, steps=200)
     """
     __tracebackhide__ = True
+    check_integer("steps", steps, low=1)
     name = name or getattr(function, "__qualname__", repr(function))
     with flat_profile(name, **options) as watch:
         watch.expected_steps = steps
@@ -97,14 +99,16 @@ def assert_flat(function: Callable[[], object], steps: int = 1000, *, name: str 
 
 def check_done(argument: str, name: str, result: object) -> None:
     """Raise a ConfigError if a call returned something that is yet to be run: it has done nothing."""
-    if not issubclass(type(result), _UNDONE):
+    kind = type(result)
+    if not (issubclass(kind, _UNDONE) or kind.__module__ == "itertools"):
         return
     if isinstance(result, CoroutineType):
         result.close()  # without the warning that it was never awaited
-    kind = type(result).__name__
     how = f"asyncio.run({name}())" if isinstance(result, Awaitable) else f"list({name}())"
+    if isinstance(result, AsyncGenerator):
+        how = "asyncio.run on a coroutine that iterates over it"
     raise ConfigError(
-        f"{argument}: expected one that does its work when called, got {name}, which returned a {kind} "
+        f"{argument}: expected one that does its work when called, got {name}, which returned a {kind.__name__} "
         f"that has yet to run; call {how} in a function"
     )
 

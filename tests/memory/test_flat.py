@@ -1,3 +1,4 @@
+import itertools
 import logging
 import re
 import warnings
@@ -73,10 +74,22 @@ async def both():
     yield 1 / 0
 
 
-@pytest.mark.parametrize("function", [awaited, generated, both, partial(awaited), partial(map, abs, [1])])
+@pytest.mark.parametrize(
+    "function",
+    [
+        *(awaited, generated, both, partial(awaited), partial(map, abs, [1])),
+        *(partial(zip, [1]), partial(itertools.starmap, divmod, [(1, 0)])),
+    ],
+)
 def test_a_call_that_does_nothing_yet_is_no_pass(function):
     with pytest.raises(ConfigError, match=r"^function: expected one that does its work when called, got .* yet to run"):
         assert_flat(function)
+
+
+@pytest.mark.parametrize("steps", [0, -5, 10.5, "100"])
+def test_the_number_of_steps_is_checked(steps):
+    with pytest.raises(ConfigError, match=r"^steps: expected a whole number .*, got "):
+        assert_flat(int, steps=steps)
 
 
 def test_too_few_steps_are_no_pass():
