@@ -1,5 +1,8 @@
 """Garbage is collected beside the code that is judged, as far as it takes little of the time."""
 
+import types
+from functools import partial
+
 import pytest
 
 from nclone_env.memory import snapshots
@@ -135,3 +138,22 @@ def test_looks_at_traced_blocks_leave_memory_resident():
         kept.clear()
         log.take(2, lines=True, always=True)
         assert log.left == most
+
+
+def test_a_budget_ends_by_the_processor_or_after_twice_the_time_by_the_clock(monkeypatch):
+    now = {"thread_time": 0.0, "perf_counter": 0.0}
+    clocks = types.SimpleNamespace(**{name: partial(now.get, name) for name in now})
+    monkeypatch.setattr(snapshots, "time", clocks)
+    budget, patient = snapshots.Budget(1.0), snapshots.Budget(1.0, by_clock=False)
+    now["perf_counter"] = 1.0
+    half = budget.part(0.5)  # of the 0.5 s that are left
+    now["thread_time"] = 0.24
+    assert not half.is_over
+    now["thread_time"] = 0.25
+    assert half.is_over
+    assert not budget.is_over
+    now["perf_counter"] = 2.0
+    assert budget.is_over
+    assert not patient.is_over
+    now["thread_time"] = 1.0
+    assert patient.is_over
