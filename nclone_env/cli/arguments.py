@@ -35,6 +35,8 @@ from nclone_env.options import is_group, key_of
 _LARGEST = 2**53  # larger numbers with a decimal exponent are not exact
 
 _FEWEST_COLUMNS = 20
+_AS_FLAGS = {"", "true", "false", "yes", "no", "on", "off", "none", "null", "0", "1"}
+"""What stands behind a flag by mistake."""
 _FLAG = re.compile(r"(--(?:[\w-]+\.)*)([\w-]+)=(true|false)", re.IGNORECASE)
 _NUMBERS = {"float": "a number", "int": "a whole number"}
 
@@ -191,7 +193,8 @@ def _said(event: Any, options: Callable[[], set[str]]) -> str:
     if name == "UnrecognizedArgs":
         token = event.tokens[0]
         if not token.startswith("-"):
-            return f"arguments: expected no more, got {shortened(token)}"
+            fix = "; a flag is --flag, --no-flag, --flag=True or --flag=False" if token.lower() in _AS_FLAGS else ""
+            return f"arguments: expected no more, got {shortened(token)}{fix}"
         option = token.partition("=")[0]
         return f"{shortened(option).strip(chr(39))}: there is no such option{_similar(option, options())}"
     if name == "MissingArgs":

@@ -119,6 +119,10 @@ MISTAKES = [
     ("train --num-envs", "--num-envs: expected a value, got none"),
     ("train --num-envs 0", "num_envs: expected a whole number"),
     ("train --learning-rate fast", "--learning-rate: expected a number, got 'fast'"),
+    *(
+        (f"train {word}", f"expected no more, got {got!r}; a flag is --flag, --no-flag, --flag=True or --flag=False; ")
+        for word, got in (("--anneal=0", "0"), ("--anneal no", "no"), ("--mirrored=None", "None"), ("--mirrored=", ""))
+    ),
     ("train jumps", "arguments: expected no more, got 'jumps'; nclone-env train --help explains the arguments"),
     ("train --levels jumps/01-stair", "got 'jumps/01-stair'; did you mean 'jumps/01-stairs'?"),
     ("train --levels nosuch.toml", "level: expected a level file, got 'nosuch.toml', which does not exist"),
