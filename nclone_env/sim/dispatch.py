@@ -44,7 +44,6 @@ def _over_run(act: Any, has_mover: bool = True) -> Any:
     return loop
 
 
-_move_zap_drones, _move_mini_drones = _over_run(drone.move_zap), _over_run(drone.move_mini)
 _move_chaser_drones, _move_shooting_drones = _over_run(drone.move_chaser), _over_run(drone.move_shooting)
 _move_floor_guards, _move_bounce_blocks = _over_run(hunters.move_floor_guard), _over_run(blocks.move_bounce_block)
 _move_thwumps = _over_run(blocks.move_thwump)
@@ -74,9 +73,9 @@ def move(levels, worlds, index, run, base):
     """Move the entities of a run; ``base`` is the first entity of the level."""
     kind, first, stop, shift = run["type"], run["first"], run["stop"], run["shift"]
     if kind == game.ZAP_DRONE:
-        _move_zap_drones(levels, worlds, index, base, first, stop, shift)
+        drone.move_zaps(levels, worlds, index, base, first, stop, shift)
     elif kind == game.MINI_DRONE:
-        _move_mini_drones(levels, worlds, index, base, first, stop, shift)
+        drone.move_minis(levels, worlds, index, base, first, stop, shift)
     elif kind == game.CHASER_DRONE:
         _move_chaser_drones(levels, worlds, index, base, first, stop, shift)
     elif kind == game.CHAINGUN_DRONE or kind == game.LASER_DRONE:

@@ -53,6 +53,7 @@ _NEAR_MOST = NEAR_SLOTS - NEAR_FIRST
 _ORDER_BITS, _NUMBER_BITS = 31, 15
 _NUMBER = (1 << _NUMBER_BITS) - 1
 _BLOCKS = bits(kind for kind in KINDS if kind.solid and kind.has_mover)
+_SPAN = np.uint32(2 * (ROWS + 1))  # between the first and the last of the nine cells
 _PASSES = 4
 _PUSHES = 32
 _TOUCHING = 0.0000001
@@ -130,11 +131,11 @@ def list_movers(levels, worlds, index, near, centre, before, pushing, last):
 @kernel
 def list_range(worlds, index, near, centre, before, last, first, stop):
     """Add those of the movers ``first`` to ``stop - 1`` to the list; of more than it holds, the lowest keys stay."""
-    row = centre % ROWS
+    row, first_cell = centre % ROWS, centre - (ROWS + 1)
     movers, own = movers_of(worlds, index)
     for number in range(first, stop):
         cell = movers[own + number]["cell"]
-        if abs(cell - centre) > ROWS + 1:  # more than a column away, as most are
+        if np.uint32(cell - first_cell) > _SPAN:  # more than a column away, as most are
             continue
         order = movers[own + number]["order"]
         # rows next to each other cannot be two columns apart here

@@ -127,14 +127,9 @@ def rough_sin_cos(angle):
     q = r * r
     s = r * (1.0 - q * (1.0 / 6.0 - q * (1.0 / 120.0 - q / 5040.0)))
     c = 1.0 - q * (0.5 - q * (1.0 / 24.0 - q / 720.0))
-    quadrant = int(quarters) & 3
-    if quadrant == 0:
-        return s, c
-    if quadrant == 1:
-        return c, -s
-    if quadrant == 2:
-        return -s, -c
-    return -c, s
+    quadrant = int(quarters)
+    sine, cosine = (c, s) if quadrant & 1 else (s, c)  # without branches: none is foreseeable
+    return -sine if quadrant & 2 else sine, -cosine if (quadrant + 1) & 2 else cosine
 
 
 @kernel

@@ -166,9 +166,9 @@ def test_both_ways_give_the_same_worlds(tmp_path):
 
 def test_what_is_in_a_kernel():
     inside = kernels_in(step_range.py_func)
-    assert {tick.py_func, drone.move_zap.py_func} <= inside  # through modules and closures
+    assert {tick.py_func, drone.move_zaps.py_func} <= inside  # through modules and closures
     assert len(inside) > 250
-    assert kernels_in(drone.move_zap.py_func) < inside
+    assert kernels_in(drone.move_zaps.py_func) < inside
 
 
 def test_what_was_announced_is_not_announced_again(capsys, monkeypatch):

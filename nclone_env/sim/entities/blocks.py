@@ -5,9 +5,11 @@ shove thwump a phase plus a bit while the ninja holds it; ``a`` and ``b`` of its
 to the ninja that pressed it.
 """
 
+import numpy as np
+
 from nclone_env.game import KINDS, SHOVE_THWUMP, THWUMP
 from nclone_env.jit import kernel
-from nclone_env.sim.geometry import difference, disc_meets_segment, square_penetration
+from nclone_env.sim.geometry import disc_meets_segment, square_penetration
 from nclone_env.sim.ninja import is_targetable, kill, touches
 from nclone_env.sim.query import empty_line, half_cell, refresh
 from nclone_env.sim.store import states_of
@@ -39,18 +41,18 @@ _OFF_CORNER = 0.2  # how deep the ninja must be along the other axis to press a 
 
 @kernel
 def move_bounce_block(levels, worlds, index, slot, entity, mover):
-    """Swing towards home; a block that rests there stays as it is."""
-    ninja = worlds.ninjas[index]
-    if not is_at_rest(entity, mover):
-        swing(entity, mover)
-    refresh(ninja, mover)
+    """Swing towards home; a block that rests there, and has never left its first cell, stays as it is."""
+    if mover["order"] == entity["order"] and is_at_rest(entity, mover):
+        return
+    swing(entity, mover)
+    refresh(worlds.ninjas[index], mover)
 
 
 @kernel
 def is_at_rest(entity, mover):
     """Return whether a block is at home, without a velocity, to the last bit."""
-    away = difference(mover["x"], float(entity["x"])) | difference(mover["y"], float(entity["y"]))
-    return away | difference(mover[VELOCITY_X], 0.0) | difference(mover[VELOCITY_Y], 0.0) == 0
+    moving = np.float64(mover[VELOCITY_X]).view(np.uint64) | np.float64(mover[VELOCITY_Y]).view(np.uint64)
+    return moving == 0 and mover["x"] == entity["x"] and mover["y"] == entity["y"]
 
 
 @kernel

@@ -15,6 +15,7 @@ predecessor rescaled from 40 to 60 frames a second. No recording contains one.
 """
 
 import math
+from typing import Any
 
 from nclone_env.game import CHASER_DRONE, KINDS, LASER_DRONE, MINI_DRONE, ZAP_DRONE
 from nclone_env.jit import kernel
@@ -22,7 +23,7 @@ from nclone_env.sim.geometry import unit, whole_24ths
 from nclone_env.sim.ninja import is_targetable, kill, meets
 from nclone_env.sim.query import empty_line, half_cell, refresh
 from nclone_env.sim.sight import AIM, BEAM, NO_BEAM, SHOT_FIRED, SHOT_SHOWN, sees, shot
-from nclone_env.sim.store import state_of, states_of
+from nclone_env.sim.store import movers_of, state_of, states_of
 
 NODE_X, NODE_Y = "a", "b"
 HEADING = 3  # bits of the state; chasers and shooting drones keep more above them
@@ -52,18 +53,31 @@ def start(entity, mover, states, own, slot):
     mover[NODE_X], mover[NODE_Y] = mover["x"], mover["y"]
 
 
-@kernel
-def move_zap(levels, worlds, index, slot, entity, mover):
-    """Move a zap drone; its cell is not refreshed in a frame in which it reaches a node."""
-    if not patrol(levels, worlds, index, slot, entity, mover, False, _SPEED):
-        refresh(worlds.ninjas[index], mover)
+def _patrol_by(speed: float, mini: bool) -> Any:
+    """Return a kernel that moves the drones of a run, most of which only fly on.
+
+    The cell of a drone is not refreshed in a frame in which it reaches a node.
+    """
+    steps_x, steps_y = tuple(speed * h for h in HEADING_X), tuple(speed * h for h in HEADING_Y)
+
+    @kernel
+    def patrols(levels, worlds, index, base, first, stop, shift):
+        ninja = worlds.ninjas[index]
+        (states, own), (movers, moved) = states_of(worlds, index), movers_of(worlds, index)
+        for slot in range(first, stop):
+            mover, heading = movers[moved + shift + slot], states[own + slot] & HEADING
+            dx, dy = steps_x[heading], steps_y[heading]
+            x, y = mover["x"] + dx, mover["y"] + dy
+            if (mover[NODE_X] - x) * dx + (mover[NODE_Y] - y) * dy < 0.0:
+                patrol(levels, worlds, index, slot, levels.entities[base + slot], mover, mini, speed)
+            else:
+                mover["x"], mover["y"] = x, y
+                refresh(ninja, mover)
+
+    return patrols
 
 
-@kernel
-def move_mini(levels, worlds, index, slot, entity, mover):
-    """Move a mini drone, likewise."""
-    if not patrol(levels, worlds, index, slot, entity, mover, True, _MINI_SPEED):
-        refresh(worlds.ninjas[index], mover)
+move_zaps, move_minis = _patrol_by(_SPEED, mini=False), _patrol_by(_MINI_SPEED, mini=True)
 
 
 @kernel
