@@ -859,7 +859,8 @@ def rows(profile: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     if profile["step_peak"] is not None:
         yield f"allocated and freed by a {unit}, at most", profile["step_peak"]["largest"]
     for line in profile["grown_lines"] if profile["verdict"] == "growing" else ():  # else it is noise
-        yield f"growth per 1,000 {unit}s, {_shown(line['file'])}:{_shown(line['line'])}", line["rate"]
+        behind = f" in {line['behind']}" if line["behind"] in (NATIVE, WORKER) else ""
+        yield f"growth per 1,000 {unit}s, {_shown(line['file'])}:{_shown(line['line'])}{behind}", line["rate"]
     for growth in profile["growths"]:
         yield f"growth per 1,000 {unit}s, {_shown(growth['quantity'])}", max(0.0, growth["slope"] - growth["floor"])
     num_envs = profile["settings"]["num_envs"]

@@ -53,7 +53,7 @@ _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist
 _EVENTS = 3000  # lines, calls and returns of a stretch
 _LONGEST = 2  # times the processor seconds of a budget, by the clock
 _STRETCHES = 10
-_LEAST, _FEWEST = 1024, 2  # bytes of a line that mean something, and times that it was seen to take some
+_LEAST = 1024  # bytes of a line that mean something
 _UNIT = 8  # bytes: sizes are known this exactly beside tracemalloc's tables, which are estimated
 _asked: list["NativeLines"] = []
 """Those that the main thread is asked to begin a stretch of: that may happen after their end."""
@@ -448,16 +448,13 @@ class NativeLines:
     def shares(self) -> dict[str, float]:
         """Return the share of each line, as ``file:line``, in the memory that was taken and not freed.
 
-        What was seen once may be noise: a table of another thread, or of the profiler.
+        What was seen once may be noise: a table of another thread, or of the profiler. So a line has a share if it has
+        taken something beside its largest piece.
         """
-        seen: Counter[str] = Counter()
-        for (line, units), times in self._found.items():
-            seen[line] += times * (units > 0)
-        taken = {
-            line: size
-            for line, size in unfreed(self._found).items()
-            if line and size >= _LEAST and seen[line] >= _FEWEST
-        }
+        largest: dict[str, int] = {}
+        for line, units in self._found:
+            largest[line] = max(units * _UNIT, largest.get(line, 0))
+        taken = {line: size for line, size in unfreed(self._found).items() if line and size - largest[line] >= _LEAST}
         return {line: size / sum(taken.values()) for line, size in taken.items()}
 
     def _stop(self) -> None:

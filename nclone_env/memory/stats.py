@@ -323,11 +323,13 @@ def culprits(lines: Sequence[GrownLine]) -> tuple[GrownLine, ...]:
 
 
 def all_grown_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[GrownLine, ...]:
-    """Return the lines that grew by tracemalloc and by the allocator, fastest first, with their keepers."""
-    both = sorted((*traced_lines(measured, growths), *untraced_lines(measured, growths)), key=lambda line: line.rate)
-    fastest = {line.place: line for line in both}  # a line may grow by both
+    """Return the lines that grew by tracemalloc and by the allocator, fastest first, with their keepers.
+
+    A line may grow by both.
+    """
+    both = (*traced_lines(measured, growths), *untraced_lines(measured, growths))
     keepers = {keeper.line: f"{keeper.name} ({keeper.kind})" for keeper in measured.keepers}
-    lines = sorted(fastest.values(), key=lambda line: (-line.rate, line.file, line.line))
+    lines = sorted(both, key=lambda line: (-line.rate, line.file, line.line))
     names = ((NATIVE, line.place) if line.behind == NATIVE else (line.place,) for line in lines)
     kept = (next((keepers[name] for name in those if name in keepers), "") for those in names)
     return tuple(replace(line, keeper=keeper) for line, keeper in zip(lines, kept))[:TOP_LINES]

@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from nclone_env.memory import watch
+from nclone_env.memory import report, watch
 from nclone_env.memory.measurements import FLOORS, NATIVE, Keeper, SourceLine, Traced, UntracedLine
 from nclone_env.memory.stats import compute_stats, grown_lines, largest_lines, per_environment
 
@@ -161,12 +161,15 @@ def test_grown_lines_are_those_with_more_than_before_at_a_rate():
     assert found[1].behind == "c.py:3"  # the user's own line comes first
 
 
-def test_a_line_that_grows_traced_and_in_native_code_has_the_larger_rate():
+def test_a_line_that_grows_traced_and_in_native_code_has_a_row_of_each():
     made = measurements(native_per_step=500)
     found = compute_stats(dataclasses.replace(made, untraced=(UntracedLine(NATIVE, "mine.py:5", 1.0),)))
-    (line,) = (line for line in found.grown_lines if line.place == "mine.py:5")
+    line, traced = (line for line in found.grown_lines if line.place == "mine.py:5")
     assert (line.behind, line.rate) == (NATIVE, pytest.approx(500_000))
+    assert traced.behind == "c.py:3"
     assert not line.keeper
+    rows = report.text_of([report.summary(found)])
+    assert "no line was seen" not in rows
     (line,) = (line for line in compute_stats(made).grown_lines if line.place == "mine.py:5")
     assert line.behind == "c.py:3"
 
@@ -180,7 +183,7 @@ def test_what_keeps_the_objects_of_a_line_keeps_their_native_memory_too(others, 
     found = compute_stats(
         dataclasses.replace(made, untraced=(UntracedLine(NATIVE, "mine.py:5", 1.0),), keepers=keepers)
     )
-    (line,) = (line for line in found.grown_lines if line.place == "mine.py:5")
+    line, _ = (line for line in found.grown_lines if line.place == "mine.py:5")
     assert line.keeper.split(" (")[0] == name
 
 

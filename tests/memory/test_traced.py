@@ -59,7 +59,7 @@ def test_what_another_line_frees_is_not_taken():
 
 def test_a_line_that_was_seen_once_has_no_share():
     lines = snapshots.NativeLines()
-    lines._found.update({("noise", 16_000): 1, ("leak", 300): 20})
+    lines._found.update({("noise", 16_000): 1, ("noise", 6): 7, ("leak", 300): 20})
     assert lines.shares() == {"leak": 1.0}
     lines._found.clear()
     lines._found["noise", 16_000] += 1
