@@ -194,9 +194,10 @@ class Watch:
         """
         if not len(self._log) or self._native.is_watching:
             return ""
-        rows = summary(compute_stats(self._measurements())).rows
+        stats = compute_stats(self._measurements())
         self._traced.measure_again()
-        return "; ".join(text for name, text in rows if name in ("growth", "grew"))
+        wanted = ("growth", "grew") if stats.grown_lines else ("growth",)  # those of workers are known at the end
+        return "; ".join(text for name, text in summary(stats).rows if name in wanted)
 
     def _watch_clock(self) -> None:
         """Look at the threads, and take snapshots by time until a step is counted, until the block ends."""

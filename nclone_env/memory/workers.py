@@ -285,7 +285,8 @@ def trace(folder: Path) -> None:
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         unknown = [line for line in grown if line.place not in keepers]
-        found = find_keepers(unknown, Budget(_SEARCH_SECONDS, by_clock=False)) if unknown else ()
+        budget = Budget(_SEARCH_SECONDS, by_clock=False)
+        found = find_keepers(unknown, budget, sizes=False) if unknown else ()  # it may have grown since
         for item in found:  # after a fork the process gets its name only when it runs
             name = f"{item.name} in {multiprocessing.current_process().name}"
             keepers[item.line] = replace(item, line=_with_file(item.line), name=name)
