@@ -303,8 +303,9 @@ def _blame(stats: Stats) -> str:
     if stats.verdict == "undecided":
         return f": {_doubt(stats)}"
     margins = {item.quantity: format_bytes(item.margin) for item in stats.growths}
-    native = margins.get("native", margins.get("process"))
-    found = {"": margins.get("traced"), "native code": native, "worker processes": margins.get("workers")}
+    process = margins.get("process")  # where small objects of Python are, which are no blocks of the C library
+    native = margins.get("native", process if "traced" in margins else None)
+    found = {"": margins.get("traced", process), "native code": native, "worker processes": margins.get("workers")}
     if stats.measurements.tracing is not None:
         found[f"after {_place(stats, stats.measurements.tracing[1])}, without tracing"] = margins.get("process")
     (_, most), *others = ((name, margin) for name, margin in found.items() if margin is not None)

@@ -67,6 +67,7 @@ _FLOORS = {**FLOORS, "traced": 6 * 1024, "native": 128 * 1024, "process": ARENA}
 """Bytes by which memory may vary beside the code. Traced: the user's lines are added up, once Python's free lists are
 emptied. Native: the profiler works at the same time, and each thread has caches."""
 _NOTHING = MemoryNode("nothing reported")
+_running: set[Watch] = set()
 _FIRST_STEP = "first step", "before the first step was counted"
 
 
@@ -134,6 +135,7 @@ class Watch:
         self._process = os.getpid()
         self._stages.append(stage("before", "at the beginning of the block"))
         self._began = time.perf_counter()
+        _running.add(self)
         start_thread(self._watch_clock)
         return self
 
@@ -165,6 +167,7 @@ class Watch:
             return
         end = self._milliseconds()
         self._ended.set()
+        _running.discard(self)
         self._stopped.wait()  # a search may last for a while: that is no time of the block
         self._native.close()
         if not self._steps or self._log.last_step != self._steps:
@@ -175,8 +178,7 @@ class Watch:
         self._search(_LAST_SEARCH_SECONDS)
         self._of_workers, keepers = self._workers.close(*self._judged())
         self._keepers |= {keeper.line: keeper for keeper in keepers}
-        if self._began_trace:
-            tracemalloc.stop()
+        self._stop_tracing()
         self.stats = compute_stats(self._measurements())
         if self._folder is not None:
             write_reports(self.stats, self._folder, as_json=True, as_html=find_spec("jinja2") is not None)
@@ -302,10 +304,20 @@ class Watch:
         self._traced_until = time.process_time() + _TRACED, self._steps + steps
 
     def _end_trace(self) -> None:
-        self._tracing, self._began_trace = self._judged(), False
+        self._tracing = self._judged()
         before = held_bytes()
-        tracemalloc.stop()
+        self._stop_tracing()
         self._log.exclude(before)
+
+    def _stop_tracing(self) -> None:
+        """Stop to trace if this profile began to, unless it is another's turn to stop: profiles may overlap."""
+        others = (other for other in _running if other is not self and other._state is State.TRACING)
+        heir = next((other for other in others if other._wants_trace), None)
+        if self._began_trace and heir is not None:
+            heir._began_trace = True
+        elif self._began_trace:
+            tracemalloc.stop()
+        self._began_trace = False
 
     def _trace_again(self) -> None:
         self._settle("program without tracing", "until memory was seen to grow")
@@ -314,9 +326,7 @@ class Watch:
         self._stages.pop()
         self._garbage.include()
         self._settled = 0.0
-        if self._began_trace:
-            tracemalloc.stop()
-            self._began_trace = False
+        self._stop_tracing()
 
     _NEXT: ClassVar[Mapping[State, Sequence[tuple[Callable[[Watch], bool], Callable[[Watch], None], State]]]] = {
         State.WAITING: ((_is_quiet, _settle, State.TRACING),),

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from nclone_env._table import format_bytes
 from nclone_env.errors import ConfigError, MissingExtraError, is_plain
 from nclone_env.memory.report import (
     HEIGHT,
@@ -22,6 +23,8 @@ from nclone_env.memory.report import (
     json_text,
     load_profile,
     memory_sections,
+    summary,
+    text_of,
     ticks,
     time_sections,
 )
@@ -301,3 +304,12 @@ def test_other_versions_are_refused(tmp_path, written, version):
         load_profile(path)
     path.write_text(json.dumps(written))
     assert load_profile(path) == written
+
+
+def test_without_tracing_the_claim_is_that_of_resident_memory():
+    """A leak of small objects of Python is none of the C library, whose margin is far smaller."""
+    found = compute_stats(dataclasses.replace(measurements(), traced=(), line_steps=(), lines=()))
+    margins = {item.quantity: format_bytes(item.margin) for item in found.growths}
+    text = text_of([summary(found)])
+    assert f"FLAT: more than {margins['process']} per 1,000 vector steps would have shown" in text
+    assert f"(native code: {margins['native']}" in text

@@ -215,3 +215,19 @@ def test_tracing_begins_again_when_something_grows_and_names_the_line(monkeypatc
     assert watch.stats.measurements.tracing is None
     assert watch.stats.grown_lines[0].file == __file__
     assert "without tracing" in [stage.name for stage in watch.stats.measurements.stages][-2]
+
+
+@pytest.mark.usefixtures("few_snapshots")
+def test_a_profile_that_ends_first_leaves_the_other_one_tracing():
+    first, second = profile("first"), profile("second")
+    first.__enter__()
+    first.step()
+    second.__enter__()
+    second.step()
+    first.__exit__(None, None, None)
+    for _ in range(30):
+        second.step()
+    second.__exit__(None, None, None)
+    assert second.stats is not None
+    assert second.stats.measurements.traced
+    assert not tracemalloc.is_tracing()
