@@ -12,6 +12,7 @@ from functools import partial
 from importlib import import_module
 from itertools import chain, count
 from pathlib import Path
+from typing import Any
 
 from nclone_env._files import expanded
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
@@ -19,6 +20,7 @@ from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.reader import INDEX_SUFFIX, MAP_SUFFIX, TEXT_SUFFIX, LevelFile
 from nclone_env.level.level import Level, RawLevel, loading_fault
+from nclone_env.options import several
 
 _MOST_NAMED, _MOST_OTHERS = 50, 10
 """Files of a folder that are named: those left out, and those where there is no level."""
@@ -97,6 +99,7 @@ def resolve(name_or_path: str | Path, packs: OpenedPacks | None = None) -> tuple
     """
     sets = level_sets()
     if isinstance(name_or_path, str):
+        name_or_path = str.__str__(name_or_path)  # of text of NumPy, or a member of an enumeration
         built_in = any(name_or_path in names for names in sets.values())
         names = (name_or_path,) if built_in else sets.get(name_or_path)
         if names:
@@ -286,9 +289,9 @@ def load_level(source: LevelSource) -> Level:
         return Level.of(LevelFile(source).level())
     if isinstance(source, str) and source.startswith(_TEXT):
         return _level_of_text(source)
-    if not isinstance(source, (str, Path)):
+    if not isinstance(source, (str, os.PathLike)):
         raise UnknownLevelError(f"level: expected a name, a path, bytes or a loaded level, got {shortened(source)}")
-    refs = resolve(source)
+    refs = resolve(source if isinstance(source, str) else expanded(source))
     if len(refs) > 1:
         raise UnknownLevelError(
             f"level: expected one level, got {shortened(str(source), 200)}, which contains {listed_names(refs)}"
@@ -309,14 +312,20 @@ def load_levels(sources: LevelSource | Iterable[LevelSource]) -> list[Level]:
     """
     levels: list[Level] = []
     packs: OpenedPacks = {}
-    for source in [sources] if isinstance(sources, LevelSource) else sources:
-        if isinstance(source, (str, Path)) and not str(source).startswith(_TEXT):
-            levels.extend(level for _, level in readable(resolve(source, packs)))
+    for source in _several(sources):
+        if isinstance(source, (str, os.PathLike)) and not str(source).startswith(_TEXT):
+            name = source if isinstance(source, str) else expanded(source)
+            levels.extend(level for _, level in readable(resolve(name, packs)))
         elif isinstance(source, bytes):
             levels.extend(_levels_of_bytes(source))
         else:
             levels.append(load_level(source))
     return _with_distinct_names(levels)
+
+
+def _several(sources: LevelSource | Iterable[LevelSource]) -> tuple[Any, ...]:
+    """Return the sources of an iterable, of a mapping its names, as of sets of levels; or one alone."""
+    return several(list(sources) if isinstance(sources, Mapping) else sources)
 
 
 def _levels_of_bytes(data: bytes) -> Iterator[Level]:
@@ -331,13 +340,12 @@ def levels_as_text(sources: LevelSource | Iterable[LevelSource]) -> tuple[str, .
 
     Other levels become their names and map bytes: ``base64:`` with the name in UTF-8, a zero byte and the map bytes.
     """
-    several = [sources] if isinstance(sources, LevelSource) else sources
-    return tuple(text for source in several for text in _as_texts(source))
+    return tuple(text for source in _several(sources) for text in _as_texts(source))
 
 
 def _as_texts(source: LevelSource) -> Iterator[str]:
-    if isinstance(source, (str, Path)):
-        yield str(source)
+    if isinstance(source, (str, os.PathLike)):
+        yield str.__str__(source) if isinstance(source, str) else os.fspath(source)
         return
     for level in load_levels(source):
         data = level.name.encode(errors="replace") + b"\0" + write_map(level.raw)

@@ -5,8 +5,10 @@ import os
 import re
 from collections import Counter
 from contextlib import nullcontext
+from enum import Enum
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nclone_env.errors import LevelFormatError, UnknownLevelError
@@ -46,6 +48,45 @@ def opened(monkeypatch):
 
     monkeypatch.setattr(reader, "_read_start", counting)
     return counts
+
+
+class Word(str, Enum):  # noqa: UP042 - the text of a StrEnum is its value
+    WALK = "first-steps/01-walk"
+
+
+class Place(os.PathLike):
+    def __init__(self, path):
+        self.path = path
+
+    def __fspath__(self):
+        return str(self.path)
+
+
+@pytest.mark.parametrize("name", [Word.WALK, np.str_(Word.WALK.value)])
+def test_names_may_be_texts_of_any_kind(name):
+    for level in (
+        load_level(name),
+        *load_levels(name),
+        *load_levels({name}),
+        *load_levels(np.array([str.__str__(name)])),
+    ):
+        assert level.name == "first-steps/01-walk"
+        assert type(level.name) is str
+    assert list(map(type, levels_as_text(name))) == [str]
+    assert levels_as_text(name) == ("first-steps/01-walk",)
+
+
+def test_paths_may_be_of_any_kind(tmp_path):
+    (tmp_path / "a").write_bytes(MAP)
+    assert load_level(Place(tmp_path / "a")).name == load_levels(Place(tmp_path / "a"))[0].name == "a"
+    assert [level.name for level in load_levels([Place(tmp_path)])] == ["a"]
+    assert levels_as_text(Place(tmp_path)) == (str(tmp_path),)
+
+
+@pytest.mark.parametrize("sources", [None, 3, [None], [{"a": 1}]])
+def test_what_is_no_level_is_named(sources):
+    with pytest.raises(UnknownLevelError, match="level: expected a name, a path, bytes or a loaded level, got"):
+        load_levels(sources)
 
 
 def files_in(folder, *names):
