@@ -212,6 +212,20 @@ class Within(NamedTuple):
     high: float = math.inf
 
 
+def as_array(value: Any, error: type[NcloneError], expected: str) -> np.ndarray:
+    """Return a value of the caller as an array of NumPy.
+
+    Args:
+        error: raised, with what was expected, for what NumPy cannot convert: nested lists of unequal lengths, and
+            tensors on a GPU, with gradients, or of a dtype that NumPy lacks.
+        expected: beginning of its message.
+    """
+    try:
+        return np.asarray(value)
+    except (RuntimeError, TypeError, ValueError) as fault:
+        raise error(f"{expected}, got {shortened(value)}: {' '.join(str(fault).split())}") from fault
+
+
 def check_value(name: str, hint: Any, value: Any) -> None:
     """Check a value by an annotation: of a choice, a number within bounds, a flag, a text or a path.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.errors import ConfigError, UnknownLevelError, shortened
+from nclone_env.errors import ConfigError, UnknownLevelError, as_array, shortened
 
 
 def check_options(options: dict[str, Any] | None, valid: Sequence[str]) -> dict[str, Any]:
@@ -72,11 +72,7 @@ def check_mask(mask: Any, num_envs: int) -> np.ndarray:
 
 def check_indices(indices: Any, num_envs: int) -> np.ndarray:
     """Return n indices of environments, (n,) int64; ConfigError if dtype, shape or range is wrong."""
-    try:
-        array = np.asarray(indices)
-    except ValueError as error:  # nested lists of unequal lengths
-        expected = f"whole numbers of shape ({num_envs},)"
-        raise ConfigError(f"indices: expected {expected}, got {shortened(indices)}") from error
+    array = as_array(indices, ConfigError, f"indices: expected whole numbers of shape ({num_envs},)")
     if array.dtype.kind not in "iu" or array.shape != (num_envs,):
         got = f"{array.dtype} of shape {array.shape}"
         raise ConfigError(f"indices: expected whole numbers of shape ({num_envs},), got {got}")

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from nclone_env.errors import ActionError, shortened
+from nclone_env.errors import ActionError, as_array
 from nclone_env.game import DIRECTION_INPUTS, JUMP_INPUTS, KEYS, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.obs import ObservationSpec
 
@@ -83,10 +83,7 @@ def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:
     if type(actions) in _NUMBERS and out.shape == () and kind == "discrete" and 0 <= actions < NUM_ACTIONS:
         out[...] = actions  # the rest takes five times as long
         return
-    try:
-        array = np.asarray(actions)
-    except ValueError as error:  # nested lists of unequal lengths
-        raise ActionError(f"action: expected an array of integers, got {shortened(actions)}") from error
+    array = as_array(actions, ActionError, "action: expected an array of integers")
     shape = out.shape if kind == "discrete" else (*out.shape, len(_PAIR))
     if array.dtype.kind not in "iu":
         raise ActionError(

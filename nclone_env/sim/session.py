@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
-from nclone_env.errors import InputsError, LevelIndexError, WorldIndexError
+from nclone_env.errors import InputsError, LevelIndexError, WorldIndexError, as_array
 from nclone_env.game import CELEBRATING, DEAD
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet, LevelSource, load_level, pack
@@ -45,6 +45,7 @@ MOST_FRAMES = 1 << 30
 """Frames of a world from its start; the counter has 32 bits."""
 MOST_ENTRIES = 1 << 30
 """Entries into cells after which they are renumbered; a mover enters at most one cell per frame."""
+_EXPECTED_INPUTS = "inputs: expected integers from 0 to 15"
 _MANY = 1 << 18  # frames whose states may not fit into memory
 MAX_INPUT = 15
 
@@ -127,7 +128,7 @@ class Session:
         Raises:
             LevelIndexError: if an index is not in the level set, or there are not N.
         """
-        chosen = np.asarray(levels)
+        chosen = as_array(levels, LevelIndexError, "levels: expected integers")
         count = len(self.level_set.levels)
         if chosen.dtype.kind not in "iu" or chosen.shape not in ((), (len(self),)):
             got = f"dtype {chosen.dtype} and shape {chosen.shape}"
@@ -146,7 +147,7 @@ class Session:
             InputsError: if a value is not a whole number from 0 to 15, or there are not N;
                 or a world would get older than 2**30 frames.
         """
-        codes = np.asarray(inputs)
+        codes = as_array(inputs, InputsError, _EXPECTED_INPUTS)
         if codes.dtype.kind not in "iu" or codes.shape not in ((), (len(self),)):
             got = f"dtype {codes.dtype} and shape {codes.shape}"
             raise InputsError(f"inputs: expected an integer or {len(self)} integers from 0 to 15, got {got}")
@@ -166,10 +167,10 @@ class Session:
             InputsError: if a value is not a whole number from 0 to 15, or the shape is wrong;
                 or a world would get older than 2**30 frames.
         """
-        if isinstance(inputs, (bytes, bytearray)) or np.ndim(inputs) == 1:
+        if isinstance(inputs, (bytes, bytearray)) or as_array(inputs, InputsError, _EXPECTED_INPUTS).ndim == 1:
             codes = np.repeat(check_inputs(inputs)[:, np.newaxis], len(self), axis=1)
         else:
-            given = np.asarray(inputs)
+            given = as_array(inputs, InputsError, _EXPECTED_INPUTS)
             if given.ndim != 2 or given.shape[1] != len(self):
                 expected = f"shape (frames,) or (frames, {len(self)})"
                 raise InputsError(f"inputs: expected {expected}, got {given.shape}")
@@ -221,7 +222,7 @@ class Session:
         Raises:
             WorldIndexError: if there are not N indices, or one of them is not a world.
         """
-        chosen = np.asarray(indices)
+        chosen = as_array(indices, WorldIndexError, "indices: expected integers")
         if chosen.dtype.kind not in "iu" or chosen.shape != (len(self),):
             got = f"dtype {chosen.dtype} and shape {chosen.shape}"
             raise WorldIndexError(f"indices: expected {len(self)} integers, got {got}")
@@ -334,7 +335,8 @@ def record_world(levels, worlds, index, inputs, first, last, ninjas, entity_stat
 
 def check_inputs(inputs: Any) -> np.ndarray:
     """Return input bytes, or a sequence of integers, one a frame, as (T,) uint8."""
-    codes = np.frombuffer(inputs, np.uint8) if isinstance(inputs, (bytes, bytearray)) else np.asarray(inputs)
+    is_bytes = isinstance(inputs, (bytes, bytearray))
+    codes = np.frombuffer(inputs, np.uint8) if is_bytes else as_array(inputs, InputsError, _EXPECTED_INPUTS)
     if codes.ndim != 1 or (codes.size and codes.dtype.kind not in "iu"):
         raise InputsError(
             f"inputs: expected a one-dimensional sequence of whole numbers from 0 to 15, one a frame, "

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import nclone_env
-from nclone_env import NPlusPlusVectorEnv, errors
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
 from nclone_env.cli.app import main
 from nclone_env.errors import ConfigError
 from nclone_env.generate import generated_levels
@@ -227,6 +227,59 @@ def test_arrays_that_lie_are_refused(out):
     with pytest.raises(errors.BufferError):
         envs.reset(seed=0, out=out())
     envs.reset(seed=0, out={"game_state": good().view(Liar)})  # the truth
+
+
+# Values that are no arrays
+
+
+def without_array(error: Exception) -> object:
+    """Return what raises an error as it becomes an array: a tensor on a GPU, with gradients or of bfloat16 does."""
+
+    class Tensor:
+        def __array__(self, dtype=None, copy=None):
+            raise error
+
+        def __repr__(self):
+            return "Tensor"
+
+    return Tensor()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        without_array(TypeError("can't convert cuda:0 device type tensor.\nUse Tensor.cpu()")),
+        without_array(RuntimeError("Can't call numpy() on Tensor that requires grad. Use Tensor.cpu()")),
+    ],
+)
+def test_what_cannot_be_an_array_is_an_error_of_the_argument(value):
+    from nclone_env.sim import Session
+
+    single, envs = NPlusPlusEnv(observations="game_state"), NPlusPlusVectorEnv(None, 2, observations="game_state")
+    single.reset()
+    envs.reset()
+    session = Session("first-steps/01-walk", 2)
+    for call, error, name in (
+        (single.step, errors.ActionError, "action"),
+        (envs.step, errors.ActionError, "action"),
+        (envs.gather, ConfigError, "indices"),
+        (session.start, errors.LevelIndexError, "levels"),
+        (session.tick, errors.InputsError, "inputs"),
+        (session.play, errors.InputsError, "inputs"),
+        (session.gather, errors.WorldIndexError, "indices"),
+        (lambda given: nclone_env.simulate("first-steps/01-walk", given), errors.InputsError, "inputs"),
+    ):
+        with pytest.raises(error, match=rf"^{name}: expected .*, got Tensor: .*Use Tensor\.cpu\(\)$"):
+            call(value)
+
+
+def test_observations_that_cannot_be_arrays_are_named():
+    pytest.importorskip("torch")
+    from nclone_env.train import load_policy
+
+    value, policy = without_array(TypeError("no such dtype")), load_policy("builtin")
+    with pytest.raises(ConfigError, match=r"^observation: \w+: expected an array, got Tensor: no such dtype$"):
+        policy.act(dict.fromkeys(policy.network.observation_shapes, value))
 
 
 # Names that no system takes

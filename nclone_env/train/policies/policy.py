@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.errors import ConfigError, check_integer, did_you_mean, shortened
+from nclone_env.errors import ConfigError, as_array, check_integer, did_you_mean, shortened
 from nclone_env.options import several
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.acting import chosen_actions, policy_outputs
@@ -123,7 +123,7 @@ class Policy:
         """Return the states, (n, h), before n observations, 0 where an episode begins."""
         if not self.recurrent:
             return self._states
-        starts = np.asarray(episode_start)
+        starts = as_array(episode_start, ConfigError, "episode_start: expected a bool or an array of them")
         if starts.dtype != np.bool_ or starts.shape not in ((), (count,)):
             got = "None" if episode_start is None else f"{starts.dtype} of shape {starts.shape}"
             raise ConfigError(
@@ -198,7 +198,7 @@ def _array(name: str, observation: Mapping[str, np.ndarray]) -> np.ndarray:
             f"observation: expected {name!r}, got {shortened(list(observation))}{did_you_mean(name, observation)}; "
             "make the environment with policy.environment"
         )
-    array = np.asarray(observation[name])
+    array = as_array(observation[name], ConfigError, f"observation: {name}: expected an array")
     if array.dtype.kind not in "biuf":
         raise ConfigError(f"observation: {name}: expected numbers, got {array.dtype}")
     return np.asarray(array, np.float32 if array.dtype == np.float64 else None, order="C")
