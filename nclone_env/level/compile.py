@@ -35,6 +35,7 @@ from nclone_env.game import (
 from nclone_env.jit import kernel, specialised_at_first
 from nclone_env.level.level import MODES, ORIENTATIONS, Level
 from nclone_env.level.routes.distance import objective_fields
+from nclone_env.level.routes.fields import FIELDS_LAYOUT, Fields
 from nclone_env.level.tiles import CURVE_KIND, CURVE_SHAPE, EDGE_SIGNS, GRID_EDGES, STRAIGHT
 
 SEGMENT = np.dtype(
@@ -44,7 +45,7 @@ SEGMENT = np.dtype(
 
 ``owner`` is the entity of a door, else ``NO_OWNER``."""
 
-NO_OWNER = NO_MOVER = -1
+NO_OWNER = NO_MOVER = NO_ENTITY = -1
 DOOR_CLOSED_AT_0, DOOR_CLOSED_AT_1 = 3, 4
 """Kinds of door segments: present while the state byte of the owner is 0, or while it is not."""
 
@@ -71,6 +72,7 @@ there is none), order of creation, type, state byte at the start of an episode, 
 LEVEL_HEADER = np.dtype(
     [("spawn_x", "f8"), ("spawn_y", "f8"), ("start_distance", "f8")]
     + [(name, "i4") for name in ("first_entity", "first_mover", "first_door", "first_run", "first_field")]
+    + [(name, "i4") for name in ("first_segment", "first_mine", "first_near", "near_unit")]
     + [(name, "i4") for name in ("entity_count", "mover_count", "door_count", "run_count", "exit_count", "gold_count")]
     + [(name, "i4") for name in ("first_exit", "has_platforms", "has_blocks", "has_plain_walls")]
     + [(name, "i4") for name in ("first_landmark", "landmark_count", "trail_count")],
@@ -78,7 +80,8 @@ LEVEL_HEADER = np.dtype(
 )
 """One level of a set: start of the ninja, length of its path to the exit (pixels), and its rows of the packed arrays.
 
-``first_entity``, ``first_mover``, ``first_door``, ``first_run`` and ``first_field`` are indices of the packed arrays;
+``first_entity``, ``first_mover``, ``first_door``, ``first_run``, ``first_field``, ``first_segment``, ``first_mine`` and
+``first_near`` are indices of the packed arrays; ``near_unit``, the unit of ``near_start``;
 ``trail_count``, the past positions of the ninja that the last evil ninja needs (physics 03, section 12.3);
 ``first_exit`` is an index of the level's own entity table; ``has_platforms`` and ``has_blocks``, whether there are
 one-way platforms and solid entities that move; ``has_plain_walls``, whether no door sticks out of the cell that lists
@@ -107,12 +110,13 @@ class LevelArrays(NamedTuple):
     Attributes:
         header: (L,) ``LEVEL_HEADER``.
         tiles: (L, 25, 44) uint8.
-        segment_start: (L, 1101) int32; positions in ``segments`` by cell ``column * 25 + row``.
+        segment_start: (L, 1101) uint16; positions in the level's ``segments`` by cell ``column * 25 + row``.
         segments: ``SEGMENT`` records of all levels.
-        member_start: (L, 1101) int32; positions in ``members`` by cell.
-        members: int16; entities of the level that never change their cell.
-        near_start: (L, 1101) int32; positions in ``near`` by cell.
-        near: int16; those of them that can act on a ninja in the cell, in the order in which they are visited.
+        mine_start: (L, 221) uint16; positions in the level's ``mines`` by block of ``MINE_ROWS`` cells of a column.
+        mines: int16; entities of the level that can kill and never move, by cell.
+        near_start: (L, 1100) uint16; positions in the level's ``near`` by cell, in units of ``near_unit``.
+        near: int16; lists of the entities that never change their cell and can act on a ninja in a cell, in the order
+            in which they are visited, each with ``NO_ENTITY`` behind it. The first is empty; neighbours share lists.
         entities: ``ENTITY`` records of all levels.
         mover_slots: int16; entity of each mover record of a level.
         doors: ``DOOR`` records of all levels.
@@ -128,8 +132,8 @@ class LevelArrays(NamedTuple):
     tiles: np.ndarray
     segment_start: np.ndarray
     segments: np.ndarray
-    member_start: np.ndarray
-    members: np.ndarray
+    mine_start: np.ndarray
+    mines: np.ndarray
     near_start: np.ndarray
     near: np.ndarray
     entities: np.ndarray
@@ -143,17 +147,17 @@ class LevelArrays(NamedTuple):
 
 # fmt: off
 _DTYPES: tuple[Any, ...] = (
-    LEVEL_HEADER, "u1", "i4", SEGMENT, "i4", "i2", "i4", "i2", ENTITY, "i2", DOOR, RUN, "i8", "i4", LASER_FRAME,
-    "f4",
+    LEVEL_HEADER, "u1", "u2", SEGMENT, "u2", "i2", "u2", "i2", ENTITY, "i2", DOOR, RUN, "i8", "i4", LASER_FRAME,
 )
 # fmt: on
-ARRAYS_LAYOUT = dict(zip((*LevelArrays._fields, "fields"), map(np.dtype, _DTYPES), strict=True))
+ARRAYS_LAYOUT = dict(zip(LevelArrays._fields, map(np.dtype, _DTYPES), strict=True)) | FIELDS_LAYOUT
 """The dtypes of the ``LevelArrays`` and of the distance fields."""
 
 _MOVING = bits(kind for kind in KINDS if kind.has_mover)
 _ACTING = bits(kind for kind in KINDS if kind.acts)
 _DOORS = bits(kind for kind in KINDS if kind.is_door)
 _WITH_SWITCH = bits(KINDS[door] for door in DOOR_SWITCHES)
+_MINES = bits(kind for kind in KINDS if kind.deadly and not kind.has_mover)
 _SOLID_MOVERS = bits(kind for kind in KINDS if kind.solid and kind.has_mover)
 _CREATING = bits(kind for kind in KINDS if kind.has_entity and kind.number not in SWITCH_OF.values())
 """Kinds whose records create entities; an exit switch comes with its exit (physics 02, section 2.5)."""
@@ -164,6 +168,10 @@ _REACHES = np.array([(RADIUS + max(kind.radii) + 0.01) ** 2 for kind in KINDS])
 _SOLID = 2
 NEIGHBOURS = 9
 """Cells that list an entity among those near them, at most."""
+MINE_ROWS = 5
+"""Cells of a column that share a start of their mines."""
+_MOST_STARTS = 1 << 16
+_LARGEST_UNIT = 8  # of the starts of lists of the largest levels
 _LINES, _PARTS = (2 * ROWS, 2 * COLUMNS), (2 * COLUMNS, 2 * ROWS)
 """The last line of a lattice of half-edges, and the half-edges of each, for flat and for upright ones."""
 MOST_SEGMENTS = CELLS + sum((lines + 1) * parts for lines, parts in zip(_LINES, _PARTS)) + 1
@@ -184,6 +192,7 @@ def write_level(tiles, records, out):
     _write_doors(records, out)
     _write_members(out)
     _write_near(out)
+    _write_mines(out)
     _write_segments(out)
     _write_edges(out)
     _write_header(records, out)
@@ -282,8 +291,11 @@ def clamped(position, cells):
 
 @kernel
 def _write_members(out):
-    """Sort the entities that never change their cell by cell, those of a cell in order of creation."""
-    start = out.member_start
+    """Sort the entities that never change their cell by cell, those of a cell in order of creation.
+
+    ``mines`` and ``segment_start`` hold them until their own contents are written.
+    """
+    start = out.segment_start
     for placing in range(2):
         for order in range(out.header[0]["entity_count"]):
             slot = out.near[order]
@@ -291,7 +303,7 @@ def _write_members(out):
             if not _MOVING >> int(entity["type"]) & 1:
                 cell = clamped(entity["x"], COLUMNS) * ROWS + clamped(entity["y"], ROWS)
                 if placing:
-                    out.members[start[0, cell]] = slot
+                    out.mines[start[0, cell]] = slot
                 start[0, cell + 1 - placing] += 1
         _next_pass(start, placing)
 
@@ -315,22 +327,79 @@ def _write_near(out):
     They are among those of the nine cells around it. A visit may move the ninja: a platform counts in all nine cells,
     as does everything around a launch pad.
     """
-    count = 0
+    unit, count = 0, 0
+    while unit == 0 or count >= unit * _MOST_STARTS:
+        unit = 1 if unit == 0 else 2 * unit
+        count = _write_lists(out, unit)
+    out.header[0]["near_unit"] = unit
+
+
+@kernel
+def _write_lists(out, unit):
+    """Write the lists of entities near each cell, which begin at multiples of a unit; return where they end.
+
+    If that is beyond what a start can be, some cells have none.
+    """
+    near, start = out.near, out.near_start
+    near[0], count = NO_ENTITY, unit
     for column in range(COLUMNS):
         for row in range(ROWS):
-            has_pad = False
-            for finding in range(2):
-                for across in range(max(column - 1, 0), min(column + 2, COLUMNS)):
-                    for down in range(max(row - 1, 0), min(row + 2, ROWS)):
-                        cell = across * ROWS + down
-                        for place in range(out.member_start[0, cell], out.member_start[0, cell + 1]):
-                            entity = out.entities[out.members[place]]
-                            if not finding:
-                                has_pad |= entity["type"] == LAUNCH_PAD
-                            elif has_pad or entity["type"] == ONE_WAY or _reaches(entity, column, row):
-                                out.near[count] = out.members[place]
-                                count += 1
-            out.near_start[0, column * ROWS + row + 1] = count
+            end, cell, first = _write_list(out, column, row, count), column * ROWS + row, count
+            if end == count:
+                first = 0
+            elif row > 0 and _is_same(near, unit * int(start[0, cell - 1]), count):
+                first = unit * int(start[0, cell - 1])
+            elif column > 0 and _is_same(near, unit * int(start[0, cell - ROWS]), count):
+                first = unit * int(start[0, cell - ROWS])
+            else:
+                count = (end // unit + 1) * unit
+            if first >= unit * _MOST_STARTS:
+                return count
+            start[0, cell] = first // unit
+    return count
+
+
+@kernel
+def _write_list(out, column, row, count):
+    """Write the entities near a cell behind ``count`` places of ``near``; return the place behind the last."""
+    has_pad = False
+    for finding in range(2):
+        for across in range(max(column - 1, 0), min(column + 2, COLUMNS)):
+            for down in range(max(row - 1, 0), min(row + 2, ROWS)):
+                cell = across * ROWS + down
+                for place in range(out.segment_start[0, cell], out.segment_start[0, cell + 1]):
+                    entity = out.entities[out.mines[place]]
+                    if not finding:
+                        has_pad |= entity["type"] == LAUNCH_PAD
+                    elif has_pad or entity["type"] == ONE_WAY or _reaches(entity, column, row):
+                        out.near[count] = out.mines[place]
+                        count += 1
+    out.near[count] = NO_ENTITY
+    return count
+
+
+@kernel
+def _is_same(near, first, other):
+    """Return whether two lists are equal."""
+    while near[first] == near[other] and near[first] != NO_ENTITY:
+        first += 1
+        other += 1
+    return near[first] == near[other]
+
+
+@kernel
+def _write_mines(out):
+    """Keep those members of cells that can kill, by blocks of cells, and clear ``segment_start``."""
+    count, start = 0, out.segment_start
+    for cell in range(CELLS):
+        for place in range(start[0, cell], start[0, cell + 1]):
+            slot = out.mines[place]
+            if _MINES >> int(out.entities[slot]["type"]) & 1:
+                out.mines[count] = slot
+                count += 1
+        out.mine_start[0, cell // MINE_ROWS + 1] = count
+    for cell in range(CELLS + 1):
+        start[0, cell] = 0
 
 
 @kernel
@@ -524,7 +593,7 @@ class CompiledLevel(NamedTuple):
     """The arrays of one level, read-only, as those of ``LevelArrays``; environments play those of a ``LevelSet``.
 
     Segments are in the order that collision depends on (physics 01, section 2.7), entities in type-list order (physics
-    02, section 4.2), members of a cell and doors in order of creation. ``exits``, (X,) int64, are the indices of the
+    02, section 4.2), doors in order of creation. ``exits``, (X,) int64, are the indices of the
     exits in ``entities``; the switch of each exit follows it.
     """
 
@@ -534,8 +603,8 @@ class CompiledLevel(NamedTuple):
     segment_start: np.ndarray
     edges: np.ndarray
     entities: np.ndarray
-    members: np.ndarray
-    member_start: np.ndarray
+    mines: np.ndarray
+    mine_start: np.ndarray
     near: np.ndarray
     near_start: np.ndarray
     mover_slots: np.ndarray
@@ -543,8 +612,8 @@ class CompiledLevel(NamedTuple):
     runs: np.ndarray
     exits: np.ndarray
 
-    def distances(self) -> np.ndarray:
-        """Compute the distances to the objectives, (1 + X, 51, 89) float32 (``level.routes.distance``)."""
+    def distances(self) -> Fields:
+        """Compute the distances to the X exits, 1 + X fields (``level.routes.distance``)."""
         exits, switches = self.entities[self.exits], self.entities[self.exits + 1]
         exit_points, switch_points = ([(int(e["x"]), int(e["y"])) for e in group] for group in (exits, switches))
         return objective_fields(self.tiles, exit_points, switch_points)
@@ -556,6 +625,7 @@ def compile_level(level: Level) -> CompiledLevel:
     _write_level(level.raw.tiles, level.raw.records, out)
     header = out.header[0]
     entities = out.entities[: header["entity_count"]].copy()
+    last = int(out.near_start.max()) * int(header["near_unit"])
     compiled = CompiledLevel(
         header=out.header,
         tiles=out.tiles[0],
@@ -563,9 +633,9 @@ def compile_level(level: Level) -> CompiledLevel:
         segment_start=out.segment_start[0],
         edges=out.edges[0],
         entities=entities,
-        members=out.members[: out.member_start[0, -1]].copy(),
-        member_start=out.member_start[0],
-        near=out.near[: out.near_start[0, -1]].copy(),
+        mines=out.mines[: out.mine_start[0, -1]].copy(),
+        mine_start=out.mine_start[0],
+        near=out.near[: last + 1 + int((out.near[last:] == NO_ENTITY).argmax())].copy(),
         near_start=out.near_start[0],
         mover_slots=out.mover_slots[: header["mover_count"]].copy(),
         doors=out.doors[: header["door_count"]].copy(),
@@ -585,13 +655,14 @@ def level_room(records: int) -> LevelArrays:
     entities = records + KINDS[EXIT].most
     lengths = {
         "segments": MOST_SEGMENTS + records,
-        "near": NEIGHBOURS * entities,
+        "near": NEIGHBOURS * entities + _LARGEST_UNIT * (CELLS + 1),
         "runs": _NUM_KINDS,
         "doors": records,
         "header": 1,
         "laser_frames": 1,
     }
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("segment_start", "member_start", "near_start"), (1, CELLS + 1))
+    shapes: dict[str, tuple[int, ...]] = {"segment_start": (1, CELLS + 1), "near_start": (1, CELLS)}
+    shapes |= {"mine_start": (1, CELLS // MINE_ROWS + 1)}
     shapes |= {"tiles": (1, ROWS, COLUMNS), "edges": (1, 3, FIRST_HORIZONTAL + 2 * (2 * ROWS + 1)), "laser_start": (2,)}
     return LevelArrays(
         *(np.zeros(shapes.get(name, lengths.get(name, entities)), ARRAYS_LAYOUT[name]) for name in LevelArrays._fields)

@@ -17,8 +17,8 @@ from nclone_env._arrays import Arrays, Layout, LibraryStatus, cached_arrays, lib
 from nclone_env.level.build import mirrored
 from nclone_env.level.compile import ARRAYS_LAYOUT, LASER_FRAME, CompiledLevel, LevelArrays, compile_level
 from nclone_env.level.level import Level
-from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at
-from nclone_env.memory import MemoryNode, array_group, array_node
+from nclone_env.level.routes.fields import Fields, distance_at, field_room, frozen, joined_fields
+from nclone_env.memory import MemoryNode, array_group
 
 NO_LANDMARKS = np.zeros(1, np.int16)
 NO_LANDMARKS.flags.writeable = False
@@ -33,12 +33,15 @@ class Paths(NamedTuple):
     Attributes:
         header: (L,) ``LEVEL_HEADER``; ``start_distance``, ``first_field``, ``first_landmark`` and ``landmark_count`` of
             these paths.
-        fields: (F, 51, 89) float32; path length from each node of the lattice, pixels, infinite without a path.
+        fields: (F,) ``FIELD``; path lengths, with ``rows``, ``codes`` and ``rests`` as of ``Fields``.
         landmarks: int16; entities of the levels, those of a level in order, the exit last.
     """
 
     header: np.ndarray
     fields: np.ndarray
+    rows: np.ndarray
+    codes: np.ndarray
+    rests: np.ndarray
     landmarks: np.ndarray
 
     def memory(self) -> MemoryNode:
@@ -54,20 +57,20 @@ class LevelSet:
     Attributes:
         levels: the levels, in order.
         arrays: the arrays the simulator reads.
-        fields: (F, 51, 89) float32, read-only; the distance fields of the levels one after another, those of a level
-            from its ``first_field``: path length by a switch to its exit, then path length to each exit. Empty without
+        fields: the distance fields of the levels one after another, read-only, those of a level from its
+            ``first_field``: path length by a switch to its exit, then path length to each exit. None without
             ``with_distances``.
     """
 
     levels: tuple[Level, ...]
     arrays: LevelArrays
-    fields: np.ndarray
+    fields: Fields
     _derived: dict[str, Arrays] = field(default_factory=dict, repr=False)
 
     @cached_property
     def paths(self) -> Paths:
         """Paths between tiles, which doors do not block; needs ``with_distances``."""
-        return Paths(self.arrays.header, self.fields, NO_LANDMARKS)
+        return Paths(self.arrays.header, *self.fields, NO_LANDMARKS)
 
     @cached_property
     def images(self) -> Mapping[str, str]:
@@ -123,7 +126,7 @@ class LevelSet:
         """Return the bytes of the packed arrays; users of ``derived`` arrays report those."""
         parts = (
             array_group("level arrays", self.arrays._asdict(), shared=True),
-            array_node("distance fields", self.fields, shared=True),
+            array_group("distance fields", self.fields._asdict(), shared=True),
         )
         return MemoryNode("levels", children=parts)
 
@@ -143,26 +146,24 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
     compiled = [compile_level(level) for level in levels]
     joined = {
         name: _joined([getattr(level, name) for level in compiled], ARRAYS_LAYOUT[name])
-        for name in ("segments", "members", "near", "entities", "mover_slots", "doors", "runs")
+        for name in ("segments", "mines", "near", "entities", "mover_slots", "doors", "runs")
     }
     arrays = LevelArrays(
         header=_headers(compiled),
         tiles=np.stack([level.tiles for level in compiled]),
-        segment_start=_offset_starts([level.segment_start for level in compiled]),
-        member_start=_offset_starts([level.member_start for level in compiled]),
-        near_start=_offset_starts([level.near_start for level in compiled]),
+        segment_start=np.stack([level.segment_start for level in compiled]),
+        mine_start=np.stack([level.mine_start for level in compiled]),
+        near_start=np.stack([level.near_start for level in compiled]),
         edges=np.stack([level.edges for level in compiled]),
         laser_start=np.zeros(len(levels) + 1, np.int32),
         laser_frames=np.zeros(1, LASER_FRAME),
         **joined,
     )
-    fields = np.zeros((0, *FIELD_SHAPE), dtype=np.float32)
-    if with_distances:
-        distances = [level.distances() for level in compiled]
-        fields = np.concatenate(distances)
-        for row, level, own in zip(arrays.header, levels, distances, strict=True):
-            row["start_distance"] = distance_at(own, 0, *level.spawn)
-    for array in (*arrays, fields):
+    distances = [level.distances() for level in compiled] if with_distances else []
+    for row, level, own in zip(arrays.header, levels, distances):
+        row["start_distance"] = distance_at(own, 0, *level.spawn)
+    fields = joined_fields(distances) if distances else frozen(field_room(0))
+    for array in arrays:
         array.flags.writeable = False
     return LevelSet(tuple(levels), arrays, fields)
 
@@ -176,16 +177,12 @@ def _headers(compiled: Sequence[CompiledLevel]) -> np.ndarray:
         ("first_door", headers["door_count"]),
         ("first_run", headers["run_count"]),
         ("first_field", 1 + headers["exit_count"]),
+        ("first_segment", [len(level.segments) for level in compiled]),
+        ("first_mine", [len(level.mines) for level in compiled]),
+        ("first_near", [len(level.near) for level in compiled]),
     ):
         headers[first] = np.cumsum(count) - count
     return headers
-
-
-def _offset_starts(starts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return (L, 1101) int32: the starts of each level, moved behind what the levels before it have."""
-    rows = np.stack(starts)
-    totals = rows[:, -1:]
-    return rows + (np.cumsum(totals, axis=0, dtype=np.int32) - totals)
 
 
 def _joined(parts: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
@@ -213,7 +210,7 @@ def shared_level_set(levels: Sequence[Level]) -> LevelSet:
         _arrays.counts.memory_hits += 1
         return level_set
     arrays = cached_arrays("levels", content_digest(levels), ARRAYS_LAYOUT, lambda: _packed(levels))
-    fields = arrays.pop("fields")
+    fields = Fields(*(arrays.pop(name) for name in Fields._fields))
     return _held.setdefault(identity, LevelSet(tuple(levels), LevelArrays(**arrays), fields))
 
 
@@ -240,4 +237,4 @@ def _identity(levels: Sequence[Level]) -> str:
 def _packed(levels: Sequence[Level]) -> Arrays:
     """Return the packed arrays of levels by name."""
     packed = pack(levels, with_distances=True)
-    return {**packed.arrays._asdict(), "fields": packed.fields}
+    return packed.arrays._asdict() | packed.fields._asdict()

@@ -17,7 +17,7 @@ import numpy as np
 from nclone_env.config import EnvironmentConfig
 from nclone_env.game import REGULAR_DOOR
 from nclone_env.jit import kernel, specialised
-from nclone_env.level import FIELD_SHAPE, PLANES, LevelArrays, LevelSet, free_nodes, write_reach_fields
+from nclone_env.level import FIELD_ROW, FIELD_SHAPE, PLANES, LevelArrays, LevelSet, free_nodes, write_reach_fields
 from nclone_env.memory import MemoryNode, array_group, array_node, arrays_node
 from nclone_env.obs.half import words
 from nclone_env.obs.reachability import (
@@ -43,7 +43,8 @@ class QueryArrays(NamedTuple):
 
     Attributes:
         levels: ``LevelArrays``.
-        fields: (3 S, 51, 89) float32, read; three fields per cache slot.
+        fields: (3 S * 51 * 89,) float32, read; three fields per cache slot.
+        rows: (1, 51) ``FIELD_ROW``, read; the rows of each field, with a length for every node.
         keys: (S, key) float64, read.
         last_use: (S,) int64, written.
         queries: (n, Q) float64; columns in ``obs.reachability``.
@@ -52,6 +53,7 @@ class QueryArrays(NamedTuple):
 
     levels: LevelArrays
     fields: np.ndarray
+    rows: np.ndarray
     keys: np.ndarray
     last_use: np.ndarray
     queries: np.ndarray
@@ -66,7 +68,7 @@ class Reachability:
         self.queries = make_queries(num_envs, levels)
         self.final_queries = make_queries(num_envs, levels) if with_final else NO_QUERIES
         self._hints = np.zeros(num_envs, dtype=np.int32)
-        shared = (levels.arrays, cache.fields, cache.keys, cache.last_use)
+        shared = (levels.arrays, cache.fields.reshape(-1), _whole_rows(), cache.keys, cache.last_use)
         self._arrays = QueryArrays(*shared, self.queries, self._hints)
         self._final_arrays = QueryArrays(*shared, self.final_queries, self._hints)
         unused = words(np.zeros((0, len(REACHABILITY)), config.observation.dtype))
@@ -99,6 +101,13 @@ class Reachability:
                     self._answer_range(arrays, out, places, time, base, index, index + 1)
 
 
+def _whole_rows() -> np.ndarray:
+    """Return the (1, 51) ``FIELD_ROW`` of a field with a length for every node."""
+    rows = np.zeros((1, FIELD_SHAPE[0]), FIELD_ROW)
+    rows["first"], rows["count"] = FIELD_SHAPE[1] * np.arange(FIELD_SHAPE[0]), FIELD_SHAPE[1]
+    return rows
+
+
 @kernel
 def answer_range(arrays, out, places, time, base, first, last):
     """Answer the pending queries whose fields are in the cache.
@@ -123,7 +132,7 @@ def answer_range(arrays, out, places, time, base, first, last):
             continue
         hints[index], arrays.last_use[slot] = slot, time
         row = index - base if places.shape[0] == 0 else int(places[index - base])
-        write_reachability(arrays.levels, arrays.fields, slot, queries, index, out[row])
+        write_reachability(arrays.levels, arrays.fields, arrays.rows, slot, queries, index, out[row])
         queries[index, PENDING] = 0.0
     return pending
 

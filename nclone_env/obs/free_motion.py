@@ -20,7 +20,6 @@ from nclone_env.game import (
     NUM_ACTIONS,
     NUM_DIRECTIONS,
     RADIUS,
-    ROWS,
     bits,
 )
 from nclone_env.jit import called_kernel, kernel, local_f64
@@ -33,6 +32,7 @@ from nclone_env.sim import (
     closest_point,
     describe,
     integrate,
+    mines_of,
     mover_of,
     place_of,
     radius_of,
@@ -112,9 +112,8 @@ def look(levels, worlds, index, ninja, x, y, slot, left, values):
     if ninja["airborne"] == 0:
         follow_floor(levels, worlds, index, ninja, x, y)
     mx, my = ninja["x"] - x, ninja["y"] - y
-    start, segments = levels.segment_start, levels.segments
     states, own = states_of(worlds, index)
-    fraction = sweep_tiles(start, segments, ninja["level"], states, own, x, y, mx, my, _BODY)
+    fraction = sweep_tiles(levels, ninja["level"], states, own, x, y, mx, my, _BODY)
     if fraction < 1.0:
         ninja["x"], ninja["y"] = x + fraction * mx, y + fraction * my
         values[AT.contact] = left
@@ -131,9 +130,9 @@ def look(levels, worlds, index, ninja, x, y, slot, left, values):
 @kernel
 def follow_floor(levels, worlds, index, ninja, x, y):
     """Put a ninja on the ground on its floor, with its velocity along it, or let it leave an edge."""
-    start, segments, level = levels.segment_start, levels.segments, ninja["level"]
+    level = ninja["level"]
     states, own = states_of(worlds, index)
-    fall = sweep_tiles(start, segments, level, states, own, ninja["x"], y - _STEP, 0.0, 2.0 * _STEP, _BODY)
+    fall = sweep_tiles(levels, level, states, own, ninja["x"], y - _STEP, 0.0, 2.0 * _STEP, _BODY)
     floor = y - _STEP + 2.0 * _STEP * fall - (RADIUS - _BODY)
     if fall == 1.0 or ninja["y"] < floor - _LIFT:
         ninja["airborne"] = 1
@@ -156,9 +155,9 @@ def slide_along(ninja, dx, dy):
 @kernel
 def meet_wall(levels, worlds, index, ninja, left, values):
     """Write whether the wall that stops a ninja is a floor, and whether it kills."""
-    start, segments, level = levels.segment_start, levels.segments, ninja["level"]
+    level = ninja["level"]
     states, own = states_of(worlds, index)
-    facing, a, b = closest_point(start, segments, level, states, own, ninja["x"], ninja["y"], RADIUS)
+    facing, a, b = closest_point(levels, level, states, own, ninja["x"], ninja["y"], RADIUS)
     dx, dy = ninja["x"] - a, ninja["y"] - b
     distance = math.sqrt(dx * dx + dy * dy)
     if ninja["airborne"] == 0 or facing == 0 or abs(dy) <= _LEVEL_Y * distance:
@@ -178,9 +177,9 @@ def is_deadly_at(levels, worlds, index, x, y):
     level = worlds.ninjas[index]["level"]
     first_column, last_column, first_row, last_row = cells_within(x, y, CELL_SIZE)
     for column in range(first_column, last_column + 1):
-        first, last = column * ROWS + first_row, column * ROWS + last_row
-        for i in range(levels.member_start[level, first], levels.member_start[level, last + 1]):
-            if kills(worlds, index, levels.entities[first_entity + levels.members[i]], levels.members[i], x, y):
+        first, end = mines_of(levels, level, column, first_row, last_row)
+        for i in range(first, end):
+            if kills(worlds, index, levels.entities[first_entity + levels.mines[i]], levels.mines[i], x, y):
                 return True
     for number in range(header["mover_count"]):
         slot = levels.mover_slots[first_mover + number]

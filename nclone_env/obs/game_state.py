@@ -11,16 +11,15 @@ from nclone_env.game import (
     MINE,
     RADIUS,
     ROWS,
-    TOGGLE_MINE,
     WALL_SLIDING,
     WORLD_HEIGHT,
     WORLD_WIDTH,
 )
 from nclone_env.jit import kernel, local_f64
-from nclone_env.level import direction_to, distance_at, follow, nearest_node
+from nclone_env.level import NO_CODE, code_at, direction_to, distance_at, follow, nearest_node
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import GAME_STATE, columns
-from nclone_env.sim import state_of
+from nclone_env.sim import mines_of, state_of
 
 AT, _SIZE = columns(GAME_STATE), len(GAME_STATE)
 _TOP_SPEED = 8.0
@@ -83,7 +82,7 @@ def nearest_objective(levels, paths, worlds, index):
             if state_of(worlds, index, slot) == 0:
                 continue
             field = first_field + 1 + number
-            length = distance_at(paths.fields, field, x, y)
+            length = distance_at(paths, field, x, y)
         else:
             slot += 1
             entity = levels.entities[first_entity + slot]
@@ -97,7 +96,7 @@ def nearest_objective(levels, paths, worlds, index):
 @kernel
 def path_length(paths, field, ninja):
     """Return the path length by a field from where a ninja is, pixels; ``_NO_PATH`` where no path leads there."""
-    length = distance_at(paths.fields, field, ninja["x"], ninja["y"])
+    length = distance_at(paths, field, ninja["x"], ninja["y"])
     return length if length < _NO_PATH else _NO_PATH
 
 
@@ -106,7 +105,7 @@ def path_remaining(levels, paths, worlds, index):
     """Return the remaining path length as a multiple of the initial one; infinite without a path."""
     field, _ = objective(levels, paths, worlds, index)
     ninja = worlds.ninjas[index]
-    return distance_at(paths.fields, field, ninja["x"], ninja["y"]) / paths.header[ninja["level"]]["start_distance"]
+    return distance_at(paths, field, ninja["x"], ninja["y"]) / paths.header[ninja["level"]]["start_distance"]
 
 
 @kernel
@@ -153,38 +152,37 @@ def write_path(levels, paths, worlds, index, local, out):
     ninja = worlds.ninjas[index]
     header = levels.header[ninja["level"]]
     x, y = ninja["x"], ninja["y"]
-    fields = paths.fields
     field, slot = objective(levels, paths, worlds, index)
     entity = levels.entities[header["first_entity"] + slot]
     out[AT.objective_x] = clip((entity["x"] - x) / (_NEAR if local else WORLD_WIDTH / 2.0))
     out[AT.objective_y] = clip((entity["y"] - y) / (_NEAR if local else WORLD_HEIGHT / 2.0))
-    length, j, i = nearest_node(fields, field, x, y)
+    length, j, i = nearest_node(paths, field, x, y)
     whole = _FAR if local else paths.header[ninja["level"]]["start_distance"]
     out[AT.path_remaining] = clip(length / whole) if length < math.inf and 0.0 < whole < math.inf else 1.0
-    write_directions(fields, field, length, j, i, x, y, out)
-    out[AT.clearance_left] = clearance(fields, field, j, i, 0, -1)
-    out[AT.clearance_right] = clearance(fields, field, j, i, 0, 1)
-    out[AT.clearance_up] = clearance(fields, field, j, i, -1, 0)
-    out[AT.clearance_down] = clearance(fields, field, j, i, 1, 0)
+    write_directions(paths, field, length, j, i, x, y, out)
+    out[AT.clearance_left] = clearance(paths, field, j, i, 0, -1)
+    out[AT.clearance_right] = clearance(paths, field, j, i, 0, 1)
+    out[AT.clearance_up] = clearance(paths, field, j, i, -1, 0)
+    out[AT.clearance_down] = clearance(paths, field, j, i, 1, 0)
 
 
 @kernel
-def write_directions(fields, field, length, j, i, x, y, out):
+def write_directions(paths, field, length, j, i, x, y, out):
     """Write the directions of the next 36 pixels of the path, and to the point 120 pixels ahead, if there is a path."""
     if length < math.inf:
-        near_j, near_i = follow(fields, field, j, i, _NEXT_HOPS)
+        codes, first, rows = paths.codes, paths.fields[field]["first"], paths.rows
+        near_j, near_i = follow(codes, first, rows, field, j, i, _NEXT_HOPS)
         out[AT.path_direction_x], out[AT.path_direction_y] = direction_to(near_j, near_i, x, y)
-        far_j, far_i = follow(fields, field, near_j, near_i, _AHEAD_HOPS - _NEXT_HOPS)
+        far_j, far_i = follow(codes, first, rows, field, near_j, near_i, _AHEAD_HOPS - _NEXT_HOPS)
         out[AT.lookahead_x], out[AT.lookahead_y] = direction_to(far_j, far_i, x, y)
 
 
 @kernel
-def clearance(fields, field, j, i, down, right):
+def clearance(paths, field, j, i, down, right):
     """Return the free distance in a direction, in lattice steps, as a share of 96 pixels."""
-    _, rows, columns = fields.shape
     for step in range(1, _STEPS + 1):
         row, column = j + step * down, i + step * right
-        if row < 0 or row >= rows or column < 0 or column >= columns or fields[field, row, column] == math.inf:
+        if row < 0 or row >= paths.rows.shape[1] or code_at(paths, field, row, column) == NO_CODE:
             return (step - 1) / _STEPS
     return 1.0
 
@@ -200,13 +198,11 @@ def write_mine(levels, worlds, index, out):
     first_row, last_row = min(max(cell_row - 4, 0), ROWS - 1), min(max(cell_row + 4, 0), ROWS - 1)
     best, best_dx, best_dy = _SIGHT, 0.0, 0.0
     for c in range(max(column - 4, 0), min(column + 4, COLUMNS - 1) + 1):
-        start = levels.member_start[level, c * ROWS + first_row]
-        stop = levels.member_start[level, c * ROWS + last_row + 1]
-        for i in range(start, stop):
-            slot = levels.members[i]
+        first, end = mines_of(levels, level, c, first_row, last_row)
+        for i in range(first, end):
+            slot = levels.mines[i]
             entity = levels.entities[first_entity + slot]
-            mine = entity["type"] == MINE or entity["type"] == TOGGLE_MINE
-            if mine and state_of(worlds, index, slot) == _ARMED:
+            if state_of(worlds, index, slot) == _ARMED:
                 dx, dy = entity["x"] - x, entity["y"] - y
                 distance = math.sqrt(dx * dx + dy * dy)
                 if distance < best:

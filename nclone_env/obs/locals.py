@@ -8,7 +8,7 @@ import math
 
 from nclone_env.game import COLUMNS, HALF_CELL, KINDS, RADIUS, ROWS, bits
 from nclone_env.jit import kernel
-from nclone_env.level import SOLID_SAMPLES, distance_at
+from nclone_env.level import FIELD_SHAPE, SOLID_SAMPLES, code_at, distance_at, length_of
 from nclone_env.obs.game_state import objective
 from nclone_env.sim import describe, is_closed, mover_of, place_of, radius_of, state_of
 
@@ -106,10 +106,10 @@ def write_progress(levels, paths, worlds, index, out):
     ninja, side = worlds.ninjas[index], out.shape[0]
     left, top = first_square(ninja["x"], side), first_square(ninja["y"], side)
     field, _ = objective(levels, paths, worlds, index)
-    own = distance_at(paths.fields, field, ninja["x"], ninja["y"])
+    own = distance_at(paths, field, ninja["x"], ninja["y"])
     for row in range(side):
         for column in range(side):
-            length = square_length(paths.fields, field, top + row, left + column)
+            length = square_length(paths, field, top + row, left + column)
             value = 0.0
             if length < math.inf and own < math.inf:
                 value = min(max(_AS_FAR + (own - length) / _PIXELS_PER_STEP, 1.0), 255.0)
@@ -117,15 +117,16 @@ def write_progress(levels, paths, worlds, index, out):
 
 
 @kernel
-def square_length(fields, field, v, u):
+def square_length(paths, field, v, u):
     """Return the mean path length of the corners of a square that have a path; infinite if none has."""
-    _, rows, columns = fields.shape
+    rows, columns = FIELD_SHAPE
     total, count = 0.0, 0
     if 0 <= v < rows - 1 and 0 <= u < columns - 1:
         for j in range(v, v + 2):
             for i in range(u, u + 2):
-                if fields[field, j, i] < math.inf:
-                    total += fields[field, j, i]
+                length = length_of(paths, field, code_at(paths, field, j, i))
+                if length < math.inf:
+                    total += length
                     count += 1
     return total / count if count > 0 else math.inf
 

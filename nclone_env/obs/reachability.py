@@ -26,7 +26,19 @@ import numpy as np
 
 from nclone_env.game import REGULAR_DOOR
 from nclone_env.jit import kernel, local_f64
-from nclone_env.level import AREA, PLANES, SPACING, TO_EXIT, TO_SWITCH, LevelSet, crosses, direction_by
+from nclone_env.level import (
+    AREA,
+    FIELD_SHAPE,
+    NODES,
+    PLANES,
+    SPACING,
+    TO_EXIT,
+    TO_SWITCH,
+    LevelSet,
+    crosses,
+    direction_to,
+    follow,
+)
 from nclone_env.obs.game_state import open_exit_count
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import REACHABILITY
@@ -121,11 +133,12 @@ def same_key(keys, slot, queries, index):
 
 
 @kernel
-def write_reachability(levels, fields, slot, queries, index, vector):
+def write_reachability(levels, fields, rows, slot, queries, index, vector):
     """Answer a query.
 
     Args:
-        fields: (3 S, 51, 89) float32, see ``level.routes.distance.write_reach_fields``.
+        fields: (3 S * 51 * 89,) float32, see ``level.routes.distance.write_reach_fields``.
+        rows: (1, 51) ``FIELD_ROW`` of each of these fields.
         slot: cache slot of the query's key, with three fields.
         queries: (N, Q) float64.
         vector: (11,) float32, or the words of float32 or float16 (``obs.half``); written.
@@ -133,26 +146,28 @@ def write_reachability(levels, fields, slot, queries, index, vector):
     out = local_f64(_SIZE)
     doors_near = has_door_near(levels, queries, index)
     out[0], out[5] = queries[index, SWITCH_REMAINING], queries[index, EXIT_OPEN]
-    write_path(levels, fields, PLANES * slot + TO_SWITCH, queries, index, doors_near, 1, out)
-    write_path(levels, fields, PLANES * slot + TO_EXIT, queries, index, doors_near, 6, out)
+    first = NODES * PLANES * slot
+    write_path(levels, fields, rows, first + NODES * TO_SWITCH, queries, index, doors_near, 1, out)
+    write_path(levels, fields, rows, first + NODES * TO_EXIT, queries, index, doors_near, 6, out)
     if queries[index, SWITCH_REMAINING] == 0.0:
         out[1], out[2], out[3], out[4] = 0.0, 1.0, 0.0, 0.0
-    plane = PLANES * slot + AREA
-    distance, j, i = seen_node(levels, fields, plane, queries, index, doors_near, 0.0)
-    out[10] = fields[plane, j, i] if distance < math.inf else 0.0
+    first += NODES * AREA
+    distance, j, i = seen_node(levels, fields, first, queries, index, doors_near, 0.0)
+    out[10] = fields[first + FIELD_SHAPE[1] * j + i] if distance < math.inf else 0.0
     write_vector(out, vector)
 
 
 @kernel
-def write_path(levels, fields, plane, queries, index, doors_near, column, out):
+def write_path(levels, fields, rows, first, queries, index, doors_near, column, out):
     """Write four columns about a path: whether it exists, its scaled length, and its direction."""
     x, y = queries[index, X], queries[index, Y]
-    length, j, i = seen_node(levels, fields, plane, queries, index, doors_near, 1.0)
+    length, j, i = seen_node(levels, fields, first, queries, index, doors_near, 1.0)
     if length == math.inf:
         out[column], out[column + 1], out[column + 2], out[column + 3] = 0.0, 1.0, 0.0, 0.0
     else:
         out[column], out[column + 1] = 1.0, length / (length + _HALFWAY)
-        out[column + 2], out[column + 3] = direction_by(fields, plane, j, i, x, y, _HOPS)
+        j, i = follow(fields, first, rows, 0, j, i, _HOPS)
+        out[column + 2], out[column + 3] = direction_to(j, i, x, y)
 
 
 @kernel
@@ -171,20 +186,21 @@ def has_door_near(levels, queries, index):
 
 
 @kernel
-def seen_node(levels, fields, plane, queries, index, doors_near, weight):
+def seen_node(levels, fields, first, queries, index, doors_near, weight):
     """Return (distance, row, column) of the best of the 16 nodes around the ninja that no closed door hides.
 
     The distance is the distance to the node plus ``weight`` times the field there; infinite if there is no such node.
     """
-    _, rows, columns = fields.shape
+    rows, columns = FIELD_SHAPE
     x, y = queries[index, X], queries[index, Y]
     i0, j0 = int(math.floor(x / SPACING)), int(math.floor(y / SPACING))
     best, best_row, best_column = math.inf, 0, 0
     for j in range(max(j0 - 1, 0), min(j0 + 2, rows - 1) + 1):
         for i in range(max(i0 - 1, 0), min(i0 + 2, columns - 1) + 1):
-            if fields[plane, j, i] < math.inf:
+            onward = fields[first + columns * j + i]
+            if onward < math.inf:
                 dx, dy = SPACING * i - x, SPACING * j - y
-                length = weight * fields[plane, j, i] + math.sqrt(dx * dx + dy * dy)
+                length = weight * onward + math.sqrt(dx * dx + dy * dy)
                 if length < best and not (doors_near and is_hidden(levels, queries, index, SPACING * i, SPACING * j)):
                     best, best_row, best_column = length, j, i
     return best, best_row, best_column

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.ninja_move import integrate
     from nclone_env.sim.pace import Pace
     from nclone_env.sim.plausible import checked_world, read_world, trail_length
-    from nclone_env.sim.query import cells_within, closest_point, place_of, sweep_tiles
+    from nclone_env.sim.query import cells_within, closest_point, mines_of, place_of, sweep_tiles
     from nclone_env.sim.session import MOST_ENTRIES, Frames, Session, check_inputs, renumber_entries
     from nclone_env.sim.sight import NO_BEAM
     from nclone_env.sim.state import (

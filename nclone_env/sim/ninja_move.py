@@ -24,6 +24,7 @@ from nclone_env.game import (
     bits,
 )
 from nclone_env.jit import kernel
+from nclone_env.level import NO_ENTITY
 from nclone_env.sim import dispatch
 from nclone_env.sim.geometry import clamp_cell, unit
 from nclone_env.sim.ninja import (
@@ -42,7 +43,7 @@ from nclone_env.sim.ninja import (
     add_crush,
     kill,
 )
-from nclone_env.sim.query import cell_of, closest_point, sweep_tiles, wall_normal
+from nclone_env.sim.query import cell_of, closest_point, first_near, sweep_tiles, wall_normal
 from nclone_env.sim.store import mover_of, movers_of, states_of
 
 # Slots of the scratch that lists movers around a cell: the cell, their count, their keys. A key is exact in a float64:
@@ -82,16 +83,16 @@ def visit(levels, worlds, index, near, contacts, x0, y0, pushing):
     header = levels.header[level]
     first_entity, first_mover = header["first_entity"], header["first_mover"]
     centre, before = cell_of(ninja["x"], ninja["y"]), ninja["next_order"]
-    i, stop = levels.near_start[level, centre], levels.near_start[level, centre + 1]
+    i = first_near(levels, level, centre)
     if pushing and header["has_platforms"] == 0:
-        stop = i
+        i = header["first_near"]  # the empty list
     pushes, last = 0, -1.0
     while True:
         total = list_movers(levels, worlds, index, near, centre, before, pushing, last)
         k, end = NEAR_FIRST, NEAR_FIRST + min(total, _NEAR_MOST)
-        while k < end or (i < stop and total <= _NEAR_MOST):
-            if i < stop and (k == end or entity_key(levels.entities[first_entity + levels.near[i]], centre) <= near[k]):
-                slot = levels.near[i]
+        while k < end or (levels.near[i] != NO_ENTITY and total <= _NEAR_MOST):
+            slot = levels.near[i]
+            if slot != NO_ENTITY and (k == end or entity_key(levels.entities[first_entity + slot], centre) <= near[k]):
                 i += 1
             else:
                 slot = levels.mover_slots[first_mover + number_of(near[k])]
@@ -260,24 +261,21 @@ def collide_with_tiles(levels, worlds, index, contacts, x0, y0):
     ninja = worlds.ninjas[index]
     states, own = states_of(worlds, index)
     level, x, y = ninja["level"], ninja["x"], ninja["y"]
-    start, segments = levels.segment_start, levels.segments
     mx, my = x - x0, y - y0
-    fraction = sweep_tiles(start, segments, level, states, own, x0, y0, mx, my, SWEEP_RADIUS)
+    fraction = sweep_tiles(levels, level, states, own, x0, y0, mx, my, SWEEP_RADIUS)
     swept_x, swept_y = x0 + fraction * mx, y0 + fraction * my
-    x, y, vx, vy, pushes = depenetrate(
-        start, segments, level, states, own, swept_x, swept_y, ninja["vx"], ninja["vy"], contacts
-    )
+    x, y, vx, vy, pushes = depenetrate(levels, level, states, own, swept_x, swept_y, ninja["vx"], ninja["vy"], contacts)
     unmoved = swept_x == ninja["x"] and swept_y == ninja["y"]
     ninja["x"], ninja["y"], ninja["vx"], ninja["vy"] = x, y, vx, vy
     return not unmoved or pushes != 0
 
 
 @kernel
-def depenetrate(segment_start, segments, level, states, own, x, y, vx, vy, contacts):
+def depenetrate(levels, level, states, own, x, y, vx, vy, contacts):
     """Push the ninja out of the tiles; return its position, velocity and the number of pushes (section 8.2)."""
     pushes = 0
     while pushes < _PUSHES:
-        facing, a, b = closest_point(segment_start, segments, level, states, own, x, y, RADIUS)
+        facing, a, b = closest_point(levels, level, states, own, x, y, RADIUS)
         if facing == 0:
             break
         dx, dy = x - a, y - b
@@ -321,9 +319,8 @@ def settle(levels, worlds, index, contacts, impact_vx, impact_vy):
     ninja["walled"] = 0
     wall = contacts[WALL]
     if wall == 0.0:
-        start, segments = levels.segment_start, levels.segments
         states, own = states_of(worlds, index)
-        wall = wall_normal(start, segments, ninja["level"], states, own, ninja["x"], ninja["y"])
+        wall = wall_normal(levels, ninja["level"], states, own, ninja["x"], ninja["y"])
     if wall != 0.0:
         ninja["walled"] = 1
         ninja["wall_normal"] = wall

@@ -23,6 +23,7 @@ from nclone_env.level import (
     DOOR_EDGES,
     FIRST_HORIZONTAL,
     HORIZONTAL,
+    MINE_ROWS,
     STRAIGHT,
     VERTICAL,
     WORD_EDGES,
@@ -183,7 +184,30 @@ def cells_within(x, y, reach):
 
 
 @kernel
-def closest_point(segment_start, segments, level, states, own, px, py, reach):
+def first_near(levels, level, cell):
+    """Return where the list of a cell begins in ``levels.near``; it ends with ``NO_ENTITY``."""
+    header = levels.header[level]
+    return header["first_near"] + header["near_unit"] * levels.near_start[level, cell]
+
+
+@kernel
+def mines_of(levels, level, column, first_row, last_row):
+    """Return (first, end) of the mines of some cells of a column, and of others near these, as places in ``mines``."""
+    first, block = levels.header[level]["first_mine"], column * (ROWS // MINE_ROWS)
+    start = levels.mine_start
+    return first + start[level, block + first_row // MINE_ROWS], first + start[level, block + last_row // MINE_ROWS + 1]
+
+
+@kernel
+def segments_of(levels, level, column, first_row, last_row):
+    """Return (first, end) of the segments of some cells of a column, as places in ``levels.segments``."""
+    first, cell = levels.header[level]["first_segment"], column * ROWS
+    start = levels.segment_start
+    return first + start[level, cell + first_row], first + start[level, cell + last_row + 1]
+
+
+@kernel
+def closest_point(levels, level, states, own, px, py, reach):
     """Return (facing, a, b): the closest point of the segments in the cells within ``reach``.
 
     Facing is 0 without a segment, 1 in front, -1 behind. There is no limit on the distance (physics 01, section 3.5).
@@ -191,12 +215,11 @@ def closest_point(segment_start, segments, level, states, own, px, py, reach):
     first_column, last_column, first_row, last_row = cells_within(px, py, reach)
     best, facing, best_a, best_b = _FAR, 0, 0.0, 0.0
     for column in range(first_column, last_column + 1):
-        start = segment_start[level, column * ROWS + first_row]
-        stop = segment_start[level, column * ROWS + last_row + 1]
+        start, stop = segments_of(levels, level, column, first_row, last_row)
         for i in range(start, stop):
-            if is_absent(segments[i], states, own):
+            if is_absent(levels.segments[i], states, own):
                 continue
-            back, a, b = closest_on(segments[i], px, py)
+            back, a, b = closest_on(levels.segments[i], px, py)
             dx, dy = px - a, py - b
             distance = dx * dx + dy * dy
             if not back:
@@ -217,7 +240,7 @@ def is_beyond(segment, left, top, right, bottom):
 
 
 @kernel
-def sweep_tiles(segment_start, segments, level, states, own, xs, ys, mx, my, radius):
+def sweep_tiles(levels, level, states, own, xs, ys, mx, my, radius):
     """Return the fraction of the displacement (mx, my) up to the first contact of a disc (physics 01, section 3.9)."""
     margin = radius + 1.0
     xe, ye = xs + mx, ys + my
@@ -226,10 +249,9 @@ def sweep_tiles(segment_start, segments, level, states, own, xs, ys, mx, my, rad
     first_column, last_column, first_row, last_row = cells_between(left, top, right, bottom)
     fraction = 1.0
     for column in range(first_column, last_column + 1):
-        start = segment_start[level, column * ROWS + first_row]
-        stop = segment_start[level, column * ROWS + last_row + 1]
+        start, stop = segments_of(levels, level, column, first_row, last_row)
         for i in range(start, stop):
-            segment = segments[i]
+            segment = levels.segments[i]
             if is_beyond(segment, left, top, right, bottom) or is_absent(segment, states, own):
                 continue
             x1, y1, x2, y2 = segment["x1"], segment["y1"], segment["x2"], segment["y2"]
@@ -242,16 +264,15 @@ def sweep_tiles(segment_start, segments, level, states, own, xs, ys, mx, my, rad
 
 
 @kernel
-def wall_normal(segment_start, segments, level, states, own, px, py):
+def wall_normal(levels, level, states, own, px, py):
     """Return the horizontal normal, about -1 or 1, of the first wall within reach, else 0 (physics 01, section 9.2)."""
     first_column, last_column, first_row, last_row = cells_within(px, py, WALL_REACH)
     for column in range(first_column, last_column + 1):
-        start = segment_start[level, column * ROWS + first_row]
-        stop = segment_start[level, column * ROWS + last_row + 1]
+        start, stop = segments_of(levels, level, column, first_row, last_row)
         for i in range(start, stop):
-            if is_absent(segments[i], states, own):
+            if is_absent(levels.segments[i], states, own):
                 continue
-            _, a, b = closest_on(segments[i], px, py)
+            _, a, b = closest_on(levels.segments[i], px, py)
             dx, dy = px - a, py - b
             if abs(dy) < 0.00001:
                 distance = math.sqrt(dx * dx + dy * dy)

@@ -16,7 +16,7 @@ from nclone_env.jit import called_kernel, kernel
 from nclone_env.level import DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.geometry import disc_meets_segment, discs_overlap, greater, lesser, sweep_arc, sweep_straight
 from nclone_env.sim.ninja import is_targetable
-from nclone_env.sim.query import cells_between, is_absent, is_beyond
+from nclone_env.sim.query import cells_between, is_absent, is_beyond, segments_of
 from nclone_env.sim.store import states_of
 
 RAY_LENGTH = 2000.0
@@ -72,7 +72,8 @@ def misses(segment, x, y, dx, dy):
 def ray_in_cell(levels, states, own, level, cell, x, y, dx, dy):
     """Return (fraction of ``RAY_LENGTH``, segment) of the nearest segment of a cell on a ray; (1, -1) without one."""
     fraction, met = 1.0, -1
-    for i in range(levels.segment_start[level, cell], levels.segment_start[level, cell + 1]):
+    begin = levels.header[level]["first_segment"]
+    for i in range(begin + levels.segment_start[level, cell], begin + levels.segment_start[level, cell + 1]):
         segment = levels.segments[i]
         if misses(segment, x, y, dx, dy) or is_absent(segment, states, own):
             continue
@@ -171,10 +172,11 @@ def sees(levels, worlds, index, number, x, y):
         return False
     level = ninja["level"]
     dx, dy = ninja["x"] - x, ninja["y"] - y
-    first = levels.segment_start[level, 0]
+    header = levels.header[level]
+    first = header["first_segment"]
     place = worlds.rooms[index]["movers"]["first"] + number
     hint = first + worlds.hints[place]
-    if hint < levels.segment_start[level, CELLS] and levels.header[level]["has_plain_walls"] != 0:
+    if hint < first + levels.segment_start[level, CELLS] and header["has_plain_walls"] != 0:
         if hides(levels, states, own, level, hint, x, y, dx, dy):
             return False
     distance = math.sqrt(dx * dx + dy * dy)
@@ -218,8 +220,7 @@ def step_meets_wall(levels, states, own, level, x, y, mx, my):
     left, right, top, bottom = lesser(x, x + mx), greater(x, x + mx), lesser(y, y + my), greater(y, y + my)
     first_column, last_column, first_row, last_row = cells_between(left, top, right, bottom)
     for column in range(first_column, last_column + 1):
-        start = levels.segment_start[level, column * ROWS + first_row]
-        stop = levels.segment_start[level, column * ROWS + last_row + 1]
+        start, stop = segments_of(levels, level, column, first_row, last_row)
         for i in range(start, stop):
             segment = levels.segments[i]
             if is_beyond(segment, left - 1.0, top - 1.0, right + 1.0, bottom + 1.0) or is_absent(segment, states, own):

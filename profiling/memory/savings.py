@@ -82,7 +82,7 @@ def played(
 def levels_shared(made: bool, num_envs: int) -> Any:
     """All environments read one level set; without: each has a copy of its arrays."""
     level_set = shared_level_set(load_levels(LEVELS))
-    arrays = (*level_set.arrays, level_set.fields)
+    arrays = (*level_set.arrays, *level_set.fields)
     copies = [] if made else [[array.copy() for array in arrays] for _ in range(num_envs)]
     return played(num_envs), copies
 

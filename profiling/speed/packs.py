@@ -59,7 +59,7 @@ def measure(ref: LevelRef) -> Row:
     arrays, compiling = timed(lambda: compile_level(level))
     distances, measuring = timed(arrays.distances)
     levels = pack([level])
-    size_kb, fields_kb = sum(array.nbytes for array in arrays) / 1024, distances.nbytes / 1024
+    size_kb, fields_kb = (sum(array.nbytes for array in part) / 1024 for part in (arrays, distances))
     world = sum(array.nbytes for array in make_worlds(1, levels))
     entities = len(arrays.entities)
     speed = frames_per_second(levels) / 1e6

@@ -1,4 +1,4 @@
-"""Level sets side by side: the cost of a step with each observation, the speed of training, the bytes of a world.
+"""Level sets side by side: the cost of a step with each observation, the speed of training, bytes of worlds and levels.
 
 Levels of players have more entities than the built-in ones, so a figure holds for the levels it was measured on. The
 first argument is what the others are compared with. Within a row the sets take turns; ratios are medians over turns.
@@ -6,7 +6,7 @@ first argument is what the others are compared with. Within a row the sets take 
 - microseconds of processor time of a vector step, for each environment: one thread, random actions, ``out=``, same-step
   autoreset;
 - environment steps/s of training with the defaults, all threads, each turn in a process of its own;
-- bytes of a world (``profiling.memory.worlds``).
+- bytes of a world (``profiling.memory.worlds``), and of the arrays of a level, which all environments share.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from tyro.conf import Positional
 
 from nclone_env import EnvironmentConfig
 from nclone_env.config import OBSERVATION_NAMES
+from nclone_env.level.level_set import shared_level_set
+from nclone_env.level.load import load_levels
 from profiling.contracts import LEVELS, random_actions
 from profiling.measure import describe, in_fresh_process, ratios, timed, turns
 from profiling.memory.worlds import bytes_of_worlds
@@ -54,6 +56,12 @@ def observation_row(name: str, sets: Sequence[tuple[str, ...]], num_envs: int, s
     return table
 
 
+def bytes_of_a_level(names: tuple[str, ...]) -> float:
+    """Return the bytes of the arrays of levels, distance fields included, for each level."""
+    levels = load_levels(names)
+    return shared_level_set(levels).memory().total_bytes / len(levels)
+
+
 def print_row(name: str, table: np.ndarray, form: Callable[[float], str]) -> None:
     """Print the medians of a table of turns, and their ratios to the first column."""
     cells = zip(np.median(table, axis=0), ratios(table), strict=True)
@@ -81,6 +89,7 @@ def main(
         print_row("training steps/s", turns(TURNS, tasks), "{:,.0f}".format)
     worlds = [sum(bytes_of_worlds(names, 1024, 4000).values()) for names in sets]
     print_row("bytes of a world", np.array([worlds]), "{:,.0f}".format)
+    print_row("bytes of a level", np.array([list(map(bytes_of_a_level, sets))]), "{:,.0f}".format)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, KINDS, LAUNCH_PAD, MINE, ONE_WAY
+from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, KINDS, LAUNCH_PAD, MINE, ONE_WAY, TOGGLE_MINE
 from nclone_env.level.build import build_level, everything, mirrored, moving
 from nclone_env.level.compile import (
     DOOR_CLOSED_AT_0,
@@ -26,6 +26,7 @@ from ..golden.tiles import SOLID
 from ..golden.values import CONSTRUCTION
 from ..shared import SHARED, needs_shared
 from .level_bases import lattices
+from .routes.decoded import all_lengths
 
 DOORS = {5: 1, 10: 14, 12: 2, 14: 2, 19: 2}  # physics 01, section 15.3
 
@@ -164,13 +165,35 @@ def test_entities_in_type_order_with_each_switch_after_its_exit():
     assert level.exits.tolist() == [3, 5]
 
 
-def test_members_of_a_cell_in_record_order_without_movers():
+def test_near_a_cell_in_record_order_without_movers():
     level = compile_level(build_level("exit 40 40", "exit_switch 41 41", "gold 42 42", "mine 43 43"))
-    cell = 10 * 25 + 10
-    members = level.members[level.member_start[cell] : level.member_start[cell + 1]]
-    assert level.entities["type"][members].tolist() == [EXIT_SWITCH, GOLD, MINE]
+    assert level.entities["type"][near_of(level, 10 * 25 + 10)].tolist() == [EXIT_SWITCH, GOLD, MINE]
     assert level.entities["type"][level.mover_slots].tolist() == [EXIT]
-    assert level.member_start[-1] == 3
+
+
+def test_mines_are_those_that_can_kill_by_blocks_of_cells():
+    random = np.random.default_rng(4)
+    kinds = ("gold", "mine", "toggle_mine", "one_way", "zap_drone")
+    places = random.integers(-4, 180, (300, 2)).clip(0, 255)
+    level = compile_level(build_level(*(f"{kinds[k % 5]} {x} {y}" for k, (x, y) in enumerate(places.tolist()))))
+    types, members = level.entities["type"], members_of(level)
+    for block in range(44 * 5):
+        cells = range(5 * block, 5 * block + 5)
+        wanted = [slot for cell in cells for slot in members[cell] if types[slot] in (MINE, TOGGLE_MINE)]
+        assert level.mines[level.mine_start[block] : level.mine_start[block + 1]].tolist() == wanted
+    assert len(level.mines) == np.isin(types, (MINE, TOGGLE_MINE)).sum() == 120
+
+
+def test_lists_of_a_crowd_begin_at_multiples_of_a_unit():
+    """A launch pad lists all of the nine cells around each: more places than a start can count."""
+    nine = [f"gold {x} {y}" for x in (58, 62, 66) for y in (46, 50, 54)]
+    crowd, few = (compile_level(build_level(*nine * count, "launch_pad 62 50 0")) for count in (3600, 4))
+    for level in (crowd, few):
+        members = members_of(level)
+        for cell in [15 * 25 + 12, 16 * 25 + 12, 16 * 25 + 13, 14 * 25 + 11, 30 * 25 + 12]:
+            assert near_of(level, cell) == [slot for c in cells_around(cell) for slot in members[c]]
+    assert len(near_of(crowd, 15 * 25 + 12)) == 9 * 3600 + 1
+    assert (few.header["near_unit"][0], crowd.header["near_unit"][0]) == (1, 4)
 
 
 def test_near_a_cell_is_what_can_act_on_a_ninja_in_it():
@@ -181,9 +204,10 @@ def test_near_a_cell_is_what_can_act_on_a_ninja_in_it():
     objects = [f"{kinds[k % 6]} {x} {y}" for k, (x, y) in enumerate(places.tolist())]
     for pads in ([], ["launch_pad 60 50 0", "launch_pad 100 40 2"]):
         level = compile_level(build_level(*objects, *pads))
+        members = members_of(level)
         for cell in range(44 * 25):
-            near = level.near[level.near_start[cell] : level.near_start[cell + 1]].tolist()
-            around = [slot for c in cells_around(cell) for slot in members_of(level, c)]
+            near = near_of(level, cell)
+            around = [slot for c in cells_around(cell) for slot in members[c]]
             assert near == [slot for slot in around if slot in near], "in the order in which they are visited"
             left = set(around) - set(near)
             types = level.entities["type"]
@@ -194,7 +218,7 @@ def test_near_a_cell_is_what_can_act_on_a_ninja_in_it():
                 for slot in left:
                     distance = np.hypot(x - level.entities["x"][slot], y - level.entities["y"][slot])
                     assert distance > 10 + max(KINDS[types[slot]].radii)
-        total = sum(len(members_of(level, c)) for cell in range(44 * 25) for c in cells_around(cell))
+        total = sum(len(members[c]) for cell in range(44 * 25) for c in cells_around(cell))
         assert len(level.near) < 0.7 * total
 
 
@@ -208,8 +232,21 @@ def cells_around(cell):
     ]
 
 
-def members_of(level, cell):
-    return level.members[level.member_start[cell] : level.member_start[cell + 1]].tolist()
+def members_of(level):
+    """Return, by cell, the entities that never change their cell, in the order of creation."""
+    cells = [25 * (min(x // 24, 43)) + min(y // 24, 24) for x, y in level.entities[["x", "y"]].tolist()]
+    fixed = ~np.array([kind.has_mover for kind in KINDS])[level.entities["type"]]
+    members = [[] for _ in range(44 * 25)]
+    for slot in np.argsort(level.entities["order"]).tolist():
+        if fixed[slot]:
+            members[cells[slot]].append(slot)
+    return members
+
+
+def near_of(level, cell):
+    """Return the list of a cell."""
+    first = int(level.near_start[cell]) * int(level.header["near_unit"][0])
+    return level.near[first : first + level.near[first:].tolist().index(-1)].tolist()
 
 
 def ninjas_in(cell, random):
@@ -229,8 +266,7 @@ def ninjas_in(cell, random):
 def test_entities_outside_the_level_belong_to_the_nearest_cell():
     level = compile_level(build_level("gold 255 255"))
     assert (level.entities["x"][0], level.entities["y"][0]) == (1530, 1530)
-    assert level.member_start[43 * 25 + 24] == 0
-    assert level.member_start[43 * 25 + 25] == 1
+    assert [cell for cell in range(44 * 25) if near_of(level, cell)] == [43 * 25 + 24]
 
 
 def test_arrays_are_read_only_and_compiling_twice_gives_the_same():
@@ -247,37 +283,39 @@ def test_arrays_are_read_only_and_compiling_twice_gives_the_same():
 
 def test_distances_are_those_of_the_exits_and_their_switches():
     level = compile_level(build_level("exit 60 30", "exit_switch 20 30", spawn=(40, 30)))
-    distances = level.distances()
+    distances = all_lengths(level.distances())
     assert distances.shape == (2, 51, 89)
-    assert not distances.flags.writeable
     assert distances[1, 15, 20] == 120.0  # from (240, 180) to (360, 180)
     assert distances[0, 15, 20] == 120.0 + 240.0
 
 
 def test_packed_levels_keep_their_parts():
-    levels = [build_level(*[f"gold {30 + tile} 30"] * tile, tiles={(9, 8): tile}) for tile in (0, 3, 1)]
+    levels = [
+        build_level(*[f"gold {30 + tile} 30", f"mine {30 + tile} 36"] * tile, tiles={(9, 8): tile})
+        for tile in (0, 3, 1)
+    ]
     packed = pack(levels)
     for number, level in enumerate(map(compile_level, levels)):
-        starts = packed.arrays.segment_start[number]
-        assert np.array_equal(packed.arrays.segments[starts[0] : starts[-1]], level.segments)
-        assert np.array_equal(starts - starts[0], level.segment_start)
         header = packed.arrays.header[number]
+        for name, first in (("segments", "first_segment"), ("mines", "first_mine"), ("near", "first_near")):
+            own = getattr(level, name)
+            assert np.array_equal(getattr(packed.arrays, name)[header[first] : header[first] + len(own)], own)
+        for name in ("segment_start", "mine_start", "near_start"):
+            assert np.array_equal(getattr(packed.arrays, name)[number], getattr(level, name))
         assert np.array_equal(packed.entities_of(number), level.entities)
         assert np.array_equal(packed.mover_slots_of(number), level.mover_slots)
-        members = packed.arrays.member_start[number]
-        assert np.array_equal(packed.arrays.members[members[0] : members[-1]], level.members)
-        assert header["gold_count"] == header["entity_count"] == len(level.entities)
-    assert packed.max_entities == 3
+        assert 2 * header["gold_count"] == header["entity_count"] == len(level.entities)
+    assert packed.max_entities == 6
     assert packed.max_movers == 0
 
 
 def test_arrays_are_those_on_record():
-    """The digest is that of array expressions, which the kernels have replaced."""
+    """The digest changes with the layout alone: the contents were once those of array expressions."""
     levels = [*load_levels(["first-steps", "jumps", "hazards"]), everything(), mirrored(everything())]
     digest = hashlib.sha256()
     for name, array in pack([*levels, moving((70, 44), "other")]).arrays._asdict().items():
         digest.update(f"{name} {array.dtype} {array.shape}".encode() + array.tobytes())
-    assert digest.hexdigest() == "5fcd06dbdd35bb9a5d9670390192c7318e030db01d4ac4c958c74dc90d79799d"
+    assert digest.hexdigest() == "c094a2e0923f1a36e42c03dd5c2e970232bb8fbd4d2f981755a930a7fb7d082a"
 
 
 def test_a_level_has_room_for_all_that_its_records_can_bring():
@@ -287,5 +325,5 @@ def test_a_level_has_room_for_all_that_its_records_can_bring():
     for raw in (crowd.raw, everything().raw, RawLevel(crowd.raw.tiles, crowd.raw.records[:1])):
         room = level_room(len(raw.records))
         compiled = compile_level(Level.of(raw))
-        for name in ("segments", "near", "members", "entities", "doors", "runs", "mover_slots"):
+        for name in ("segments", "near", "mines", "entities", "doors", "runs", "mover_slots"):
             assert len(getattr(compiled, name)) < len(getattr(room, name)) or not len(getattr(room, name)), name

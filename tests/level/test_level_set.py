@@ -59,7 +59,7 @@ def digest_of(num_envs: int = 2, steps: int = 60) -> str:
 
 def arrays_digest(level_set) -> str:
     digest = hashlib.sha256()
-    for array in (*level_set.arrays, level_set.fields):
+    for array in (*level_set.arrays, *level_set.fields):
         digest.update(repr((array.dtype, array.shape)).encode() + array.tobytes())
     return digest.hexdigest()
 
@@ -109,14 +109,14 @@ def test_unused_level_sets_are_not_held(folder):
 
 def test_memory_says_what_is_shared_and_mapped(folder, monkeypatch):
     found = nodes(NPlusPlusEnv(**SETTINGS))
-    for name in ("distance fields", "static layers", "segments"):
+    for name in ("codes", "static layers", "segments"):
         assert found[name].mapped
         assert found[name].shared
     assert not found["ninjas"].mapped
     gc.collect()
     monkeypatch.setenv(_arrays.LIMIT_VARIABLE, "0")
     plain = nodes(NPlusPlusEnv(**SETTINGS))
-    assert not plain["distance fields"].mapped
+    assert not plain["codes"].mapped
     assert {name: node.total_bytes for name, node in plain.items()} == {
         name: node.total_bytes for name, node in found.items()
     }
@@ -128,7 +128,7 @@ def test_mapped_arrays_are_those_that_pack_returns(folder):
     for _ in range(2):
         shared = shared_level_set(levels)
         assert arrays_digest(shared) == arrays_digest(packed)
-        assert tuple(shared.arrays._asdict()) + ("fields",) == tuple(ARRAYS_LAYOUT)
+        assert tuple(shared.arrays._asdict()) + tuple(shared.fields._asdict()) == tuple(ARRAYS_LAYOUT)
         sizes = (shared.max_entities, shared.max_movers, shared.max_trail)
         assert sizes == (packed.max_entities, packed.max_movers, packed.max_trail)
         assert shared.names == packed.names

@@ -28,7 +28,7 @@ def test_searches(level, places):
     naive, levels = TileWorld(level.raw.tiles), session.levels
     for x, y, mx, my in places:
         for px, py in ((x, y), (1056 - x, 600 - y)):
-            arguments = (levels.segment_start, levels.segments, 0, session.worlds.entity_states, 0, px, py)
+            arguments = (levels, 0, session.worlds.entity_states, 0, px, py)
             assert closest_point(*arguments, RADIUS) == naive.closest_point(px, py)
             assert sweep_tiles(*arguments, mx, my, SWEEP_RADIUS) == naive.sweep(px, py, mx, my)
 

@@ -7,7 +7,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, MAX_HORIZONTAL_SPEED
 from nclone_env.level.build import build_room, everything
-from nclone_env.level.routes.distance import distance_at
+from nclone_env.level.routes.fields import distance_at
 from nclone_env.obs.game_state import objective
 from nclone_env.obs.spec import ACTION_OUTCOME
 from nclone_env.sim.session import Session
@@ -58,7 +58,7 @@ class Oracle:
         """Return the path length of the world that is played."""
         worlds = self.session.worlds
         field, _ = objective(self.levels, self.paths, worlds, 0)
-        return min(distance_at(self.paths.fields, field, worlds.ninjas[0]["x"], worlds.ninjas[0]["y"]), 10_000.0)
+        return min(distance_at(self.paths, field, worlds.ninjas[0]["x"], worlds.ninjas[0]["y"]), 10_000.0)
 
 
 def check_run(steps: int, seed: int, every: int = 1, **fields) -> np.ndarray:

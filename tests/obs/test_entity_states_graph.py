@@ -9,7 +9,7 @@ from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.game import EXIT_SWITCH, GOLD, LAUNCH_PAD, LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
 from nclone_env.level.build import everything
 from nclone_env.level.level import RawLevel
-from nclone_env.level.routes.distance import distance_at
+from nclone_env.level.routes.fields import distance_at
 from nclone_env.level.routes.graph import NO_NODE, build_graphs
 from nclone_env.sim.state import world_at
 

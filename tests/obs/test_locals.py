@@ -9,12 +9,13 @@ from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError
 from nclone_env.game import LOCKED_DOOR, TRAP_DOOR
 from nclone_env.level.build import build_level, build_room, everything
-from nclone_env.level.routes.distance import distance_at
+from nclone_env.level.routes.fields import distance_at
 from nclone_env.obs.locals import QUARTER_SHARES
 from nclone_env.sim.state import world_at
 
 from ..env import peek
 from ..golden.tiles import SOLID
+from ..level.routes.decoded import lengths_of
 from ..shared import SHARED, needs_shared
 from .levels import BUILT_IN, compiled, run
 
@@ -163,8 +164,8 @@ def test_progress_is_the_difference_of_path_lengths(paths):
     level = build_room("exit 90 58", "exit_switch 80 58")
     plane, env = plane_of(2, level, x, y, paths=paths)
     followed = peek.step_arrays(env).paths
-    field = followed.fields[followed.header["first_field"][0]]
-    own = distance_at(followed.fields, followed.header["first_field"][0], x, y)
+    number = int(followed.header["first_field"][0])
+    field, own = lengths_of(followed, number), distance_at(followed, number, x, y)
     top, left = 300 // 12 - 10, 324 // 12 - 10
     for row in range(21):
         for column in range(21):

@@ -16,9 +16,11 @@ from nclone_env.jit import kernel, source_digest
 from nclone_env.level import (
     CLEARANCE,
     FIELD_SHAPE,
+    NODES,
     SOLID_SHAPE,
     Paths,
     distance_at,
+    field_room,
     find_clear,
     find_route,
     level_room,
@@ -69,19 +71,23 @@ class TilePaths(NamedTuple):
         solid: (300, 528) bool.
         free: (51, 89) bool.
         costs: (51, 89) float32.
+        lengths: (51, 89) float32.
         points: (2n, 2) float64 for n exits or more.
         steps: (51, 89) uint8, zeros, which stay.
         queue: (51 * 89,) int32.
         queued: (51, 89) bool, all False, and so again afterwards.
+        ends: (2,) int64.
     """
 
     solid: np.ndarray
     free: np.ndarray
     costs: np.ndarray
+    lengths: np.ndarray
     points: np.ndarray
     steps: np.ndarray
     queue: np.ndarray
     queued: np.ndarray
+    ends: np.ndarray
 
 
 class Seen(NamedTuple):
@@ -161,7 +167,8 @@ def tile_paths(levels, scratch, paths):
             entity = levels.entities[header["first_exit"] + 2 * number + is_switch]
             place = exits * is_switch + number
             points[place, 0], points[place, 1] = entity["x"], entity["y"]
-    write_objective_fields(costs, points, exits, paths.fields, scratch.steps, scratch.queue, scratch.queued)
+    lengths, steps, queue, queued = scratch.lengths, scratch.steps, scratch.queue, scratch.queued
+    write_objective_fields(costs, points, exits, lengths, steps, queue, queued, paths, scratch.ends)
     _write_header(levels, paths, 0)
 
 
@@ -171,19 +178,19 @@ def _write_header(levels, paths, landmarks):
     paths.header[0] = levels.header[0]
     header = paths.header[0]
     header["landmark_count"] = landmarks
-    header["start_distance"] = distance_at(paths.fields, 0, header["spawn_x"], header["spawn_y"])
+    header["start_distance"] = distance_at(paths, 0, header["spawn_x"], header["spawn_y"])
 
 
 @kernel
 def route(levels, terrain, order, found):
-    """Find the route of the level (``level.routes.landmarks``); ``found``, (2,) int64, gets its length and its way."""
+    """Find the route of the level (``level.routes.landmarks``); ``found``, (4,) int64, gets its length and its way."""
     found[0], found[1] = find_route(levels, 0, terrain, order)
 
 
 @kernel
 def door_paths(levels, terrain, order, found, paths):
     """Write the paths of a route, which closed doors block."""
-    write_route(terrain, order, found[0], found[1], paths.fields, paths.landmarks)
+    write_route(terrain, order, found[0], found[1], paths, paths.landmarks, found[2:])
     _write_header(levels, paths, found[0])
 
 
@@ -219,16 +226,18 @@ def _tile_room(entities: int) -> TilePaths:
         solid=np.zeros(SOLID_SHAPE, flag),
         free=np.zeros(FIELD_SHAPE, flag),
         costs=np.zeros(FIELD_SHAPE, real),
+        lengths=np.zeros(FIELD_SHAPE, real),
         points=np.zeros((entities, 2)),
         steps=np.zeros(FIELD_SHAPE, np.uint8),
-        queue=np.zeros(FIELD_SHAPE[0] * FIELD_SHAPE[1], np.int32),
+        queue=np.zeros(NODES, np.int32),
         queued=np.zeros(FIELD_SHAPE, flag),
+        ends=np.zeros(2, np.int64),
     )
 
 
 def _path_room(fields: int) -> Paths:
     """Return zeroed arrays for so many fields."""
-    return Paths(level_room(0).header, np.zeros((fields, *FIELD_SHAPE), np.float32), np.zeros(fields, np.int16))
+    return Paths(level_room(0).header, *field_room(fields), np.zeros(fields, np.int16))
 
 
 def _seen_room(side: int) -> Seen:
@@ -264,7 +273,7 @@ def exports() -> dict[str, tuple[Any, tuple[Any, ...]]]:
     tiles, records = np.zeros((23, 42), np.uint8), np.zeros((1, 5), np.uint8)
     sprites, rows = np.zeros((1, PER_SPRITE)), np.zeros((1, 1), np.int32)
     terrain, paths, seen = terrain_room(1, 1), _path_room(1), _seen_room(1)
-    order, found = np.zeros(1, np.int16), np.zeros(2, np.int64)
+    order, found = np.zeros(1, np.int16), np.zeros(4, np.int64)
     rules, progress, values = _eyes().values()
     return {
         "compile": (write_level, (tiles, records, levels)),

@@ -180,7 +180,7 @@ const Simulator = (() => {
       const make = (shape, itemsize) => { scratch.push(this.array(shape, itemsize)); return scratch.at(-1); };
       let paths;
       if (kind === "doors") {
-        const given = { ...this.arrays, ...this.room("terrain", this.entities, make), order: make([this.entities + 2], 2), found: make([2], 8) };
+        const given = { ...this.arrays, ...this.room("terrain", this.entities, make), order: make([this.entities + 2], 2), found: make([4], 8) };
         this.call("route", this.block("route", given));
         paths = this.room("paths", Number(this.memory.view.getBigInt64(given.found.at, true)), own);
         this.call("door_paths", this.block("door_paths", { ...given, ...paths }));

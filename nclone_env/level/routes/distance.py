@@ -17,11 +17,19 @@ import numpy as np
 
 from nclone_env.game import COLUMNS, ROWS
 from nclone_env.jit import kernel
+from nclone_env.level.routes.fields import (
+    FIELD_SHAPE,
+    NODES,
+    SPACING,
+    Fields,
+    distance_at,
+    field_room,
+    trimmed,
+    write_field,
+)
 from nclone_env.level.routes.lattice import HALF_DOOR, clear_nodes, nodes_at_door, spread, spread_lengths
 from nclone_env.level.tiles import SOLID_SAMPLES
 
-FIELD_SHAPE = (2 * ROWS + 1, 2 * COLUMNS + 1)
-SPACING = 12.0
 CLEARANCE = 9.5  # a little below the ninja's radius of 10, so that nodes 10 pixels above a slope still count
 SOLID_SHAPE = (12 * ROWS, 12 * COLUMNS)
 """Of the mask of solids, squares of 2 x 2 pixels."""
@@ -33,48 +41,53 @@ TO_SWITCH, TO_EXIT, AREA = range(3)
 PLANES = 3
 
 
-def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequence[Point]) -> np.ndarray:
+def objective_fields(tiles: np.ndarray, exits: Sequence[Point], switches: Sequence[Point]) -> Fields:
     """Compute the fields of a level of (25, 44) tiles, given the centres of its X exits, and of their switches, pixels.
 
     Returns:
-        (1 + X, 51, 89) float32, read-only, pixels, infinite where there is no path: first the shortest path by any
-        switch to its exit; then the path to each exit.
+        1 + X fields, read-only: first the shortest path by any switch to its exit; then the path to each exit.
     """
     points = np.array([*exits, *switches], np.float64).reshape(-1, 2)
-    fields = np.zeros((1 + len(exits), *FIELD_SHAPE), dtype=np.float32)
-    scratch = np.zeros(FIELD_SHAPE, np.uint8), np.zeros(fields[0].size, np.int32), np.zeros(FIELD_SHAPE, np.bool_)
-    write_objective_fields(free_nodes(tiles).astype(np.float32), points, len(switches), fields, *scratch)
-    fields.flags.writeable = False
-    return fields
+    fields, ends = field_room(1 + len(exits)), np.zeros(2, np.int64)
+    scratch = np.zeros(NODES, np.int32), np.zeros(FIELD_SHAPE, np.bool_)
+    lengths, steps = np.zeros(FIELD_SHAPE, np.float32), np.zeros(FIELD_SHAPE, np.uint8)
+    write_objective_fields(
+        free_nodes(tiles).astype(np.float32), points, len(switches), lengths, steps, *scratch, fields, ends
+    )
+    return trimmed(fields, *ends.tolist())
 
 
 @kernel
-def write_objective_fields(free, points, switches, fields, steps, queue, queued):
-    """Write what :func:`objective_fields` returns.
+def write_objective_fields(free, points, switches, lengths, steps, queue, queued, paths, ends):
+    """Write what :func:`objective_fields` returns, the exits first, as the first field depends on theirs.
 
     Args:
         free: (51, 89) float32, 1 at nodes at which the ninja fits, else 0.
         points: centres of the exits, then of their switches, (x, y).
         switches: how many.
-        fields: (1 + X, 51, 89) float32, written.
+        lengths: (51, 89) float32, overwritten.
         steps: (51, 89) uint8, zeros.
         queue: (51 * 89,) int32, overwritten.
         queued: (51, 89) bool, all False, and so again afterwards.
+        paths: ``Fields`` or ``Paths`` of 1 + X fields, written.
+        ends: (2,) int64; where their codes and rests end, written.
     """
-    exits = fields.shape[0] - 1
-    for number in range(exits + 1):
+    exits = paths.fields.shape[0] - 1
+    ends[0], ends[1] = 0, 0
+    for number in range(exits, -1, -1):
         for row in range(free.shape[0]):
             for column in range(free.shape[1]):
-                fields[number, row, column] = math.inf
-    for number in range(1, exits + 1):
-        seed(fields[number], free, points[number - 1, 0], points[number - 1, 1], 0.0)
-        spread_lengths(fields[number], free, steps, True, SPACING, queue, queued)
-    for number in range(1, switches + 1):
-        x, y = points[exits + number - 1, 0], points[exits + number - 1, 1]
-        onward = distance_at(fields, number, x, y)
-        if onward < math.inf:
-            seed(fields[0], free, x, y, onward)
-    spread_lengths(fields[0], free, steps, True, SPACING, queue, queued)
+                lengths[row, column] = math.inf
+        if number > 0:
+            seed(lengths, free, points[number - 1, 0], points[number - 1, 1], 0.0)
+        else:
+            for switch in range(1, switches + 1):
+                x, y = points[exits + switch - 1, 0], points[exits + switch - 1, 1]
+                onward = distance_at(paths, switch, x, y)
+                if onward < math.inf:
+                    seed(lengths, free, x, y, onward)
+        spread_lengths(lengths, free, steps, True, SPACING, queue, queued)
+        ends[0], ends[1] = write_field(lengths, 1, paths, number, ends[0], ends[1])
 
 
 def compile_kernels() -> None:
@@ -122,67 +135,6 @@ def _length(row, column, x, y):
     """Return the distance of a node from a point, pixels."""
     dx, dy = SPACING * column - x, SPACING * row - y
     return math.sqrt(dx * dx + dy * dy)
-
-
-@kernel
-def nearest_node(fields, number, x, y):
-    """Return (distance, row, column) of the node around (x, y) with the shortest path; infinite if there is none."""
-    _, rows, columns = fields.shape
-    i0, j0 = int(math.floor(x / SPACING)), int(math.floor(y / SPACING))
-    best, best_row, best_column = math.inf, 0, 0
-    for j in range(max(j0 - 1, 0), min(j0 + _REACH, rows - 1) + 1):
-        for i in range(max(i0 - 1, 0), min(i0 + _REACH, columns - 1) + 1):
-            if fields[number, j, i] < best:  # else the sum is no less
-                dx, dy = SPACING * i - x, SPACING * j - y
-                length = fields[number, j, i] + math.sqrt(dx * dx + dy * dy)
-                if length < best:
-                    best, best_row, best_column = length, j, i
-    return best, best_row, best_column
-
-
-@kernel
-def distance_at(fields, number, x, y):
-    """Return the path length from (x, y) by one of the fields, pixels; infinite if there is no path."""
-    return nearest_node(fields, number, x, y)[0]
-
-
-@kernel
-def direction_by(fields, number, j, i, x, y, hops):
-    """Return the unit direction from (x, y) to the node ``hops`` steps along the path from node (j, i)."""
-    j, i = follow(fields, number, j, i, hops)
-    return direction_to(j, i, x, y)
-
-
-@kernel
-def follow(fields, number, j, i, hops):
-    """Return (row, column) of the node ``hops`` steps along the path from node (j, i)."""
-    for _ in range(hops):
-        j, i = downhill(fields, number, j, i)
-    return j, i
-
-
-@kernel
-def direction_to(j, i, x, y):
-    """Return the unit direction from (x, y) to node (j, i); (0, 0) at the node."""
-    dx, dy = SPACING * i - x, SPACING * j - y
-    norm = math.sqrt(dx * dx + dy * dy)
-    if norm == 0.0:
-        return 0.0, 0.0
-    return dx / norm, dy / norm
-
-
-@kernel
-def downhill(fields, number, j, i):
-    """Return (row, column) of the node among (j, i) and its neighbours with the shortest path."""
-    _, rows, columns = fields.shape
-    best, best_row, best_column = fields[number, j, i], j, i
-    for down in range(-1, 2):  # three of each, so that the loops are unrolled; at the edge some come twice
-        row = min(max(j + down, 0), rows - 1)
-        for right in range(-1, 2):
-            column = min(max(i + right, 0), columns - 1)
-            if fields[number, row, column] < best:
-                best, best_row, best_column = fields[number, row, column], row, column
-    return best_row, best_column
 
 
 def free_nodes(tiles: np.ndarray) -> np.ndarray:

@@ -23,7 +23,8 @@ from nclone_env.game import (
     WORLD_WIDTH,
 )
 from nclone_env.level.level_set import LevelSet
-from nclone_env.level.routes.distance import FIELD_SHAPE, SPACING, distance_at, free_nodes, nodes_at_doors
+from nclone_env.level.routes.distance import free_nodes, nodes_at_doors
+from nclone_env.level.routes.fields import FIELD_SHAPE, SPACING, Fields, distance_at
 from nclone_env.memory import MemoryNode, array_group
 
 NODE_FEATURES = ("x", "y", "free", "path_length", "facing_x", "facing_y")
@@ -124,7 +125,7 @@ def _place(graphs: Graphs, row: int, graph: _Graph, first_place: int) -> None:
 def _build(levels: LevelSet, number: int) -> _Graph:
     arrays, header, table = levels.arrays, levels.arrays.header[number], levels.entities_of(number)
     doors = arrays.doors[header["first_door"] :][: header["door_count"]]
-    field = levels.fields[header["first_field"]][np.newaxis]
+    fields, first = levels.fields, int(header["first_field"])
     free = free_nodes(arrays.tiles[number])
     cells, lattice = _places(free)
     steps = _steps(free, lattice)
@@ -134,14 +135,14 @@ def _build(levels: LevelSet, number: int) -> _Graph:
         missing = np.flatnonzero(~np.isin(_codes(steps), _codes(left)))
         closed.append(np.stack([missing, np.full(len(missing), door["owner"])], axis=1))
     xs, ys = table["x"].astype(np.float64), table["y"].astype(np.float64)
-    entities = _features(field, xs, ys)
+    entities = _features(fields, first, xs, ys)
     for slot in np.flatnonzero(np.isin(table["type"], _FACING)):
         eighths = int(table["orientation"][slot])
         if table["type"][slot] == THWUMP and eighths not in _THWUMP_ORIENTATIONS:
             eighths = _UP  # unless told otherwise
         entities[slot, 4:] = FACING_X[eighths], FACING_Y[eighths]
     homes = np.array([_home(lattice, x, y) for x, y in zip(xs, ys, strict=True)], dtype=np.int64)
-    places = _place_features(field, free, cells)
+    places = _place_features(fields, first, free, cells)
     return _Graph(places, entities, table["type"], steps, homes, np.concatenate(closed), lattice)
 
 
@@ -181,23 +182,23 @@ def _home(lattice: np.ndarray, x: float, y: float) -> int:
     return int(lattice[rows[nearest], columns[nearest]])
 
 
-def _place_features(field: np.ndarray, free: np.ndarray, cells: np.ndarray) -> np.ndarray:
+def _place_features(fields: Fields, first: int, free: np.ndarray, cells: np.ndarray) -> np.ndarray:
     """Return the features of places; each lies in the middle of its free nodes."""
     rows, columns = np.nonzero(free)
     numbers = np.searchsorted(cells, rows // 2 * (COLUMNS + 1) + columns // 2)
     counts = np.bincount(numbers, minlength=len(cells))
     xs = SPACING * np.bincount(numbers, columns, len(cells)) / counts
     ys = SPACING * np.bincount(numbers, rows, len(cells)) / counts
-    features = _features(field, xs, ys)
+    features = _features(fields, first, xs, ys)
     features[:, 2] = counts / 4
     return features
 
 
-def _features(field: np.ndarray, xs: np.ndarray, ys: np.ndarray) -> np.ndarray:
+def _features(fields: Fields, first: int, xs: np.ndarray, ys: np.ndarray) -> np.ndarray:
     """Return nodes with their positions and path lengths."""
     features = np.zeros((len(xs), len(NODE_FEATURES)), dtype=np.float32)
     features[:, 0], features[:, 1] = 2 * xs / WORLD_WIDTH - 1, 2 * ys / WORLD_HEIGHT - 1
-    lengths = np.array([distance_at(field, 0, float(x), float(y)) for x, y in zip(xs, ys, strict=True)])
+    lengths = np.array([distance_at(fields, first, float(x), float(y)) for x, y in zip(xs, ys, strict=True)])
     known = np.isfinite(lengths)
     features[:, 3] = np.where(known, lengths / (np.where(known, lengths, 1.0) + _HALFWAY), 1.0)
     return np.clip(features, -1, 1)

@@ -21,7 +21,7 @@ from nclone_env._arrays import Arrays
 from nclone_env.game import GOLD, LOCKED_DOOR
 from nclone_env.level.compile import LEVEL_HEADER
 from nclone_env.level.level_set import LevelSet, Paths
-from nclone_env.level.routes.distance import FIELD_SHAPE, distance_at
+from nclone_env.level.routes.fields import FIELDS_LAYOUT, Fields, distance_at, field_room, joined_fields, trimmed
 from nclone_env.level.routes.gold import GOLD_REACH, GoldGuide, make_gold_guide, no_gold
 from nclone_env.level.routes.gravity import NO_FALL, falling_lengths, footing_of
 from nclone_env.level.routes.landmarks import (
@@ -46,7 +46,7 @@ _MOST_CLOSED = 200
 """Fields for a landmark and a closed trap door."""
 _MOST_FALLS = 40
 """Landmarks of a guide with gravity, a megabyte each."""
-_LAYOUT = {"header": LEVEL_HEADER, "fields": np.dtype(np.float32), "landmarks": np.dtype(np.int16)}
+_LAYOUT = {"header": LEVEL_HEADER, **FIELDS_LAYOUT, "landmarks": np.dtype(np.int16)}
 
 
 class Guide(NamedTuple):
@@ -259,18 +259,16 @@ def _joined(levels: LevelSet, on_level: Callable[[str, int, int], object] | None
     header["first_landmark"] = header["first_field"] = np.cumsum(header["landmark_count"]) - header["landmark_count"]
     for row, (fields, _), level in zip(header, parts, levels.levels, strict=True):
         row["start_distance"] = distance_at(fields, 0, *level.spawn)
-    return {
-        "header": header,
-        "fields": np.concatenate([fields for fields, _ in parts]),
-        "landmarks": np.concatenate([landmarks for _, landmarks in parts]),
-    }
+    fields = joined_fields([fields for fields, _ in parts])
+    landmarks = np.concatenate([landmarks for _, landmarks in parts])
+    return {"header": header, **fields._asdict(), "landmarks": landmarks}
 
 
-def _level_paths(levels: LevelSet, level: int) -> tuple[np.ndarray, np.ndarray]:
+def _level_paths(levels: LevelSet, level: int) -> tuple[Fields, np.ndarray]:
     """Return the fields of a level and its landmarks, with the exit as the last."""
     most = int(levels.arrays.header[level]["entity_count"])
     terrain, order = terrain_room(most, most), np.zeros(most + 2, np.int16)
     count, way = find_route(levels.arrays, level, terrain, order)
-    fields, landmarks = np.zeros((count, *FIELD_SHAPE), np.float32), np.zeros(count, np.int16)
-    write_route(terrain, order, count, way, fields, landmarks)
-    return fields, landmarks
+    fields, landmarks, ends = field_room(count), np.zeros(count, np.int16), np.zeros(2, np.int64)
+    write_route(terrain, order, count, way, fields, landmarks, ends)
+    return trimmed(fields, *ends.tolist()), landmarks

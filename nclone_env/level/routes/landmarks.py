@@ -14,6 +14,7 @@ from nclone_env.game import EXIT, EXIT_SWITCH, KINDS, LOCKED_DOOR, LOCKED_DOOR_S
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.level.compile import DOOR
 from nclone_env.level.routes.distance import SOLID_SHAPE, write_solid
+from nclone_env.level.routes.fields import write_field
 from nclone_env.level.routes.lattice import (
     CLOSEST,
     DOOR_REACH,
@@ -343,27 +344,28 @@ def find_route(levels, level, terrain, order):
 
 
 @kernel
-def write_route(terrain, order, count, way, fields, landmarks):
-    """Write the path lengths of a route from every second node, infinite without a path, and its entities.
+def write_route(terrain, order, count, way, paths, landmarks, ends):
+    """Write the path lengths of a route from every second node, and its entities.
 
     Args:
         terrain: as :func:`find_route` leaves it, like ``order``, ``count`` and ``way``.
-        fields: (count, 51, 89) float32, written.
+        paths: ``Fields`` or ``Paths`` of ``count`` fields, written.
         landmarks: (count,) int16, written.
+        ends: (2,) int64; where codes and rests of the fields end, written.
     """
     onward = 0.0
+    ends[0], ends[1] = 0, 0
     for number in range(count - 1, -1, -1):
         place = terrain.places[order[number]]
         landmarks[number] = place["slot"]
         if way != STRAIGHT:
             onward = write_lengths(terrain, order, number, way == BY_SWITCHES, onward, terrain.field)
-        for row in range(fields.shape[1]):
-            for column in range(fields.shape[2]):
-                length = terrain.field[2 * row, 2 * column]
-                if way == STRAIGHT:
-                    length = np.float32(node_length(2 * row, 2 * column, place["x"], place["y"], 0.0, 0.0) + onward)
-                fields[number, row, column] = length if length < FAR else math.inf
-        if way == STRAIGHT:
+        else:
+            for row in range(0, terrain.field.shape[0], 2):
+                for column in range(0, terrain.field.shape[1], 2):
+                    length = node_length(row, column, place["x"], place["y"], 0.0, 0.0)
+                    terrain.field[row, column] = length + onward
             before = terrain.places[order[0]]
             dx, dy = before["x"] - place["x"], before["y"] - place["y"]
             onward = math.sqrt(dx * dx + dy * dy)
+        ends[0], ends[1] = write_field(terrain.field, 2, paths, number, ends[0], ends[1])

@@ -31,9 +31,10 @@ from nclone_env.game import (
     TRAP_DOOR,
 )
 from nclone_env.jit import kernel
+from nclone_env.level import NO_ENTITY
 from nclone_env.sim.geometry import sweep_point
 from nclone_env.sim.ninja import FLOORS, kill, meets, touches, win
-from nclone_env.sim.query import cell_of, enter
+from nclone_env.sim.query import cell_of, enter, first_near
 from nclone_env.sim.store import mover_of, states_of
 
 _UNTOUCHED, _TAKEN = KINDS[GOLD].states.values()  # and of all switches; that of a door is one entity with the door
@@ -125,11 +126,12 @@ def think_mines(levels, worlds, index, base, first, stop):
         for slot in range(first, stop):
             if states[own + slot] == _STEPPED_ON:
                 think_mine(ninja, levels.entities[base + slot], states, own, slot)
-    level, cell = ninja["level"], cell_of(ninja["x"], ninja["y"])
-    for i in range(levels.near_start[level, cell], levels.near_start[level, cell + 1]):
+    i = first_near(levels, ninja["level"], cell_of(ninja["x"], ninja["y"]))
+    while levels.near[i] != NO_ENTITY:
         slot = levels.near[i]
         if first <= slot < stop:
             think_mine(ninja, levels.entities[base + slot], states, own, slot)
+        i += 1
 
 
 @kernel
@@ -220,10 +222,11 @@ def move_boost_pads(levels, worlds, index, base, first, stop):
     """Let the boost pads ``first`` to ``stop - 1`` act, unless all are idle and none is near the ninja."""
     ninja = worlds.ninjas[index]
     states, own = states_of(worlds, index)
-    level, cell = ninja["level"], cell_of(ninja["x"], ninja["y"])
+    i = first_near(levels, ninja["level"], cell_of(ninja["x"], ninja["y"]))
     wanted = has_state(states, own, first, stop, _PAD_TOUCHED)
-    for i in range(levels.near_start[level, cell], levels.near_start[level, cell + 1]):
+    while levels.near[i] != NO_ENTITY:
         wanted |= first <= levels.near[i] < stop
+        i += 1
     if wanted:
         for slot in range(first, stop):
             move_boost_pad(ninja, levels.entities[base + slot], states, own, slot)

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from nclone_env.game import DEATH_BALL, EVIL_DELAY, EVIL_NINJA, FLOOR_GUARD, KINDS, ROWS
+from nclone_env.game import DEATH_BALL, EVIL_DELAY, EVIL_NINJA, FLOOR_GUARD, KINDS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.level import DOOR_CLOSED_AT_0, HORIZONTAL, SOLID_EDGES, STRAIGHT
 from nclone_env.sim.ninja import is_targetable, kill, meets
@@ -25,6 +25,7 @@ from nclone_env.sim.query import (
     empty_line,
     half_cell,
     refresh,
+    segments_of,
     sweep_tiles,
 )
 from nclone_env.sim.store import mover_of, movers_of, recall, remember, states_of
@@ -164,12 +165,11 @@ def travel(levels, level, states, own, mover):
     Not complete if the centre lies on a segment: then the ball skips the rest of its frame.
     """
     qx, qy, ux, uy = mover["x"], mover["y"], mover[VELOCITY_X], mover[VELOCITY_Y]
-    start, segments = levels.segment_start, levels.segments
-    fraction = sweep_tiles(start, segments, level, states, own, qx, qy, ux, uy, _SWEEP_RADIUS)
+    fraction = sweep_tiles(levels, level, states, own, qx, qy, ux, uy, _SWEEP_RADIUS)
     x, y = qx + fraction * ux, qy + fraction * uy
     normal_x, normal_y, complete = 0.0, 0.0, True
     for _ in range(_PUSHES):
-        facing, a, b = closest_point(start, segments, level, states, own, x, y, _SEGMENT_RADIUS)
+        facing, a, b = closest_point(levels, level, states, own, x, y, _SEGMENT_RADIUS)
         if facing == 0:
             break
         dx, dy = x - a, y - b
@@ -195,8 +195,7 @@ def is_stuck(levels, level, x, y):
     stuck = False
     first_column, last_column, first_row, last_row = cells_within(x, y, _SEGMENT_RADIUS)
     for column in range(first_column, last_column + 1):
-        start = levels.segment_start[level, column * ROWS + first_row]
-        stop = levels.segment_start[level, column * ROWS + last_row + 1]
+        start, stop = segments_of(levels, level, column, first_row, last_row)
         for i in range(start, stop):
             if levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0:
                 return False

@@ -13,7 +13,7 @@ from nclone_env.game import CELEBRATING, EXIT, EXIT_SWITCH, GOLD, INPUT_OF_ACTIO
 from nclone_env.level.build import build_level
 from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import compile_level
-from nclone_env.level.routes.distance import distance_at
+from nclone_env.level.routes.fields import distance_at
 
 from ..bases import PLAIN_REWARD, QUICK_DEATH, QUICK_WIN, RIGHT, RIGHT_INPUT, WALK, corridor
 

@@ -106,16 +106,16 @@ async function refusals(simulators, { module: code, policies: file, policy: data
   return [first, text(() => run.observe({ ...policy.environment, observations: ["player_frame"] })), text(() => policy.act(run)), text(() => other.act(run))];
 }
 
-// Return of the paths of each level, of both kinds, a digest of fields and landmarks, and the length from the start.
-async function paths(simulators, { module: code, maps }) {
+// Return of the paths of each level, of both kinds, a digest of so many bytes of arrays, and the length from the start.
+async function paths(simulators, { module: code, maps, sizes }) {
   const simulator = await simulators.load(code), { createHash } = require("crypto"), level = simulator.level(maps[0]);
-  return maps.map((map) => {
+  return maps.map((map, place) => {
     level.replace(map);
-    return ["tiles", "doors"].map((kind) => {
+    return ["tiles", "doors"].map((kind, number) => {
       const found = level.pathsOf(kind), { bytes } = level.memory, hash = createHash("sha256");
-      for (const name of kind === "doors" ? ["fields", "landmarks"] : ["fields"]) {
-        const { at, items, itemsize } = found[`paths.${name}`];
-        hash.update(bytes.subarray(at, at + items * itemsize));
+      for (const [name, size] of Object.entries(sizes[place][number])) {
+        const { at } = found[`paths.${name}`];
+        hash.update(bytes.subarray(at, at + size));
       }
       return [hash.digest("hex"), level.field("header", "start_distance", found["paths.header"].at)];
     });

@@ -18,8 +18,9 @@ from nclone_env.level.build import build_level, build_room, everything, hall_til
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.level import count_exits
-from nclone_env.level.level_set import pack
+from nclone_env.level.level_set import Paths, pack
 from nclone_env.level.load import load_levels
+from nclone_env.level.routes.fields import Fields
 from nclone_env.level.routes.guide import paths_with_doors
 from nclone_env.train import bundled_names, load_policy, train
 from nclone_env.train.policies.checkpoint import load_checkpoint, save_checkpoint
@@ -143,20 +144,22 @@ def test_a_policy_with_stacks_or_a_memory_chooses_what_it_does_in_python(fields,
 
 
 def paths_of(level) -> list[list]:
-    """Return what ``paths`` of ``check.js`` returns of a level, in Python."""
+    """Return what ``paths`` of ``check.js`` returns of a level, in Python, and the bytes of each array."""
     levels = pack([level], with_distances=True)
     found = []
-    for paths, parts in ((levels.paths, 1), (paths_with_doors(levels), 2)):
-        data = b"".join(array.tobytes() for array in (paths.fields, paths.landmarks)[:parts])
-        found.append([hashlib.sha256(data).hexdigest(), float(paths.header[0]["start_distance"])])
+    for paths, names in ((levels.paths, Fields._fields), (paths_with_doors(levels), Paths._fields[1:])):
+        data = b"".join(getattr(paths, name).tobytes() for name in names)
+        sizes = {name: getattr(paths, name).nbytes for name in names}
+        found.append([hashlib.sha256(data).hexdigest(), float(paths.header[0]["start_distance"]), sizes])
     return found
 
 
 def compare_paths(played: list, comparison) -> None:
     """Compare the paths of levels that have an exit; lengths without a path are no JSON and left out."""
     known = [(level, paths_of(level)) for level in played if count_exits(level.raw.records) and is_writable(level)]
-    found = asked("paths", module=text(MODULE), maps=[text(write_map(level.raw)) for level, _ in known])
-    wanted = [[[digest, length if math.isfinite(length) else None] for digest, length in own] for _, own in known]
+    maps = [text(write_map(level.raw)) for level, _ in known]
+    found = asked("paths", module=text(MODULE), maps=maps, sizes=[[sizes for *_, sizes in own] for _, own in known])
+    wanted = [[[digest, length if math.isfinite(length) else None] for digest, length, _ in own] for _, own in known]
     assert found == wanted
     comparison.traces = len(known)
 

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 from nclone_env.level.build import build_level
 from nclone_env.level.compile import compile_level
 from nclone_env.level.level_set import pack
-from nclone_env.level.routes.distance import FIELD_SHAPE, direction_by, distance_at, nearest_node, objective_fields
+from nclone_env.level.routes.distance import objective_fields
+from nclone_env.level.routes.fields import FIELD_SHAPE, direction_to, distance_at, follow, nearest_node
 from nclone_env.level.tiles import SOLID_SAMPLES
+
+from .decoded import all_lengths, lengths_of
 
 Node = tuple[int, int]
 
@@ -91,12 +94,12 @@ def test_fields_of_random_caves(tiles, exit_point, switch_point):
     fields = objective_fields(tiles, [exit_point], [switch_point])
     free = naive_free(tiles)
     to_exit = naive_distances(free, seeds_around(free, *exit_point))
-    check_field(fields[1], to_exit)
+    check_field(lengths_of(fields, 1), to_exit)
     onward = distance_at(fields, 1, *map(float, switch_point))
     if math.isinf(onward):
-        assert np.isinf(fields[0]).all()
+        assert np.isinf(lengths_of(fields, 0)).all()
     else:
-        check_field(fields[0], naive_distances(free, seeds_around(free, *switch_point, onward)))
+        check_field(lengths_of(fields, 0), naive_distances(free, seeds_around(free, *switch_point, onward)))
 
 
 def test_a_corridor_is_as_long_as_it_is():
@@ -105,19 +108,24 @@ def test_a_corridor_is_as_long_as_it_is():
     for x in (60.0, 240.0, 241.5, 900.0, 978.0):
         assert distance_at(fields, 1, x, 132.0) == pytest.approx(abs(x - 60.0), abs=1e-3)
         assert distance_at(fields, 0, x, 132.0) == pytest.approx(abs(x - 780.0) + 720.0, abs=1e-3)
-    assert np.isfinite(fields[1]).sum() == 2 * 40 - 1
+    assert np.isfinite(lengths_of(fields, 1)).sum() == 2 * 40 - 1
+
+
+def ahead(fields, j: int, i: int) -> Node:
+    """Return (row, column) of the node two steps along the path to the exit."""
+    return follow(fields.codes, fields.fields["first"][1], fields.rows, 1, j, i, 2)
 
 
 def test_the_way_round_a_bend_and_its_direction():
     holes = {(column, 5): 0 for column in range(2, 12)} | {(2, row): 0 for row in range(5, 15)}
     fields = objective_fields(full_level(holes), [(60, 348)], [(60, 348)])
     length, j, i = nearest_node(fields, 1, 252.0, 132.0)
-    dx, dy = direction_by(fields, 1, j, i, 252.0, 132.0, 2)
+    dx, dy = direction_to(*ahead(fields, j, i), 252.0, 132.0)
     cut = 24.0 - 12.0 * math.sqrt(2.0)  # one diagonal step at the bend
     assert length == pytest.approx((252 - 60) + (348 - 132) - cut, abs=1e-3)
     assert (dx, dy) == pytest.approx((-1.0, 0.0))
     _, j, i = nearest_node(fields, 1, 60.0, 240.0)
-    assert direction_by(fields, 1, j, i, 60.0, 240.0, 2) == pytest.approx((0.0, 1.0))
+    assert direction_to(*ahead(fields, j, i), 60.0, 240.0) == pytest.approx((0.0, 1.0))
     assert nearest_node(fields, 1, 900.0, 500.0)[0] == math.inf
 
 
@@ -128,7 +136,7 @@ def test_what_cannot_be_reached_is_infinitely_far():
     fields = objective_fields(full_level(rooms), [(96, 96)], [(240, 96)])
     assert np.isfinite(distance_at(fields, 1, 96.0, 96.0))
     assert math.isinf(distance_at(fields, 1, 240.0, 96.0))
-    assert np.isinf(fields[0]).all()  # the switch does not lead on to its exit
+    assert np.isinf(lengths_of(fields, 0)).all()  # the switch does not lead on to its exit
 
 
 def test_the_ninja_does_not_fit_between_half_a_tile():
@@ -139,8 +147,8 @@ def test_the_ninja_does_not_fit_between_half_a_tile():
 
 def test_no_exit_no_field_but_the_first():
     fields = objective_fields(np.pad(np.zeros((23, 42), np.uint8), 1, constant_values=1), [], [])
-    assert fields.shape == (1, *FIELD_SHAPE)
-    assert np.isinf(fields).all()
+    assert np.isinf(all_lengths(fields)).all()
+    assert len(fields.fields) == 1
 
 
 def test_the_way_is_continuous_at_the_switch():
@@ -157,17 +165,17 @@ def test_of_several_exits_the_best_pair_counts():
     tiles = np.pad(np.zeros((23, 42), np.uint8), 1, constant_values=1)
     near, far = ((240, 240), (480, 240)), ((900, 480), (960, 240))  # exit, switch
     both = objective_fields(tiles, [near[0], far[0]], [near[1], far[1]])
-    single = [objective_fields(tiles, [exit_point], [switch])[0] for exit_point, switch in (near, far)]
-    assert np.array_equal(both[0], np.minimum(*single))
-    assert both.shape == (3, *FIELD_SHAPE)
+    single = [lengths_of(objective_fields(tiles, [exit_point], [switch]), 0) for exit_point, switch in (near, far)]
+    assert np.array_equal(lengths_of(both, 0), np.minimum(*single))
+    assert len(both.fields) == 3
 
 
 def test_mirrored_levels_have_mirrored_fields():
     rng = np.random.default_rng(3)
     holes = {(c, r): int(rng.integers(0, 2)) for c in range(2, 30) for r in range(2, 20)} | {(10, 10): 0}
     tiles = full_level(holes)
-    field = objective_fields(tiles, [(252, 252)], [])[1]
-    mirrored = objective_fields(tiles[:, ::-1].copy(), [(1056 - 252, 252)], [])[1]
+    field = lengths_of(objective_fields(tiles, [(252, 252)], []), 1)
+    mirrored = lengths_of(objective_fields(tiles[:, ::-1].copy(), [(1056 - 252, 252)], []), 1)
     assert np.isfinite(field).sum() > 1
     assert np.allclose(field[:, ::-1], mirrored)
 
@@ -177,10 +185,10 @@ def test_packed_fields_and_the_length_of_the_whole_way():
     levels = [build_level(*exit_ahead), build_level(), build_level(*exit_ahead)]
     packed = pack(levels, with_distances=True)
     assert packed.arrays.header["first_field"].tolist() == [0, 2, 3]
-    assert len(packed.fields) == 5
-    assert np.array_equal(packed.fields[3:], compile_level(levels[0]).distances())
-    assert not packed.fields.flags.writeable
+    assert len(packed.fields.fields) == 5
+    assert np.array_equal(all_lengths(packed.fields)[3:], all_lengths(compile_level(levels[0]).distances()))
+    assert not any(array.flags.writeable for array in packed.fields)
     start = packed.arrays.header["start_distance"]
     assert start[0] == start[2] == pytest.approx(480.0, abs=1e-3)
     assert math.isinf(start[1])
-    assert len(pack(levels).fields) == 0
+    assert len(pack(levels).fields.fields) == 0

@@ -7,12 +7,11 @@ a door that has opened or closed, is searched. It is a hash table with open addr
 
 import numpy as np
 
-from nclone_env.game import ROWS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.level import DOOR_CLOSED_AT_0
 from nclone_env.sim.entities.laser.motion import FRAMES_LEFT, MOTION, NORMAL_ANGLE
 from nclone_env.sim.geometry import difference
-from nclone_env.sim.query import cells_within
+from nclone_env.sim.query import cells_within, segments_of
 
 REACH = 12.0
 """Half side of the square whose cells are searched for segments, pixels."""
@@ -43,8 +42,8 @@ def doors_as_at_start(levels, level, states, own, x, y):
     """Return whether all doors in the cells around (x, y) are open or closed as at the start of the level."""
     cells, entities = cells_within(x, y, REACH), levels.header[level]["first_entity"]
     for column in range(cells[0], cells[1] + 1):
-        begin = levels.segment_start[level, column * ROWS + cells[2]]
-        for i in range(begin, levels.segment_start[level, column * ROWS + cells[3] + 1]):
+        begin, end = segments_of(levels, level, column, cells[2], cells[3])
+        for i in range(begin, end):
             segment = levels.segments[i]
             if segment["kind"] >= DOOR_CLOSED_AT_0:
                 owner = segment["owner"]

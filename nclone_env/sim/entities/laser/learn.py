@@ -8,13 +8,13 @@ from weakref import WeakSet
 
 import numpy as np
 
-from nclone_env.game import LASER_TURRET, ROWS
+from nclone_env.game import LASER_TURRET
 from nclone_env.jit import kernel
 from nclone_env.level import DOOR_CLOSED_AT_0, LASER_FRAME, LevelSet
 from nclone_env.sim.entities.laser.known import REACH, UNCHANGED, find
 from nclone_env.sim.entities.laser.motion import FRAMES_LEFT, MOTION, NORMAL_ANGLE, SPINNER, is_closed_form
 from nclone_env.sim.entities.laser.turret import crawl, start
-from nclone_env.sim.query import cells_within
+from nclone_env.sim.query import cells_within, segments_of
 
 _FRAMES = 3000  # that each laser is followed
 _MOST = 4096  # frames of a level
@@ -110,8 +110,8 @@ def count_segments(levels, level, x, y):
     """Return the numbers of segments in reach of a laser at (x, y), and of those of doors among them."""
     cells, count, doors = cells_within(x, y, REACH), 0, 0
     for column in range(cells[0], cells[1] + 1):
-        begin = levels.segment_start[level, column * ROWS + cells[2]]
-        for i in range(begin, levels.segment_start[level, column * ROWS + cells[3] + 1]):
+        begin, end = segments_of(levels, level, column, cells[2], cells[3])
+        for i in range(begin, end):
             count += 1
             doors += levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0
     return count, doors

@@ -90,7 +90,7 @@ def plan_frames(levels, level, mover, found, count, nearest, a, b, sense):
 @kernel
 def set_motion(levels, level, mover, frames, segment, gap, since, course):
     """Store the motion of a laser for the next frames."""
-    number = segment - levels.segment_start[level, 0]
+    number = segment - levels.header[level]["first_segment"]
     mover[FRAMES_LEFT] = frames
     mover[MOTION] = (((number << _PHASE_BITS | gap) << _PHASE_BITS | since) << _COURSE_BITS) | course
 
@@ -104,7 +104,7 @@ def segment_of(levels, level, mover):
 @kernel
 def motion_segment(levels, level, mover):
     """Return the number in ``levels.segments`` of the segment of a laser's motion."""
-    return levels.segment_start[level, 0] + (mover[MOTION] >> _SEGMENT_SHIFT)
+    return levels.header[level]["first_segment"] + (mover[MOTION] >> _SEGMENT_SHIFT)
 
 
 @kernel

@@ -11,7 +11,7 @@ recording; the width of the beam, the rate at outer corners and that of the beam
 
 import math
 
-from nclone_env.game import ARC_RADIUS, FACING_X, FACING_Y, ROWS
+from nclone_env.game import ARC_RADIUS, FACING_X, FACING_Y
 from nclone_env.jit import called_kernel, kernel, local_f64
 from nclone_env.level import CONVEX, DOOR_CLOSED_AT_0, STRAIGHT
 from nclone_env.sim.entities.laser.known import REACH, recall
@@ -35,7 +35,7 @@ from nclone_env.sim.entities.laser.motion import (
     rest_ends,
 )
 from nclone_env.sim.ninja import kill
-from nclone_env.sim.query import cells_within, closest_on, is_absent
+from nclone_env.sim.query import cells_within, closest_on, is_absent, segments_of
 from nclone_env.sim.sight import BEAM, is_beside, shot
 from nclone_env.sim.store import states_of
 from nclone_env.sim.trigonometry import atan2, rough_sin_cos, sin_cos, wrap
@@ -73,8 +73,7 @@ def nearest(levels, states, own, level, cells, x, y, found, most):
     """
     best, best_distance, best_door, count = -1, _FAR, False, 0
     for column in range(cells[0], cells[1] + 1):
-        start = levels.segment_start[level, column * ROWS + cells[2]]
-        stop = levels.segment_start[level, column * ROWS + cells[3] + 1]
+        start, stop = segments_of(levels, level, column, cells[2], cells[3])
         for i in range(start, stop):
             _, a, b = closest_on(levels.segments[i], x, y)
             dx, dy = x - a, y - b
@@ -289,8 +288,7 @@ def facing_surface(levels, states, own, level, cells, x, y, facing_x, facing_y, 
     """Return (point, normal) of the segment at a squared distance whose normal is closest to the turret's facing."""
     best, qx, qy, nx, ny = -2.0, x, y, facing_x, facing_y
     for column in range(cells[0], cells[1] + 1):
-        first = levels.segment_start[level, column * ROWS + cells[2]]
-        stop = levels.segment_start[level, column * ROWS + cells[3] + 1]
+        first, stop = segments_of(levels, level, column, cells[2], cells[3])
         for i in range(first, stop):
             segment = levels.segments[i]
             if is_absent(segment, states, own):
