@@ -187,6 +187,7 @@ def test_environments_of_ones_own_are_refused(tmp_path, monkeypatch):
 ESTIMATES = {
     "vector": {},
     "stacks": {"frame_stack": 2, "num_threads": 3, "observations": ("game_state", "action_mask")},
+    "many": {"num_envs": 600, "num_steps": 16},
     "warm start": {"levels": ("first-steps/01-walk",), "warm_start": ("first-steps/01-walk",), "max_frames": 300},
 }
 

@@ -41,8 +41,8 @@ ENDED = {
     "episode_frames": torch.int32,
 }
 """Results that are stored of every step, for the log of the episodes that end in it."""
-_FEWEST_LISTED, _LISTED_SHARE = 4096, 8
-"""At least so many ended episodes, and so large a part of all steps, come to the host without a further copy."""
+_LISTED_STEPS = 8
+"""Steps of an environment for which there is room for one ended episode; more come to the host by a further copy."""
 
 
 class DeviceRollout:
@@ -166,17 +166,17 @@ class DeviceCollector:
     ):
         self.envs, self._rollout, self._network, self._seed = envs, rollout, network, seed
         self._after = after
-        place, capacity = rollout.place, rollout.num_steps * rollout.num_envs
-        self.episodes = EpisodeLog(capacity)
-        self.step_seconds = np.zeros(rollout.num_steps)
-        self._listed = min(capacity, max(_FEWEST_LISTED, capacity // _LISTED_SHARE))
+        place, num_steps = rollout.place, rollout.num_steps
+        self.episodes = EpisodeLog(num_steps * rollout.num_envs)
+        self.step_seconds = np.zeros(num_steps)
+        self._listed = rollout.num_envs * max(1, num_steps // _LISTED_STEPS)
         size = 1 + len(ENDED) * self._listed
         self._log = torch.zeros(size, dtype=torch.float64, device=place)
         self._host_log = host_zeros((size,), np.float64, is_pinned(place))
         self._first_step = torch.zeros(1, dtype=torch.int64, device=place)
         self._host_step = host_zeros((1,), np.int64, is_pinned(place))
         self._numbers = torch.arange(rollout.num_envs, device=place)
-        self._offsets = torch.arange(rollout.num_steps, device=place)
+        self._offsets = torch.arange(num_steps, device=place)
         self._play = Repeated(self._play_steps, place)
         self._clock = Clock(place)
 
