@@ -40,9 +40,9 @@ def stepper(env):
 
 @pytest.fixture
 def few_snapshots(monkeypatch):
-    """Take and keep a quarter of the snapshots: each takes milliseconds."""
-    monkeypatch.setattr("nclone_env.memory.watch._CAPACITY", 16)
-    monkeypatch.setattr("nclone_env.memory.watch._MOST_APART", 1.2)
+    """Keep a third of the snapshots, as each takes milliseconds; when half of them were dropped, six are yet judged."""
+    monkeypatch.setattr("nclone_env.memory.watch._CAPACITY", 24)
+    monkeypatch.setattr("nclone_env.memory.watch._MOST_APART", 1.12)
 
 
 def test_an_environment_of_gymnasium_is_flat():
