@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.game import KINDS
+from nclone_env.game import DEATH_BALL, KINDS
 from nclone_env.jit import each, kernel
 from nclone_env.level import LevelArrays, LevelSet
 from nclone_env.sim.entities.laser.learn import know_lasers
@@ -228,11 +228,11 @@ def _worlds(count: int, levels: LevelSet, most: Sequence[int], sizes: Sequence[i
 
 @lru_cache(maxsize=64)
 def _no_hints(count: int) -> np.ndarray:
-    """Return the hints of worlds in which nothing looks out, which stay zero: they share them."""
+    """Return the hints of worlds in which nothing takes any, which stay zero: they share them."""
     return np.zeros(count, np.uint16)
 
 
-_LOOKING = tuple(kind.number for kind in KINDS if kind.shoots)
+_LOOKING = (*(kind.number for kind in KINDS if kind.shoots), DEATH_BALL)
 _SMALL = 1 << 14  # bytes
 _HINT, _ROW = 2, 16  # bytes of a hint and of a position
 _NO_ROWS = np.zeros((1, 2))

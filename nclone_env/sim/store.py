@@ -52,7 +52,7 @@ class WorldArrays(NamedTuple):
             is untouched.
         movers: ``MOVER`` records.
         hints: uint16, one for each mover record: of those that look out, the segment of the level that hid the ninja
-            last (``sim.sight``). No part of the state.
+            last (``sim.sight``); of death balls, the door that held them last. No part of the state.
         trail: (R, 2) float64; past positions of the ninja for the evil ninjas, pixels (:func:`trail_row`).
 
     Behind the spans is an element that none has, which kernels read for entities without a mover.

@@ -82,7 +82,7 @@ move_zaps, move_minis = _patrol_by(_SPEED, mini=False), _patrol_by(_MINI_SPEED, 
 
 @kernel
 def patrol(levels, worlds, index, slot, entity, mover, mini, speed):
-    """Fly on, or choose the next node when this one is reached; return whether it is."""
+    """Fly on, or choose the next node when this one is reached."""
     level = worlds.ninjas[index]["level"]
     states, own = states_of(worlds, index)
     reached, flown = fly(mover, states[own + slot], speed)
@@ -91,7 +91,6 @@ def patrol(levels, worlds, index, slot, entity, mover, mini, speed):
         if heading >= 0:
             states[own + slot] = heading
             advance(mover, heading, speed - flown)
-    return reached
 
 
 @kernel

@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from nclone_env.game import DEATH_BALL, EVIL_DELAY, EVIL_NINJA, FLOOR_GUARD, KINDS
+from nclone_env.game import CELLS, DEATH_BALL, EVIL_DELAY, EVIL_NINJA, FLOOR_GUARD, KINDS
 from nclone_env.jit import called_kernel, kernel
 from nclone_env.level import DOOR_CLOSED_AT_0, HORIZONTAL, SOLID_EDGES, STRAIGHT
 from nclone_env.sim.ninja import is_targetable, kill, meets
@@ -24,6 +24,7 @@ from nclone_env.sim.query import (
     edge_bits,
     empty_line,
     half_cell,
+    is_absent,
     refresh,
     segments_of,
     sweep_tiles,
@@ -127,9 +128,14 @@ def think_death_ball(levels, worlds, index, number, stop):
     if mover[STUCK] != 0:
         return
     states, own = states_of(worlds, index)
+    place = worlds.rooms[index]["movers"]["first"] + number
+    if is_in_door(levels, ninja["level"], states, own, worlds.hints[place], mover["x"], mover["y"]):
+        return
     complete, nx, ny = travel(levels, ninja["level"], states, own, mover)
     if not complete:
-        mover[STUCK] = is_stuck(levels, ninja["level"], mover["x"], mover["y"])
+        mover[STUCK], door = is_stuck(levels, ninja["level"], mover["x"], mover["y"])
+        if door >= 0:
+            worlds.hints[place] = door
         return
     respond(mover, nx, ny)
     push_others(worlds, index, number, stop)
@@ -191,17 +197,39 @@ def travel(levels, level, states, own, mover):
 
 @called_kernel
 def is_stuck(levels, level, x, y):
-    """Return whether a ball whose centre lies on a segment stays there: the segment is straight and no door is near."""
-    stuck = False
+    """Return whether a ball whose centre lies on a segment stays there, and the number of a door under it, -1 if none.
+
+    It stays for good if the segment is straight and no door is near.
+    """
+    stuck, has_door, under = False, False, -1
     first_column, last_column, first_row, last_row = cells_within(x, y, _SEGMENT_RADIUS)
     for column in range(first_column, last_column + 1):
         start, stop = segments_of(levels, level, column, first_row, last_row)
         for i in range(start, stop):
-            if levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0:
-                return False
             _, a, b = closest_on(levels.segments[i], x, y)
+            if levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0:
+                has_door = True
+                if a == x and b == y:
+                    under = i - levels.header[level]["first_segment"]
             stuck |= levels.segments[i]["kind"] == STRAIGHT and a == x and b == y
-    return stuck
+    return stuck and not has_door, under
+
+
+@kernel
+def is_in_door(levels, level, states, own, hint, x, y):
+    """Return whether the centre of a ball plainly lies on a closed door, segment ``hint`` of the level.
+
+    Then neither sweep nor search need be made: the ball does not move, does not complete its frame and, as the door is
+    near, is not stuck for good. A door that sticks out of its cell might not be found by them.
+    """
+    header = levels.header[level]
+    if hint >= levels.segment_start[level, CELLS] or header["has_plain_walls"] == 0:
+        return False
+    segment = levels.segments[header["first_segment"] + hint]
+    if segment["kind"] < DOOR_CLOSED_AT_0 or is_absent(segment, states, own):
+        return False
+    _, a, b = closest_on(segment, x, y)
+    return a == x and b == y
 
 
 @kernel

@@ -54,6 +54,22 @@ def test_near_a_door_it_might_come_free():
     assert mover[STUCK] == 0
 
 
+def test_a_door_holds_it_until_it_opens():
+    """Whatever is remembered: the door, always segment 0, or another segment in each frame."""
+    held = [ball(600, 276, "locked_door 100 46 0", "locked_door_switch 20 20") for _ in range(3)]
+    for frame in range(30):
+        for one, hint in zip(held[1:], (0, frame), strict=True):
+            one.session.worlds.hints[:] = hint
+        for one in held:
+            if frame == 20:
+                one.session.worlds.entity_states[one.session.levels.doors[0]["owner"]] = 1
+            one.frame(NINJA)
+        assert len({one.session.hash() for one in held}) == 1, frame
+        assert ((held[0].mover["x"], held[0].mover["y"]) == (600.0, 276.0)) == (frame < 20)
+        assert held[0].mover[STUCK] == 0
+    assert held[0].session.worlds.hints[0] != 0
+
+
 def evil_ninja(place):
     return "evil_ninja {} {}".format(*place)
 
