@@ -18,10 +18,10 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-import cv2
 import numpy as np
 
 from nclone_env.config import Theme
+from nclone_env.errors import MissingExtraError
 from nclone_env.game import (
     COLUMNS,
     EXIT,
@@ -44,6 +44,13 @@ from nclone_env.render.compose import BEAM_COLOURS, BEAM_WIDTHS, draw_beams, lis
 from nclone_env.render.looks import Appearance, appearance, layers_of
 from nclone_env.render.raster import all_glyphs, numbered
 from nclone_env.render.shapes import Layer, Layers, box, circle, polygon, square, tile_outline, turned
+
+try:
+    import cv2
+except ImportError as _error:
+    raise MissingExtraError(
+        f"pictures require OpenCV, which cannot be imported ({_error}); run pip install opencv-python-headless"
+    ) from _error
 
 _EDGE_WIDTH = 2.0  # world pixels
 _RIM_WIDTH, _NINJA_RIM_WIDTH = 0.75, 1.5  # world pixels

@@ -41,4 +41,6 @@ def test_environments_and_commands(tmp_path):
 def test_pictures_for_people_need_it(tmp_path):
     code = 'env = nclone_env.NPlusPlusEnv(levels="jumps", render_mode="rgb_array"); env.reset(seed=0); env.render()'
     done = run(code, tmp_path)
-    assert "cv2" in done.stderr.splitlines()[-1]
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("nclone_env.errors.MissingExtraError: pictures require OpenCV, which cannot be imported (")
+    assert last.endswith("; run pip install opencv-python-headless")
