@@ -50,19 +50,22 @@ def running(tmp_path, monkeypatch, **fields):
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_equals_that_in_host_memory(tmp_path, monkeypatch, name):
-    """In the order of minibatches of host memory: as a device has its own, with it the runs differ."""
+    """In the order of minibatches of host memory: as a device has its own, with it the runs differ.
+
+    Adam makes a whole step of a gradient that is nothing but rounding, so single parameters may differ by as much.
+    """
     make = functools.partial(config, tmp_path, **{**LEVELS, **RUNS[name]})
     expected = trained(monkeypatch, None, make(name="host"))
     others = trained(monkeypatch, "stand-in", make(name="other"))
     monkeypatch.setattr(learners, "minibatch_orders", as_on_the_processor)
     got = trained(monkeypatch, "stand-in", make(name="device"))
-    np.testing.assert_allclose(vector(got), vector(expected), rtol=0, atol=1e-4)
+    apart, control = (np.linalg.norm(vector(run) - vector(expected)) for run in (got, others))
+    assert 0 < control > 20 * apart
     for row, other in zip(got.curve, expected.curve, strict=True):
         for column in ("episodes", "success_rate", "value_loss", "entropy", "grad_norm", "held_out_success"):
             assert row.get(column, 0) == pytest.approx(other.get(column, 0), rel=1e-3, nan_ok=True), column
     assert got.counters == expected.counters
     assert got.counters.episodes > 0
-    assert np.abs(vector(others) - vector(expected)).max() > 1e-3
 
 
 def test_a_run_learns_a_level(tmp_path, monkeypatch):
