@@ -56,7 +56,7 @@ def test_sets_side_by_side(capsys, monkeypatch):
     monkeypatch.setattr(sets, "OBSERVATION_NAMES", ("game_state", "locals"))
     sets.main((LEVEL,), num_envs=4, seconds=0.001, training=0.01)
     rows = [line.split()[0] for line in lines(capsys)[1:]]
-    assert rows == ["game_state", "locals", "training", "bytes"]
+    assert rows == ["game_state", "locals", "training", "bytes", "bytes"]
 
 
 @pytest.mark.slow
