@@ -206,12 +206,13 @@ def is_stuck(levels, level, x, y):
     for column in range(first_column, last_column + 1):
         start, stop = segments_of(levels, level, column, first_row, last_row)
         for i in range(start, stop):
-            _, a, b = closest_on(levels.segments[i], x, y)
-            if levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0:
-                has_door = True
+            is_door = levels.segments[i]["kind"] >= DOOR_CLOSED_AT_0
+            has_door |= is_door
+            if is_door or not has_door:
+                _, a, b = closest_on(levels.segments[i], x, y)
                 if a == x and b == y:
-                    under = i - levels.header[level]["first_segment"]
-            stuck |= levels.segments[i]["kind"] == STRAIGHT and a == x and b == y
+                    stuck |= levels.segments[i]["kind"] == STRAIGHT
+                    under = i - levels.header[level]["first_segment"] if is_door else under
     return stuck and not has_door, under
 
 
