@@ -479,6 +479,11 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         self._lifecycle.check("set_state", AFTER_RESET)
         return self._on_the_batch(lambda: super(NPlusPlusCudaVectorEnv, self).set_state(index, state))
 
+    def reseed(self, seed: int | Sequence[int | None]) -> None:
+        """Draw what follows from another seed; see :meth:`NPlusPlusVectorEnv.reseed`."""
+        self._lifecycle.check("reseed", AFTER_RESET)
+        self._on_the_batch(lambda: super(NPlusPlusCudaVectorEnv, self).reseed(seed))
+
     def get_states(self) -> list[bytes]:
         """Return the snapshot of each environment, with one copy of the state to the host."""
         self._lifecycle.check("get_states", AFTER_RESET)
@@ -489,9 +494,12 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         """Restore every environment from a snapshot, with one copy of the state to the host and one back.
 
         Raises:
-            SnapshotError: as :meth:`set_state`; no environment is changed.
+            ConfigError: if there are not n snapshots.
+            SnapshotError: as :meth:`set_state`; no environment is changed in either case.
         """
         self._lifecycle.check("set_states", AFTER_RESET)
+        if len(states) != self.num_envs:
+            raise ConfigError(f"states: expected {self.num_envs} snapshots, one per environment, got {len(states)}")
 
         def restore() -> None:
             for index, state in enumerate(states):

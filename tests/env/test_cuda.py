@@ -123,6 +123,7 @@ def test_what_is_rare_is_done_as_by_the_processor():
         lambda env: env.set_state(1, env.get_state(0))[0],
         lambda env: env.copy_world(0, 3)[0],
         lambda env: env.gather([4, 3, 2, 1, 0])[0],
+        lambda env: env.reseed([9, None, 8, 7, 6]),
         lambda env: env.assign_levels([0, None, 1, 2, None]),
         lambda env: env.set_level_weights([1, 0, 2]),
         lambda env: env.set_starts([env.get_state(0)], 0.7),
@@ -157,7 +158,9 @@ def test_all_states_are_copied_together(monkeypatch):
     changed = there.get_states()
     assert len(pulled) == 1
     with pytest.raises(errors.SnapshotError):
-        there.set_states([before[0], b"no snapshot"])
+        there.set_states([*before[1:], b"no snapshot"])
+    with pytest.raises(errors.ConfigError, match="states: expected 5 snapshots, one per environment, got 4"):
+        there.set_states(before[1:])
     pulled.clear()
     assert there.get_states() == changed != before
     there.set_states(before)
