@@ -46,15 +46,11 @@ _LISTED_STEPS = 8
 
 
 class DeviceRollout:
-    """A rollout of T steps of N environments on a device, as ``RolloutStorage`` is one in host memory.
+    """A rollout of T steps of N environments on a device.
+
+    Attributes are those of ``RolloutStorage``, with the same shapes, as tensors; there are no states of a memory.
 
     Attributes:
-        arrays: the fields of every step.
-        observation_arrays: name to (T + k, N, *shape).
-        flat_observations: name to ((T + k) * N, *shape), the same memory.
-        learning_fields: the fields that the loss reads, (T * N,), the same memory.
-        reference: (T * N, a) float32, probabilities of a reference policy, or (0, a).
-        episode_starts: (T + k, N) bool, whether an observation is the first of its episode; (0, N) without stacks.
         ended: (T, N) by the names of ``ENDED``.
         place: the device.
     """
