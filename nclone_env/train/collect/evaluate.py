@@ -43,8 +43,9 @@ from nclone_env.train.policies.network import ActorCritic
 
 Mode = Literal["sampled", "argmax", "random"]
 _MOST_EPISODES, _MOST_THREADS = 10**6, 1024
-_TOGETHER = 512
-"""Most episodes that are played at a time, unless a level alone has more."""
+_TOGETHER, _TOGETHER_AHEAD = 512, 64
+"""Most episodes that are played at a time, unless a level alone has more; and of those that play ahead, whose decisions
+take eight environments at a time, so that all cores have a share of few episodes."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def evaluate(
         environment = environment.replace(observations=blind or environment.observations)  # no actions are simulated
     with closing(make_envs(environment, 1)) as one:
         count = len(one.level_names)
-    together = min(count, max(1, _TOGETHER // episodes_per_level))
+    together = min(count, max(1, (_TOGETHER if candidates == 1 else _TOGETHER_AHEAD) // episodes_per_level))
     firsts = range(0, count, together)
     workers = min(num_threads, len(firsts)) if num_threads else default_workers(len(firsts))
     results: list[LevelResult] = []

@@ -135,7 +135,7 @@ def test_results_are_those_of_one_thread(monkeypatch, mode, candidates):
         return make_resting_environments(config, count)
 
     environment = EnvironmentConfig(levels=LEVELS_OF_THREADS, observations=("game_state",), max_frames=160)
-    monkeypatch.setattr(module, "_TOGETHER", 6)
+    monkeypatch.setattr(module, "_TOGETHER" if candidates == 1 else "_TOGETHER_AHEAD", 6)
     one, three = (
         told(evaluate(policy, environment, mode, 6, 3, make, candidates=candidates, num_threads=threads))
         for threads in (1, 3)
