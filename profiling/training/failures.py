@@ -1,0 +1,66 @@
+"""Why does a policy lose? Its lost attempts by cause: time, what killed the ninja, or a fall.
+
+Each level is played once per attempt with sampled actions. A death is replayed up to the step before it: the nearest
+entity that is deadly by its touch, within the distance that both can cover in a step, is the cause; otherwise the
+nearest one that kills from a distance; otherwise a fall or a crush.
+
+    python -m profiling.training.failures game-motion --levels pack.txt --attempts 3
+"""
+
+from collections import Counter
+
+import numpy as np
+import tyro
+
+from nclone_env.env import NPlusPlusEnv
+from nclone_env.game import KINDS, RADIUS
+from nclone_env.obs.spec import ENTITY_STATE, columns
+from nclone_env.train import LevelResult, evaluate, load_policy
+from profiling.measure import describe
+
+_AT = columns(ENTITY_STATE)
+_UNIT, _RADIUS_UNIT = 528.0, 24.0  # pixels, of offsets and radii in ``entity_states``
+_REACH = 32.0  # pixels that the ninja and an entity approach each other in a step of four frames
+
+
+def cause(env: NPlusPlusEnv, result: LevelResult) -> str:
+    """Return how an attempt ended."""
+    if result.success_rate or not result.death_rate:
+        return "won" if result.success_rate else "out of time"
+    seen, _ = env.reset(options={"level": result.level})
+    for action in result.actions[:-1]:
+        seen, *_ = env.step(int(action))
+    count = int(seen["entity_count"][0])
+    rows, kinds = seen["entity_states"][:count], seen["entity_kinds"][:count]
+    offsets = np.hypot(rows[:, _AT.relative_x], rows[:, _AT.relative_y]) * _UNIT
+    gaps = offsets - rows[:, _AT.radius] * _RADIUS_UNIT - RADIUS
+    touching = np.where((rows[:, _AT.deadly] > 0) & (gaps < _REACH), gaps, np.inf)
+    shooting = np.where(rows[:, _AT.shoots] > 0, gaps, np.inf)
+    for distances, said in ((touching, "{}"), (shooting, "shot by {}")):
+        if np.isfinite(distances.min(initial=np.inf)):
+            return said.format(KINDS[kinds[distances.argmin()]].name)
+    return "fall or crush"
+
+
+def main(policy: tyro.conf.Positional[str], levels: tuple[str, ...], attempts: int = 3, max_frames: int = 1800) -> None:
+    """Print the share of attempts by the way in which they ended.
+
+    Args:
+        policy: checkpoint, folder of a run, or bundled policy.
+        levels: to play.
+        attempts: episodes of each level.
+        max_frames: time limit.
+    """
+    loaded = load_policy(policy)
+    played = loaded.environment.replace(levels=levels, mirrored=False, max_frames=max_frames)
+    counts: Counter[str] = Counter()
+    with NPlusPlusEnv(played.replace(observations=("entity_states",))) as env:
+        for seed in range(attempts):
+            counts.update(cause(env, result) for result in evaluate(loaded.network, played, "sampled", 1, seed=seed))
+    print(describe())
+    for name, count in counts.most_common():
+        print(f"{count / counts.total():7.1%}  {name}")
+
+
+if __name__ == "__main__":
+    tyro.cli(main, description=__doc__)
