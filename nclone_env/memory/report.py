@@ -214,7 +214,7 @@ def time_sections(stats: Stats) -> list[Section]:
     if speed is None or not stats.by_own:
         return []
     notes = (
-        f"{article(stats.measurements.unit)} takes {step_times(stats)}, without profiling",
+        f"{step_times(stats)}, without profiling",
         f"cProfile slows the steps down by a factor of {speed.plain / speed.profiled:.2f}: "
         "read the times below as proportions.",
     )
@@ -230,41 +230,49 @@ def time_sections(stats: Stats) -> list[Section]:
 
 def summary(stats: Stats) -> Section:
     """Return the answer."""
-    return Section(f"Memory profile: {subject(stats)}", list(_answers(stats)))
+    rows = [
+        ("" if number else name, text) for name, texts in answers(stats).items() for number, text in enumerate(texts)
+    ]
+    return Section(f"Memory profile: {subject(stats)}", rows)
 
 
-def _answers(stats: Stats) -> Iterator[Row]:
+def answers(stats: Stats) -> dict[str, list[str]]:
+    """Return the parts of the answer by name, a text for each line."""
+    found = {
+        "growth": [f"{stats.verdict.upper()}{_blame(stats)}"],
+        "grew": list(_culprits(stats)) if any(item.rises for item in stats.growths) else [],
+        "memory": list(_memory(stats)),
+        "peak": [f"{format_bytes(stats.peak_bytes)} resident"] if stats.peak_bytes else [],
+        "advice": [advice.text for advice in stats.measurements.advice],
+        "churn": list(_freed(stats)),
+        "speed": [f"{stats.speed.plain:,.0f} {rate(stats)}; {step_times(stats)}"] if stats.speed is not None else [],
+    }
+    return {name: texts for name, texts in found.items() if texts}
+
+
+def _memory(stats: Stats) -> Iterator[str]:
     found, owners = stats.per_environment, stats.measurements.owners
-    yield "growth", f"{stats.verdict.upper()}{_blame(stats)}"
-    if any(item.rises for item in stats.growths):
-        yield from _culprits(stats)
     if found is not None:
         yield (
-            "memory",
             f"{format_bytes(found.measured)} measured for each further environment, "
-            f"{format_bytes(found.reported)} reported by the owners",
+            f"{format_bytes(found.reported)} reported by the owners"
         )
     elif owners:
         count, reported = stats.measurements.settings.num_envs, owners[0].environment_bytes
         each = f"{format_bytes(reported / count)} per environment" if count else format_bytes(reported)
-        yield "memory", f"{each}, as reported by the owners"
+        yield f"{each}, as reported by the owners"
     if owners and owners[0].shared_bytes:
-        yield "", f"{format_bytes(owners[0].shared_bytes)} shared by all environments"
-    if stats.peak_bytes:
-        yield "peak", f"{format_bytes(stats.peak_bytes)} resident"
-    for number, advice in enumerate(stats.measurements.advice):
-        yield "" if number else "advice", advice.text
+        yield f"{format_bytes(owners[0].shared_bytes)} shared by all environments"
+
+
+def _freed(stats: Stats) -> Iterator[str]:
     if stats.step_peak is not None:
         yield (
-            "churn",
             f"at most {format_bytes(stats.step_peak.median)} at a time in {article(stats.measurements.unit)} (median), "
-            f"{format_bytes(stats.step_peak.largest)} in the worst one, freed at its end",
+            f"{format_bytes(stats.step_peak.largest)} in the worst one, freed at its end"
         )
     if stats.churn is not None:
-        yield "", f"{stats.churn.blocks:,.0f} allocations, {format_bytes(stats.churn.allocated_bytes)} in all"
-    if stats.speed is not None:
-        step = f"{article(stats.measurements.unit)} takes {step_times(stats)}"
-        yield "speed", f"{stats.speed.plain:,.0f} {rate(stats)}; {step}"
+        yield f"{stats.churn.blocks:,.0f} allocations, {format_bytes(stats.churn.allocated_bytes)} in all"
 
 
 def rate(stats: Stats) -> str:
@@ -276,7 +284,7 @@ def step_times(stats: Stats) -> str:
     """Return the times of a step, without profiling."""
     assert stats.speed is not None
     median, p95 = format_seconds(stats.speed.median_seconds), format_seconds(stats.speed.p95_seconds)
-    return f"{median} (median), {p95} (p95)"
+    return f"{article(stats.measurements.unit)} takes {median} (median), {p95} (p95)"
 
 
 def article(noun: str) -> str:
@@ -371,28 +379,26 @@ def per(stats: Stats) -> str:
     return "per second" if unit == TIME_UNIT else f"per 1,000 {unit}s"
 
 
-def _culprits(stats: Stats) -> Iterator[Row]:
+def _culprits(stats: Stats) -> Iterator[str]:
     """Yield the lines that grew most, and what keeps their memory."""
-    title = "grew"
     for line in culprits(stats.grown_lines):
         behind = f", in {location(line.behind)}" if line.behind else ""
         growth = f"{format_bytes(line.rate, sign=True)} {per(stats)} ({format_bytes(line.grown_bytes, sign=True)})"
-        yield title, f"{location(line.place)} {growth}{behind}"
-        title = ""
+        yield f"{location(line.place)} {growth}{behind}"
         if line.keeper:
-            yield "", f"  kept by {line.keeper}"
-    kinds = {line.behind for line in stats.grown_lines}
+            yield f"  kept by {line.keeper}"
+    kinds, keepers = {line.behind for line in stats.grown_lines}, stats.measurements.keepers
     if NATIVE not in kinds:
-        graphs = (keeper for keeper in stats.measurements.keepers if keeper.line == NATIVE)
-        yield from (("", f"memory of {NATIVE}: kept by {keeper.name} ({keeper.kind})") for keeper in graphs)
-    processes = [keeper for keeper in stats.measurements.keepers if keeper.line == WORKER]
-    yield from ((title, f"{keeper.name} {keeper.kind}") for keeper in processes)
+        graphs = (keeper for keeper in keepers if keeper.line == NATIVE)
+        yield from (f"memory of {NATIVE}: kept by {keeper.name} ({keeper.kind})" for keeper in graphs)
+    processes = [f"{keeper.name} {keeper.kind}" for keeper in keepers if keeper.line == WORKER]
+    yield from processes
     seen = {"owners", "files", *["traced"] * bool(kinds - {NATIVE, WORKER}), *["process"] * bool(kinds)}
     seen |= {"native"} if NATIVE in kinds else set()
     seen |= {"workers"} if WORKER in kinds or processes else set()
     unseen = growing_alone(stats.growths).keys() - seen
     if unseen:
-        yield "" if stats.grown_lines else title, f"{', '.join(sorted(unseen))}: no line was seen taking it"
+        yield f"{', '.join(sorted(unseen))}: no line was seen taking it"
 
 
 def peak_section(stats: Stats) -> Section:
@@ -763,7 +769,7 @@ def html_text(stats: Stats) -> str:
     page: str = environment.from_string(_TEMPLATE.read_text()).render(
         title=answer.title,
         verdict=stats.verdict,
-        cards=[(name, texts) for name, texts in cards(answer.rows) if not (name == "peak" and first)],
+        cards=[(name, texts) for name, texts in answers(stats).items() if not (name == "peak" and first)],
         worst=worst_chart(stats),
         shown=sections[:first],
         folded=[*sections[first:], *time_sections(stats)],
@@ -771,16 +777,6 @@ def html_text(stats: Stats) -> str:
         height=HEIGHT,
     )
     return page
-
-
-def cards(rows: Iterable[Row]) -> list[tuple[str, list[str]]]:
-    """Return (name, texts) of the rows of the answer; a row without a name continues the one before."""
-    found: list[tuple[str, list[str]]] = []
-    for name, text in rows:
-        if name:
-            found.append((name, []))
-        found[-1][1].append(text)
-    return found
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from nclone_env.memory.measurements import (
     floor_of_workers,
 )
 from nclone_env.memory.process import machine, owned_nodes, restart_peak, stage
-from nclone_env.memory.report import summary, text_of, write_reports
+from nclone_env.memory.report import answers, summary, text_of, write_reports
 from nclone_env.memory.snapshots import Budget, Garbage, NativeLines, SnapshotLog, TracedLog, held_bytes, start_tracing
 from nclone_env.memory.stats import GrownLine, Stats, chosen, compute_stats, culprits, of_kept_results, traced_lines
 from nclone_env.memory.tree import MemoryNode, MemoryOwner
@@ -199,7 +199,7 @@ class Watch:
         stats = compute_stats(self._measurements())
         self._traced.measure_again()
         wanted = ("growth", "grew") if stats.grown_lines else ("growth",)  # those of workers are known at the end
-        return "; ".join(text for name, text in summary(stats).rows if name in wanted)
+        return "; ".join(texts[0] for name, texts in answers(stats).items() if name in wanted)
 
     def _watch_clock(self) -> None:
         """Look at the threads, and take snapshots by time until a step is counted, until the block ends."""
