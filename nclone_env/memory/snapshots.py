@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -137,7 +138,7 @@ def raw_traces() -> list[tuple[int, int, tuple[Frame, ...], int]]:
 
 
 def live_lines() -> dict[Place, list[Any]]:
-    """Return [bytes, blocks, call stack] of every line with live traced memory, without that of the profiler."""
+    """Return [bytes, blocks, largest call stack] of every line with live traced memory, but for the profiler's."""
     stacks: dict[int, list[Any]] = {}
     traces = raw_traces()
     for _, size, stack, _ in traces:
@@ -148,18 +149,12 @@ def live_lines() -> dict[Place, list[Any]]:
             entry[0] += size
             entry[1] += 1
     found: dict[Place, list[Any]] = {}
-    for size, blocks, stack in stacks.values():
+    for size, blocks, stack in sorted(stacks.values(), key=itemgetter(0), reverse=True):
         place = place_of(stack)
-        if place is None:
-            continue
-        entry = found.get(place)
-        if entry is None:
-            found[place] = [size, blocks, stack, size]
-        else:
+        if place is not None:
+            entry = found.setdefault(place, [0, 0, stack])
             entry[0] += size
             entry[1] += blocks
-            if size > entry[3]:
-                entry[2:] = stack, size
     return found
 
 
@@ -211,8 +206,12 @@ class Held(NamedTuple):
 
 def held_bytes() -> Held:
     """Return the memory of this process now."""
-    tables, heap = table_bytes(), heap_bytes()
-    return Held(resident_bytes().anonymous - tables, heap.in_use - tables if heap else -1)
+    return Held(resident_bytes().anonymous - table_bytes(), _native_bytes())
+
+
+def _native_bytes() -> int:
+    heap = heap_bytes()
+    return heap.in_use - table_bytes() if heap else -1
 
 
 class _Log:
@@ -293,8 +292,7 @@ class TracedLog(_Log):
         super().__init__(capacity, 2)
         self._collect = collect
         self._own = 0  # traced bytes of the profiler itself
-        self._numbers: dict[Place, int] = {}
-        self._stacks: list[tuple[Frame, ...]] = []
+        self._stacks: dict[Place, tuple[Frame, ...]] = {}  # of each line, in the order of its rows in the notes
         self._lines: list[tuple[float, np.ndarray]] = []
         self._spacing = 0.0  # steps between two lines that are kept
         self._next = 0.0
@@ -336,14 +334,10 @@ class TracedLog(_Log):
         if len(self._lines) == _LINE_SNAPSHOTS:
             del self._lines[1::2]
             self._spacing = self._lines[-1][0] - self._lines[-2][0]
-        for place, (_, _, stack, *_) in lines.items():
-            if place not in self._numbers:
-                self._numbers[place] = len(self._stacks)
-                self._stacks.append(stack)
-        values = np.zeros((len(self._stacks), 2), np.int64)
-        for place, (size, blocks, *_) in lines.items():
-            values[self._numbers[place]] = size, blocks
-        self._lines.append((step, values))
+        for place, (*_, stack) in lines.items():
+            self._stacks.setdefault(place, stack)
+        values = [lines[place][:2] if place in lines else (0, 0) for place in self._stacks]
+        self._lines.append((step, np.array(values, np.int64).reshape(-1, 2)))
 
     def measure_again(self) -> None:
         """Take the next value from the lines in any case: the profiler has allocated something."""
@@ -375,10 +369,9 @@ class TracedLog(_Log):
         for number, (_, values) in enumerate(self._lines):
             table[number, : len(values)] = values
         rows = []
-        for place, number in self._numbers.items():
-            sizes, blocks = table[:, number].T.tolist()
+        for (place, stack), (sizes, blocks) in zip(self._stacks.items(), table.transpose(1, 2, 0).tolist()):
             if any(sizes):
-                callers = tuple(f"{file}:{line}" for file, line in self._stacks[number][1:])
+                callers = tuple(f"{file}:{line}" for file, line in stack[1:])
                 rows.append(SourceLine(place.file, place.line, tuple(sizes), tuple(blocks), callers, place.own))
         return tuple(rows)
 
@@ -438,7 +431,7 @@ class NativeLines:
     def skip(self) -> None:
         """Leave out what was taken since the last line, by the profiler."""
         if self._watched:
-            self._in_use = _in_use()
+            self._in_use = _native_bytes()
 
     def close(self) -> None:
         """Begin no more stretches, and end the one that there may be in this thread."""
@@ -476,7 +469,7 @@ class NativeLines:
                 frame.f_trace = self._trace
                 self._watched.append(frame)
             frame = frame.f_back
-        self._in_use = _in_use()
+        self._in_use = _native_bytes()
         if self._watched:  # last: a pending call that makes traced calls never ends if another one waits
             sys.settrace(self._trace)
         return 0
@@ -488,13 +481,13 @@ class NativeLines:
         is_ours = file.startswith(FOLDER)  # what the profiler takes is no line's
         if not (is_over or is_ours or is_own(file)):  # a line of the user may call a library for hours
             return None
-        self._found[self._line, round((_in_use() - self._in_use) / _UNIT)] += 1
+        self._found[self._line, round((_native_bytes() - self._in_use) / _UNIT)] += 1
         self._events += 1
         if is_over or self._events > _EVENTS:
             self._stop()
             return None
         self._line = "" if is_ours else _own_line(frame.f_back if event == "return" else frame)
-        self._in_use = _in_use()
+        self._in_use = _native_bytes()
         return None if is_ours else self._trace
 
 
@@ -523,11 +516,6 @@ def unfreed(found: Mapping[tuple[str, int], int]) -> dict[str, int]:
                 left -= gone
                 taken[line] += sign * size * _UNIT * (max(0, times) - gone)
     return dict(taken)
-
-
-def _in_use() -> int:
-    heap = heap_bytes()
-    return (heap.in_use if heap is not None else 0) - table_bytes()
 
 
 def _own_line(frame: FrameType | None) -> str:
