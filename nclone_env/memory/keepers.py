@@ -27,8 +27,13 @@ _DEPTH = 14
 _WIDTH = 12  # objects of a level that are followed
 _REACH = 300_000  # objects that are looked at from a variable
 _GRAPH = 5_000  # operations of a graph that are counted
-_FRAME_TYPES = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)
-_ROOTS = (dict, types.ModuleType, *_FRAME_TYPES, type)
+_GENERATORS: dict[type, str] = {types.GeneratorType: "gi", types.CoroutineType: "cr", types.AsyncGeneratorType: "ag"}
+"""Types of objects that have a frame, with the prefix of their attributes."""
+_CODES = {types.FrameType: "f_code", types.FunctionType: "__code__"} | {
+    kind: f"{prefix}_code" for kind, prefix in _GENERATORS.items()
+}
+"""Types of objects that have code, with the attribute."""
+_ROOTS = (dict, types.ModuleType, types.FrameType, *_GENERATORS, type)
 """Types of objects that have variables of the program: those are looked at however many objects refer to one."""
 _CACHE = type(lru_cache(lambda: None))
 _SAMPLES, _FEWEST = 5, 3  # survivors of a line that are followed at most, and at least
@@ -161,22 +166,20 @@ def find_graphs(budget: Budget, include: Callable[[], object]) -> tuple[Keeper, 
     def has_graph(thing: Any) -> bool:
         return type(thing) is torch.Tensor and thing.grad_fn is not None  # type: ignore[union-attr]
 
-    variables = [item for item in _running_variables() if has_graph(item[1])]  # the code goes on and sets them again
-    others = [("", thing) for thing in filter(has_graph, objects())]
-    tensors = [
-        (_operations(thing.grad_fn), -number, thing, name) for number, (name, thing) in enumerate((*variables, *others))
-    ]
-    if not tensors:
+    variables = list(_running_variables())  # held: the code goes on and sets them again
+    tensor = max(filter(has_graph, objects()), key=lambda thing: _operations(thing.grad_fn), default=None)
+    if tensor is None:
         return ()
-    operations, _, tensor, name = max(tensors)
-    del variables, others, tensors
+    name = next((name for name, value in variables if value is tensor), "")
+    del variables
     if not name:
         include()
         names = {id(value): (variable, True) for variable, value in _running_variables()}
         (chain,) = _Walk(names, budget).chains([tensor])
         name = " < ".join(chain.names) if chain else "a tensor"
     head, *holders = name.split(" < ")
-    return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *holders)), f"graph of {operations:,} operations"),)
+    kind = f"graph of {_operations(tensor.grad_fn):,} operations"
+    return (Keeper(NATIVE, " < ".join((f"{head}.grad_fn", *holders)), kind),)
 
 
 def _operations(grad_fn: Any) -> int:
@@ -299,7 +302,7 @@ class _Walk:
                 if not issubclass(kind, _ROOTS):
                     skipped = True
                     continue
-            if id(referrer) in ours or kind is _Node or kind is _Search or _is_ours(referrer) or _is_weak(referrer):
+            if id(referrer) in ours or kind is _Node or kind is _Search or _is_weak(referrer) or _is_ours(referrer):
                 continue  # what the callback of a weak reference needs is kept, too, but nothing of the program
             found = _among(gc.get_referents(referrer), wanted)
             left -= found
@@ -317,7 +320,7 @@ class _Walk:
         time for more. A variable that leads to many waits after ``_REACH`` of them for the others.
         """
         tracked = [*filter(gc.is_tracked, things)]
-        things, may_lead = (tracked, gc.is_tracked) if tracked else (things, _is_anything)
+        things = tracked or things
         wanted, seen = set(map(id, things)), {*self._ours, *self._modules, id(tracked)}
         walks = [(name, root, [root]) for name, root in self._roots()] if things else []
         while walks and not self.budget.is_over:
@@ -329,7 +332,8 @@ class _Walk:
                     if not wanted.isdisjoint(fresh):
                         return _Chain((name,), 0, "", f"{_describe(root)} ... {_describe(things[0])}", 0)
                     seen.update(fresh)
-                    parts = [*filter(may_lead, gc.get_referents(*fresh.values()))]
+                    parts = gc.get_referents(*fresh.values())
+                    parts = [*filter(gc.is_tracked, parts)] if tracked else parts  # others do not lead there
                     kinds = {kind for kind in set(map(type, parts)) if not issubclass(kind, _NO_HOLDERS)}
                     ahead += compress(parts, map(kinds.__contains__, map(type, parts)))
             walks = [walk for walk in walks if walk[2]]
@@ -358,11 +362,10 @@ class _Walk:
             return (name if module == "__main__" else f"{module}.{name}"), bool(name)
         if issubclass(kind, types.ModuleType):
             return f"module {_attributes(holder).get('__name__')}", True
-        if issubclass(kind, _FRAME_TYPES):
-            frame = _frame(holder)
-            code = frame.f_code if frame is not None else None
+        if kind is types.FrameType or kind in _GENERATORS:  # that has no frame once it has ended
+            frame = holder if kind is types.FrameType else getattr(holder, f"{_GENERATORS[kind]}_frame")
             local = _key(frame.f_locals, thing) if frame is not None else ""
-            return f"{code.co_name}.{local}" if code is not None and local else "", bool(local)
+            return f"{frame.f_code.co_name}.{local}" if local else "", bool(local)
         if issubclass(kind, type):
             name = _key(_attributes(holder), thing) or node.key
             return f"{holder.__name__}.{name}", bool(name)
@@ -376,10 +379,6 @@ class _Walk:
         attributes = _attributes(holder)
         name = node.key if attributes is thing else _key(attributes, thing)
         return f"{kind.__name__}.{name}" if name else "", False
-
-
-def _is_anything(thing: object) -> bool:
-    return True
 
 
 def _above(holder: Any, node: _Node, name: str) -> _Node:
@@ -448,30 +447,24 @@ def _closure_name(function: types.FunctionType, node: _Node) -> str:
     return function.__qualname__
 
 
-def _frame(holder: Any) -> types.FrameType | None:
-    if type(holder) is types.FrameType:
-        return holder
-    for name in ("gi_frame", "cr_frame", "ag_frame"):
-        if hasattr(holder, name):
-            frame: types.FrameType | None = getattr(holder, name)
-            return frame
-    return None
-
-
 def _is_weak(thing: Any) -> bool:
     return issubclass(type(thing), weakref.ReferenceType)
 
 
 def _is_of_library(thing: Any) -> bool:
     """Return whether an object is a frame, or a generator, of code that is not the user's."""
-    frame = _frame(thing) if issubclass(type(thing), _FRAME_TYPES) else None
-    return frame is not None and not is_own(frame.f_code.co_filename)
+    file = _file(thing)
+    return file is not None and not is_own(file)
 
 
 def _is_ours(thing: Any) -> bool:
-    frame = _frame(thing) if issubclass(type(thing), _FRAME_TYPES) else None
-    code = thing.__code__ if type(thing) is types.FunctionType else frame.f_code if frame is not None else None
-    return code is not None and code.co_filename.startswith(FOLDER)
+    return (_file(thing) or "").startswith(FOLDER)
+
+
+def _file(thing: Any) -> str | None:
+    """Return the file with the code of a frame, a generator or a function; None of other objects."""
+    name = _CODES.get(type(thing))
+    return getattr(thing, name).co_filename if name is not None else None
 
 
 def _survivors(by_place: Mapping[Place, str], traced: list[Any], budget: Budget) -> dict[str, list[Any]]:
