@@ -56,7 +56,6 @@ from nclone_env.memory.measurements import (
 from nclone_env.memory.process import (
     bare_interpreter,
     committed_tree_bytes,
-    heap_bytes,
     machine,
     owned_nodes,
     resident_bytes,
@@ -413,8 +412,8 @@ def _ballast() -> list[bytes]:
 def _data_bytes() -> int:
     """Return the memory in use: resident, without the heap that was freed and is still there to be used again."""
     gc.collect()
-    heap = None if trim_heap() else heap_bytes()
-    return resident_bytes().data + worker_bytes() - (heap.free if heap else 0)
+    trim_heap()
+    return resident_bytes().data + worker_bytes()
 
 
 def estimated(target: Target, num_envs: int) -> MemoryNode:

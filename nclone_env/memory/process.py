@@ -229,30 +229,22 @@ class _Mallinfo2(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_size_t) for name in _MALLINFO2)  # of <malloc.h>
 
 
-class HeapBytes(NamedTuple):
-    """Memory of the C library's allocator, over all of its arenas."""
+def heap_bytes() -> int | None:
+    """Return the bytes of blocks of the C library's allocator that were not freed, with their headers, in all arenas.
 
-    in_use: int
-    """Bytes of blocks that were not freed, with their headers; small ones of Python's own allocator are not seen."""
-    free: int
-    """Bytes of freed blocks that the allocator keeps."""
-
-
-def heap_bytes() -> HeapBytes | None:
-    """Return what ``mallinfo2`` reports; None without glibc 2.33 or later."""
+    Small ones of Python's own allocator are not seen. None without ``mallinfo2``, that is without glibc 2.33 or later.
+    """
     query = _mallinfo2()
     if query is None:
         return None
     info = query()
-    return HeapBytes(info.uordblks + info.hblkhd, info.fordblks)
+    return int(info.uordblks + info.hblkhd)
 
 
-def trim_heap() -> bool:
-    """Give the pages of freed blocks back to the system; return whether the allocator can."""
+def trim_heap() -> None:
+    """Give the pages of freed blocks back to the system, where the allocator can."""
     with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
         ctypes.CDLL(None).malloc_trim(0)
-        return True
-    return False
 
 
 @cache

@@ -96,7 +96,7 @@ def _table_factor() -> float:
         kept[number] = object()  # type: ignore[call-overload]
     after = heap_bytes()
     assert after is not None
-    return max(1.0, (after.in_use - before.in_use) / (tracemalloc.get_tracemalloc_memory() - reported))
+    return max(1.0, (after - before) / (tracemalloc.get_tracemalloc_memory() - reported))
 
 
 @cache
@@ -211,7 +211,7 @@ def held_bytes() -> Held:
 
 def _native_bytes() -> int:
     heap = heap_bytes()
-    return heap.in_use - table_bytes() if heap else -1
+    return heap - table_bytes() if heap is not None else -1
 
 
 class _Log:
@@ -256,7 +256,7 @@ class SnapshotLog(_Log):
             resident.pss,
             resident.anonymous - tables - left - self._own.anonymous,
             sum(self.workers.values()),
-            heap.in_use - tables - self._own.native if heap else -1,
+            heap - tables - self._own.native if heap is not None else -1,
             tree.bytes_where(mapped=False),
             committed_tree_bytes(tree),
             shared_file_bytes(),
