@@ -166,12 +166,13 @@ def find_graphs(budget: Budget, include: Callable[[], object]) -> tuple[Keeper, 
     def has_graph(thing: Any) -> bool:
         return type(thing) is torch.Tensor and thing.grad_fn is not None  # type: ignore[union-attr]
 
-    variables = list(_running_variables())  # held: the code goes on and sets them again
-    tensor = max(filter(has_graph, objects()), key=lambda thing: _operations(thing.grad_fn), default=None)
+    variables = list(_running_variables())  # held, and first: the code goes on and sets them again
+    tensors = filter(has_graph, [value for _, value in variables] + objects())
+    tensor = max(tensors, key=lambda thing: _operations(thing.grad_fn), default=None)
     if tensor is None:
         return ()
     name = next((name for name, value in variables if value is tensor), "")
-    del variables
+    del variables, tensors
     if not name:
         include()
         names = {id(value): (variable, True) for variable, value in _running_variables()}

@@ -15,7 +15,7 @@ import weakref
 import numpy as np
 import pytest
 
-from nclone_env.memory.keepers import _survivors, _Walk, find_keepers, objects
+from nclone_env.memory.keepers import _survivors, _Walk, find_graphs, find_keepers, objects
 from nclone_env.memory.measurements import Place
 from nclone_env.memory.snapshots import Budget, start_tracing, tracing
 from nclone_env.memory.stats import GrownLine
@@ -447,6 +447,41 @@ def test_what_only_native_code_knows_has_no_keeper():
         assert find_keepers([grown(Place(__file__, line, f"{__file__}:{line}"))], ample()) == ()
     finally:
         atexit.unregister(save)
+
+
+class Operation:
+    def __init__(self, *before):
+        self.next_functions = [(operation, 0) for operation in before]
+
+
+class Tensor:
+    shape, dtype = (1,), "torch.float32"
+
+    def __init__(self, grad_fn):
+        self.grad_fn = grad_fn
+
+
+@pytest.mark.parametrize(
+    ("most", "name", "kind"), [(3, "total.grad_fn", "graph of 3"), (9, "other.grad_fn", "graph of 5")]
+)
+def test_a_graph_is_that_of_a_variable_which_the_program_goes_on_to_set(most, name, kind, monkeypatch):
+    """Of graphs that are larger than what is counted, that of a variable comes first."""
+    monkeypatch.setattr("nclone_env.memory.keepers._GRAPH", most)
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=Tensor))
+    total = other = Tensor(None)
+    for _ in range(4):
+        total = Tensor(Operation(*filter(None, [total.grad_fn])))
+    before = total
+
+    def set_again():
+        nonlocal other
+        other = Tensor(Operation(before.grad_fn))
+        return [other]
+
+    monkeypatch.setattr("nclone_env.memory.keepers.objects", set_again)
+    (found,) = find_graphs(ample(), lambda: None)
+    assert found.name.endswith(f".{name}")
+    assert found.kind == f"{kind} operations"
 
 
 def test_garbage_whose_collection_is_off_is_told(monkeypatch):
