@@ -55,6 +55,8 @@ _EVENTS = 3000  # lines, calls and returns of a stretch
 _LONGEST = 2  # times the processor seconds of a budget, by the clock
 _STRETCHES = 10
 _LEAST = 1024  # bytes of a line that mean something
+_LEAST_SEEN = 0.1
+"""Of what grew while lines were watched: if they took less in all, that is noise beside what was not seen."""
 _UNIT = 8  # bytes: sizes are known this exactly beside tracemalloc's tables, which are estimated
 _asked: list["NativeLines"] = []
 """Those that the main thread is asked to begin a stretch of: that may happen after their end."""
@@ -409,21 +411,25 @@ class NativeLines:
         self._watched: list[FrameType] = []
         self._line = ""
         self._in_use = 0
+        self._went_on = 0.0  # seconds on the clock at which the program went on after the last event
+        self._rate = self._expected = 0.0  # bytes a second, and in the time that the program had in all stretches
         self._events = 0
         self._budget = Budget(0.0)
         self._stretches = 0
-        self.seconds = 1.0
-        """Processor seconds of a stretch at most: there are no snapshots meanwhile."""
+        self._limits = 1.0, True  # of a stretch: arguments of its budget
 
     @property
     def is_watching(self) -> bool:
         """Whether there is a stretch now."""
         return bool(self._watched)
 
-    def watch(self, seconds: float) -> None:
-        """Begin a stretch of so long, at the next instruction of the main thread, unless there were enough."""
+    def watch(self, seconds: float, rate: float, by_clock: bool) -> None:
+        """Begin a stretch of so long, at the next instruction of the main thread, unless there were enough.
+
+        ``rate`` is the growth seen without watching, in bytes a second; ``by_clock`` is that of a :class:`Budget`.
+        """
         if heap_bytes() is not None and not self._watched and self._stretches < _STRETCHES:
-            self.seconds = seconds
+            self._limits, self._rate = (seconds, by_clock), rate
             _asked.append(self)
             if ctypes.pythonapi.Py_AddPendingCall(_begin_asked, None):  # there are too many
                 _asked.remove(self)
@@ -431,7 +437,7 @@ class NativeLines:
     def skip(self) -> None:
         """Leave out what was taken since the last line, by the profiler."""
         if self._watched:
-            self._in_use = _native_bytes()
+            self._go_on()
 
     def close(self) -> None:
         """Begin no more stretches, and end the one that there may be in this thread."""
@@ -442,13 +448,14 @@ class NativeLines:
         """Return the share of each line, as ``file:line``, in the memory that was taken and not freed.
 
         What was seen once may be noise: a table of another thread, or of the profiler. So a line has a share if it has
-        taken something beside its largest piece.
+        taken something beside its largest piece, and none has if all of them took too little to explain the growth.
         """
         largest: dict[str, int] = {}
         for line, units in self._found:
             largest[line] = max(units * _UNIT, largest.get(line, 0))
         taken = {line: size for line, size in unfreed(self._found).items() if line and size - largest[line] >= _LEAST}
-        return {line: size / sum(taken.values()) for line, size in taken.items()}
+        whole = sum(taken.values())
+        return {line: size / whole for line, size in taken.items()} if whole >= _LEAST_SEEN * self._expected else {}
 
     def _stop(self) -> None:
         if self._watched:
@@ -462,33 +469,38 @@ class NativeLines:
         if self._stretches >= _STRETCHES or sys.gettrace() is not None:  # a debugger, or a measurement of coverage
             return 0
         self._stretches += 1
-        self._events, self._budget = 0, Budget(self.seconds)
+        self._events, self._budget = 0, Budget(*self._limits)
         self._line = _own_line(frame)
         while frame is not None:
             if is_own(frame.f_code.co_filename):
                 frame.f_trace = self._trace
                 self._watched.append(frame)
             frame = frame.f_back
-        self._in_use = _native_bytes()
+        self._go_on()
         if self._watched:  # last: a pending call that makes traced calls never ends if another one waits
             sys.settrace(self._trace)
         return 0
 
     def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Count what was taken since the last event for the line before, at calls of libraries only when time is up."""
-        is_over = self._budget.is_over
+        now, is_over = time.perf_counter(), self._budget.is_over
         file = frame.f_code.co_filename
         is_ours = file.startswith(FOLDER)  # what the profiler takes is no line's
         if not (is_over or is_ours or is_own(file)):  # a line of the user may call a library for hours
             return None
+        self._expected += self._rate * (now - self._went_on)
         self._found[self._line, round((_native_bytes() - self._in_use) / _UNIT)] += 1
         self._events += 1
         if is_over or self._events > _EVENTS:
             self._stop()
             return None
         self._line = "" if is_ours else _own_line(frame.f_back if event == "return" else frame)
-        self._in_use = _native_bytes()
+        self._go_on()
         return None if is_ours else self._trace
+
+    def _go_on(self) -> None:
+        """Let the program go on: what is taken, and the time that passes, until the next event is its own."""
+        self._in_use, self._went_on = _native_bytes(), time.perf_counter()
 
 
 @ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)

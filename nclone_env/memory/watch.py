@@ -365,10 +365,10 @@ class Watch:
         """Look for the lines and the keepers of what grows, for so many seconds at most."""
         start = time.thread_time()
         growths = growths_of(self._measurements(with_lines=False))
-        growing = growing_alone(growths).keys()
+        growing = growing_alone(growths)
         if self._wants_trace and "workers" in growing:
             self._workers.request()
-        if growing & {"traced", "native", "process"}:
+        if growing.keys() & {"traced", "native", "process"}:
             before = held_bytes()
             with self._outliving():
                 self._find_keepers(traced_lines(self._measurements(), growths), seconds)
@@ -379,7 +379,8 @@ class Watch:
             self._traced.measure_again()
         if self._wants_trace and "native" in growing:  # now that nothing else takes memory
             stretch = min(seconds, _STRETCH_SECONDS)
-            self._native.watch(stretch)
+            speed = self._steps / (self._milliseconds() - self._settled) if self._steps else 1.0  # by the millisecond
+            self._native.watch(stretch, growing["native"].slope * speed, by_clock=not self._steps)
             self._searched += stretch
         self._searched += time.thread_time() - start
 

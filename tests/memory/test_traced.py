@@ -1,6 +1,7 @@
 """Whose a file is, and native memory by line."""
 
 import sys
+import types
 from itertools import repeat
 from os.path import join
 
@@ -65,6 +66,32 @@ def test_a_line_that_was_seen_once_has_no_share():
     lines._found.clear()
     lines._found["noise", 16_000] += 1
     assert lines.shares() == {}
+
+
+@pytest.mark.parametrize(("expected", "shares"), [(60_000, {"leak": 1.0}), (600_000, {})])
+def test_lines_that_took_far_less_than_what_grew_have_no_share(expected, shares):
+    """A container that doubles takes nothing in most stretches: what is seen then is noise."""
+    lines = snapshots.NativeLines()
+    lines._found["leak", 300] += 20
+    lines._expected = expected
+    assert lines.shares() == shares
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e6])
+def test_growth_is_expected_in_the_time_that_the_program_has(rate, monkeypatch):
+    """The profiler takes 2 s of each 3, at an event and in ``step()``."""
+    now = iter(range(100))
+    clocks = types.SimpleNamespace(perf_counter=lambda: next(now), thread_time=lambda: 0.0)
+    monkeypatch.setattr(snapshots, "_native_bytes", lambda: next(now) * 0)
+    lines = snapshots.NativeLines()
+    lines._rate, lines._budget = rate, types.SimpleNamespace(is_over=False)
+    monkeypatch.setattr(snapshots, "time", clocks)
+    lines._go_on()  # at 1 s
+    lines._trace(sys._getframe(), "line", None)  # at 2 s, until 5 s
+    lines._watched.append(sys._getframe())
+    lines.skip()  # at 7 s
+    lines._trace(sys._getframe(), "line", None)  # at 8 s
+    assert lines._expected == 2 * rate
 
 
 def test_the_line_that_calls_the_profiler_takes_nothing():

@@ -1,6 +1,7 @@
 import json
 import time
 import tracemalloc
+import types
 
 import numpy as np
 import pytest
@@ -129,8 +130,11 @@ def test_arrays_of_an_owner_are_told_apart():
 
 def test_stretches_in_which_native_code_is_watched_count_as_searches(monkeypatch):
     stretches = []
-    monkeypatch.setattr("nclone_env.memory.watch.NativeLines.watch", lambda lines, seconds: stretches.append(seconds))
-    monkeypatch.setattr("nclone_env.memory.watch.growing_alone", lambda growths: {"native": None})
+    monkeypatch.setattr(
+        "nclone_env.memory.watch.NativeLines.watch", lambda lines, seconds, *_, **__: stretches.append(seconds)
+    )
+    growing = {"native": types.SimpleNamespace(slope=0.0)}
+    monkeypatch.setattr("nclone_env.memory.watch.growing_alone", lambda growths: growing)
     monkeypatch.setattr("nclone_env.memory.watch.Watch._find_keepers", lambda *arguments: None)
     elapsed = 0.0
     with profile() as watch:
