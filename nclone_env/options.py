@@ -15,6 +15,8 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from nclone_env._files import expanded
 from nclone_env._origin import renamed
 from nclone_env.errors import ConfigError, check_value, did_you_mean, shortened
@@ -22,6 +24,7 @@ from nclone_env.errors import ConfigError, check_value, did_you_mean, shortened
 Options = TypeVar("Options")
 _hints: Callable[[type], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
 _classes: list[type] = []
+_EXACT = 2**53  # larger floats stand for several whole numbers
 _SINGLE = (str, UserString, bytes, bytearray, memoryview, Mapping, os.PathLike, io.IOBase)
 """Iterables that are one item of an option."""
 
@@ -97,8 +100,9 @@ class Suggesting(type):
 def check(options: Any) -> None:
     """Normalise the fields of a class of options to their types, and check them.
 
-    A value may be one of NumPy, a tuple any iterable or a single item, a path text with ``~``, a group a mapping of the
-    fields that differ from its default. Fields are values of Python afterwards, as JSON and checkpoints hold them.
+    A value may be one of NumPy, a whole number a float, 6e6, a tuple any iterable or a single item, a path text with
+    ``~``, a group a mapping of the fields that differ from its default. Fields are values of Python afterwards, as JSON
+    and checkpoints hold them.
     """
     for field, hint in _fields(type(options)):
         value = _normalised(field, hint, getattr(options, field.name))
@@ -151,6 +155,12 @@ def several(value: Any) -> tuple[Any, ...]:
 def scalar(value: Any) -> Any:
     """Return a number, flag or text of NumPy, or an array of none but one, as that of Python; others as they are."""
     return value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
+
+
+def whole(value: Any) -> Any:
+    """Return a float that is a whole number, as 6e6 is, as an integer; others as they are."""
+    is_whole = isinstance(value, (float, np.floating)) and value.is_integer() and abs(float(value)) <= _EXACT
+    return int(value) if is_whole else value
 
 
 def _at_home(value: Any) -> Any:
@@ -249,14 +259,15 @@ def _normalised(field: dataclasses.Field[Any], hint: Any, value: Any) -> Any:
 
 def _converted(name: str, hint: Any, value: Any) -> Any:
     """Check a value by an annotation and return it in the type that this names."""
-    check_value(name, hint, value)
     kind = next((part for part in get_args(hint) if part is not NoneType), hint) if NoneType in get_args(hint) else hint
+    base = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    value = whole(value) if base is int else value
+    check_value(name, hint, value)
     if value is None or kind is Any:
         return value
     if get_origin(kind) is Literal:
         return next(choice for choice in get_args(kind) if choice == value)
-    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
-    return _MADE_BY.get(kind, lambda given: given)(value)
+    return _MADE_BY.get(base, lambda given: given)(value)
 
 
 _MADE_BY: Mapping[Any, Callable[[Any], Any]] = {

@@ -49,7 +49,11 @@ class Outer:
     [
         ({"inner": {"size": 0}}, "inner_size: expected a whole number from 1 to 9, got 0"),
         ({"inner": {"size": True}}, "inner_size: expected a whole number from 1 to 9, got True"),
-        ({"inner": {"size": 2.0}}, r"inner_size: expected a whole number from 1 to 9, got 2\.0"),
+        ({"inner": {"size": 2.5}}, r"inner_size: expected a whole number from 1 to 9, got 2\.5"),
+        ({"inner": {"size": 10.0}}, r"inner_size: expected a whole number from 1 to 9, got 10"),
+        ({"inner": {"size": "2"}}, "inner_size: expected a whole number from 1 to 9, got '2'"),
+        ({"limit": math.inf}, "limit: expected a whole number from 1 to 9223372036854775807, got inf"),
+        ({"limit": 2.0**54}, "limit: expected a whole number from 1 to 9223372036854775807, got 1.8"),
         ({"inner": {"share": math.nan}}, "share: expected a finite number, got nan"),
         ({"inner": {"share": 10**400}}, "share: expected a finite number, got 1"),
         ({"inner": {"sise": 1}}, "inner: unknown field 'sise'; did you mean 'size'. valid fields: size, share"),
@@ -79,7 +83,9 @@ def numpy_forms(value: Any) -> list[Any]:
     if isinstance(value, bool):
         return [np.bool_(value), np.array(value)]
     if isinstance(value, (int, float)):
-        kinds = (np.int64, np.array) if isinstance(value, int) else (np.float64, np.longdouble, np.array)
+        kinds = [float, np.float32, np.float64, np.longdouble, np.array]
+        kinds += [np.int64, lambda whole: np.array(whole, float)] if isinstance(value, int) else []
+        kinds = [kind for kind in kinds if kind is not np.float32 or float(kind(value)) == value]
         return [kind(value) for kind in kinds]
     if isinstance(value, tuple):
         lists = [list(value), iter(value), dict.fromkeys(value), dict.fromkeys(value).keys(), (each for each in value)]

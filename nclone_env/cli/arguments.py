@@ -30,9 +30,7 @@ from tyro.constructors import (
 
 from nclone_env._files import expanded
 from nclone_env.errors import ConfigError, did_you_mean, shortened
-from nclone_env.options import is_group, key_of
-
-_LARGEST = 2**53  # larger numbers with a decimal exponent are not exact
+from nclone_env.options import is_group, key_of, whole
 
 _FEWEST_COLUMNS = 20
 _AS_FLAGS = {"", "true", "false", "yes", "no", "on", "off", "none", "null", "0", "1"}
@@ -126,9 +124,9 @@ def read_whole_number(word: str) -> int:
     with suppress(ValueError):
         return int(word)
     with suppress(ValueError):
-        value = float(word)
-        if value.is_integer() and abs(value) <= _LARGEST:
-            return int(value)
+        value = whole(float(word))
+        if isinstance(value, int):
+            return value
     raise ValueError(f"expected a whole number, such as 1000000 or 1e6, got {shortened(word)}")
 
 
