@@ -36,19 +36,19 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.train import TrainConfig as TrainConfig
     from nclone_env.train import load_policy as load_policy
 
-__all__, _load, __dir__ = face(__name__)
+_load, __dir__ = face(__name__)
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on its first use; answer an unknown one with the name that was meant."""
-    if name in __all__ or name[0] == "_":
+    if name in __dir__() or name[0] == "_":
         return _load(name)
     from nclone_env._origin import renamed
     from nclone_env.errors import did_you_mean
 
     if hint := renamed(name):  # no AttributeError: ``from nclone_env import name`` would drop its message
         raise ImportError(f"cannot import name {name!r} from {__name__!r}{hint}", name=name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __dir__())}")
 
 
 register()

@@ -200,6 +200,12 @@ def optional_module(name: str, extra: str) -> Any:
         raise MissingExtraError(f"{package} {said}; {installation(extra)}") from error
 
 
+def without_opencv(error: ImportError) -> MissingExtraError:
+    """Return the error of a module that draws pictures, for that of its ``import cv2``."""
+    fix = "run pip install opencv-python-headless"
+    return MissingExtraError(f"pictures require OpenCV, which cannot be imported ({error}); {fix}")
+
+
 def installation(extra: str) -> str:
     """Return the end of a message that says how to install an extra."""
     return f'run pip install ".[{extra}]" in a copy of the repository'

@@ -18,7 +18,7 @@ import nclone_env
 from nclone_env.sim.trigonometry import wrap
 
 assert not list(Path(nclone_env.__file__).parent.rglob("*.py"))
-assert {"NPlusPlusEnv", "simulate"} <= set(nclone_env.__all__)
+assert {"NPlusPlusEnv", "simulate"} <= set(dir(nclone_env))
 print(nclone_env.Action.JUMP, nclone_env.NPlusPlusEnv.__name__, wrap(4.0), sum(wrap.stats.cache_hits.values()))
 """
 

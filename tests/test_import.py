@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import nclone_env
+from nclone_env import _faces
 from nclone_env.errors import MissingExtraError
 
 ROOT = Path(__file__).parents[1]
@@ -197,8 +198,7 @@ def imported_for_types(source: str) -> list[dict[str, str]]:
 def test_public_names_are_those_that_type_checkers_see(name):
     package = importlib.import_module(name)
     public, *others = imported_for_types(Path(package.__file__).read_text())
-    assert sorted(package.__all__) == list(package.__all__) == sorted(public)
-    assert set(package.__all__) <= set(dir(package))
+    assert dir(package) == sorted(public)
     homes = dict(collections.ChainMap(public, *others))
     assert len(homes) == len(public) + sum(map(len, others))
     for name, home in homes.items():
@@ -211,7 +211,7 @@ def test_public_names_are_those_that_type_checkers_see(name):
 @pytest.mark.parametrize("name", FACES)
 def test_no_module_hides_a_public_name(name):
     package = importlib.import_module(name)
-    names = set(package.__all__).union(*imported_for_types(Path(package.__file__).read_text()))
+    names = set(dir(package)).union(*imported_for_types(Path(package.__file__).read_text()))
     modules = {module.name for module in pkgutil.iter_modules(package.__path__)} & names
     assert modules == ({"train"} if name == "nclone_env" else set())
     assert callable(nclone_env.train)  # that one is a package and its function
@@ -237,3 +237,45 @@ def test_names_that_do_not_exist():
 
 def test_the_package_is_marked_as_typed():
     assert (importlib.resources.files("nclone_env") / "py.typed").is_file()
+
+
+OPTIONAL = ("torch", "threadpoolctl", "stable_baselines3", "pufferlib", "cv2", "pygame", "tensorboard", "matplotlib")
+STAR = """
+import contextlib, importlib, nclone_env, sys
+from nclone_env.errors import MissingExtraError
+
+sys.modules.update(dict.fromkeys({missing}))
+for face in {faces}:
+    names = {{}}
+    exec(f"from {{face}} import *", names)
+    package, names = importlib.import_module(face), names.keys() - {{"__builtins__"}}
+    assert names == set(package.__all__) <= set(dir(package)), names
+    for name in dir(package):
+        with contextlib.suppress(MissingExtraError):
+            getattr(package, name)
+            assert name in names, name
+print(sorted(nclone_env.train.__all__), sorted(nclone_env.__all__))
+"""
+
+
+@pytest.mark.parametrize("missing", [OPTIONAL, OPTIONAL[1:4], ("cv2",)], ids=" ".join)
+def test_a_star_imports_all_that_optional_dependencies_allow(missing):
+    """A name that is left out says what to install when it is asked for; none is left out otherwise."""
+    faces = [face for face in FACES if dir(importlib.import_module(face))]
+    program = STAR.format(missing=missing, faces=faces)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ("'ActorCritic'" in done.stdout) is ("torch" not in missing)
+    assert ("'load_policy'" in done.stdout) is not bool({"torch", "threadpoolctl"} & set(missing))
+    assert "'TrainConfig'" in done.stdout
+    assert "'solve'" in done.stdout
+
+
+def test_a_star_hides_no_fault_of_the_package():
+    def fails(name: str | None) -> None:
+        raise ImportError(name=name)
+
+    assert not _faces._is_there(lambda: fails("torch.fx"), "nclone_env.train")
+    assert not _faces._is_there(lambda: fails(None), "nclone_env.train")
+    with pytest.raises(ImportError):
+        _faces._is_there(lambda: fails("nclone_env.sim"), "nclone_env.train")

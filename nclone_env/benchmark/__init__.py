@@ -29,4 +29,4 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.benchmark.submission import check_entry, saved
     from nclone_env.benchmark.track import TRACK_NAMES
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

@@ -21,4 +21,4 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.threads import Workers
     from nclone_env.env.vector import NPlusPlusVectorEnv, compile_kernels, create_vector_environment
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

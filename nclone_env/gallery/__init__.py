@@ -9,4 +9,4 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.gallery.rows import STEPS, write_rows
     from nclone_env.gallery.site import LevelFiles, PlayedTrack, check_output, level_files, write_site
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

@@ -24,4 +24,4 @@ if TYPE_CHECKING:  # for other rooms
         write_collection,
     )
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

@@ -19,4 +19,4 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.jobs.job import merged
     from nclone_env.jobs.solving import Row
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

@@ -103,4 +103,4 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.level.solutions import known_solutions_of
     from nclone_env.level.tiles import CONVEX, SOLID_SAMPLES, STRAIGHT
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

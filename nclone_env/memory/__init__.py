@@ -20,4 +20,4 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.memory.stats import Stats, copies, of_kept_results
     from nclone_env.memory.tree import MemoryNode, array_group, array_node, arrays_node, merged
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

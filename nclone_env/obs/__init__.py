@@ -35,4 +35,4 @@ if TYPE_CHECKING:  # for other rooms
         observation_specs,
     )
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

@@ -22,4 +22,4 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.plan.solver import MEMORY
     from nclone_env.plan.task import MOST_FRAMES, Task, make_task, smooth, wins_at_end
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

@@ -8,4 +8,4 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.profiler.environments import Contract, EnvironmentTarget, Form, Mode, compile_kernels
     from nclone_env.profiler.training import TrainingTarget
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

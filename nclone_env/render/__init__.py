@@ -26,4 +26,4 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.render.shapes import tile_outline
     from nclone_env.render.window import Window
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

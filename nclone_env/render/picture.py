@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.config import Theme
-from nclone_env.errors import MissingExtraError
+from nclone_env.errors import without_opencv
 from nclone_env.game import (
     COLUMNS,
     EXIT,
@@ -48,9 +48,7 @@ from nclone_env.render.shapes import Layer, Layers, box, circle, polygon, square
 try:
     import cv2
 except ImportError as _error:
-    raise MissingExtraError(
-        f"pictures require OpenCV, which cannot be imported ({_error}); run pip install opencv-python-headless"
-    ) from _error
+    raise without_opencv(_error) from _error
 
 _EDGE_WIDTH = 2.0  # world pixels
 _RIM_WIDTH, _NINJA_RIM_WIDTH = 0.75, 1.5  # world pixels

@@ -33,4 +33,4 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.replay.view import compile_kernels
     from nclone_env.replay.watch import arranged, grid_pictures, run_pictures, show
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

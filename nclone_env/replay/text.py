@@ -4,11 +4,16 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
-import cv2
 import numpy as np
 
+from nclone_env.errors import without_opencv
 from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.replay.recording import without_accents
+
+try:
+    import cv2
+except ImportError as _error:
+    raise without_opencv(_error) from _error
 
 _FONT = cv2.FONT_HERSHEY_SIMPLEX
 _LONGEST = 200  # characters; names come from files

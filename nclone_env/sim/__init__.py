@@ -64,4 +64,4 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     )
     from nclone_env.sim.trajectory import Trajectory, compile_kernels, simulate, slow_frames_per_second
 
-__all__, __getattr__, __dir__ = face(__name__)
+__getattr__, __dir__ = face(__name__)

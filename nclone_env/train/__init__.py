@@ -75,7 +75,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.runs.estimate import check_memory
     from nclone_env.train.runs.recipes import DEFAULTS, purpose, recipe_for, recipe_names
 
-__all__, _load, __dir__ = face(__name__)
+_load, __dir__ = face(__name__)
 
 
 def __getattr__(name: str) -> Any:
