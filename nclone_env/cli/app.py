@@ -116,7 +116,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 
 def _run(args: list[str]) -> int:
-    before, warnings.showwarning = warnings.showwarning, _show_warning
+    before, warnings.showwarning = warnings.showwarning, _printer_of_warnings()
     try:
         if args == ["--version"]:
             sys.stdout.write(f"{PROGRAM} {__version__}\n")
@@ -137,9 +137,20 @@ def _run(args: list[str]) -> int:
         warnings.showwarning = before
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """Print a warning as one line, without the line of source that gives it."""
-    sys.stderr.write(f"{PROGRAM}: {category.__name__}: {plain(message)}\n")
+def _printer_of_warnings() -> Callable[..., None]:
+    """Return a function that prints a warning as one line, without the line of source that gives it, and once.
+
+    Python's filter does not suffice: it forgets what it has shown whenever a library changes filters.
+    """
+    printed: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        line = f"{PROGRAM}: {category.__name__}: {plain(message)}\n"
+        if line not in printed:
+            printed.add(line)
+            sys.stderr.write(line)
+
+    return show
 
 
 def _run_command(args: list[str]) -> int:

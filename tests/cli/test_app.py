@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import warnings
 
 import pytest
 
@@ -86,3 +87,19 @@ def test_words_that_are_no_whole_numbers(word):
     with pytest.raises(ValueError, match="expected a whole number, such as 1000000 or 1e6, got ") as raised:
         read_whole_number(word)
     assert len(str(raised.value)) < 150
+
+
+def test_a_warning_is_printed_once(capsys, monkeypatch):
+    def command(args):
+        for text in ("one\x1b", "one\x1b", "two", "one\x1b"):
+            with warnings.catch_warnings(action="always"):  # Python's filter then forgets what it has shown
+                warnings.warn(text, RuntimeWarning, stacklevel=1)
+        return 0
+
+    monkeypatch.setattr(app, "_run_command", command)
+    for _ in range(2):  # by each call of the program
+        before = warnings.showwarning
+        assert main([]) == 0
+        assert warnings.showwarning is before
+        lines = ("one\\x1b", "two")
+        assert capsys.readouterr().err == "".join(f"nclone-env: RuntimeWarning: {line}\n" for line in lines)
