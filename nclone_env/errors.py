@@ -178,7 +178,7 @@ class NonFiniteError(NcloneError, FloatingPointError):
 
 
 class StoppedError(NcloneError):
-    """A training run was stopped before it had anything to save."""
+    """Work was stopped before it was complete; the message says where what was done is, if it is kept."""
 
 
 _PACKAGES = {"pygame": "pygame-ce"}

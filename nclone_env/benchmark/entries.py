@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
+import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,14 @@ from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.evaluation import Episodes, evaluate, run_of
 from nclone_env.benchmark.track import MODES, Track, track_levels, training_levels
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.errors import ConfigError, FormatError, check_choice, plain, shortened
+from nclone_env.errors import ConfigError, FormatError, StoppedError, check_choice, plain, shortened
 from nclone_env.game import ACTION_OF_INPUT, DEAD, NUM_ACTIONS
 from nclone_env.generate import CollectionFiles, entry_of, generated_levels, write_collection
 from nclone_env.level import Level, pack
 from nclone_env.machine import default_workers
 from nclone_env.obs import GAME_STATE, columns
 from nclone_env.plan import MEMORY, solve
-from nclone_env.replay import load_any_recording
+from nclone_env.replay import Recording, load_any_recording, recording_name
 from nclone_env.sim import simulate
 from nclone_env.train import (
     SILENT,
@@ -79,7 +80,11 @@ class Order:
             raise ConfigError(f"steps: expected none for the baseline {self.baseline}, got {got}")
 
     def play(self, hooks: Hooks) -> Run:
-        """Let the baseline play, and train for it if it learns."""
+        """Let the baseline play, and train for it if it learns.
+
+        Raises:
+            StoppedError: if ``hooks.stop`` returned True; it says how to go on with what is saved of a training run.
+        """
         return _BASELINES[self.baseline](replace(self, hooks=hooks))
 
 
@@ -139,6 +144,10 @@ def play_ppo(order: Order) -> Run:
         solutions = tuple(map(str, files.recordings(range(_LEVELS))))
         config = config.replace(levels=(str(files.pack),), starts=solutions)
     result = train(config.replace(total_timesteps=steps - steps % config.batch_size), order.hooks)
+    if result.interrupted and order.hooks.stop():
+        done = f"training is saved after {result.counters.timesteps:,} timesteps"
+        resume = f"nclone-env train {shlex.join(['--resume', str(result.checkpoint.parent)])}, then "
+        raise StoppedError(f"{done}; continue with {resume}{_submit(result.checkpoint.parent, order)}")
     return _of_run(result.checkpoint, order)
 
 
@@ -147,7 +156,18 @@ def _of_run(checkpoint: Path, order: Order) -> Run:
     entered = Entered(checkpoint, order.track, order.mode, order.packs)
     tasks = entered.episodes.tasks
     with threads(default_workers(len(tasks))) as executor:
-        return entered.run(in_order(tasks, executor), order.with_policy, order.hooks)
+        try:
+            return entered.run(in_order(tasks, executor), order.with_policy, order.hooks)
+        except StoppedError as error:
+            raise StoppedError(f"the policy is trained; continue with {_submit(checkpoint.parent, order)}") from error
+
+
+def _submit(folder: Path, order: Order) -> str:
+    """Return the command that submits a folder of training, or of recordings."""
+    options = {"--track": order.track.name, "--mode": order.mode, "--budget": order.budget, "--title": order.baseline}
+    packs = ["--packs", *(f"{name}={path}" for name, path in order.packs.items())] if order.packs else []
+    words = ["nclone-env", "benchmark", "submit", str(folder), *itertools.chain(*options.items()), *packs]
+    return shlex.join(words)
 
 
 def _config(order: Order, options: Mapping[str, Any]) -> TrainConfig:
@@ -164,7 +184,7 @@ def _generated(order: Order, count: int) -> CollectionFiles:
     files = CollectionFiles(order.output / f"generated-seed{order.seed}-{count}.txt")
     if not files.pack.exists():
         entries = []  # written once all are made: a pack with fewer would pass for the whole
-        for place, made in enumerate(islice(generated_levels(seed=order.seed), count)):
+        for place, made in enumerate(itertools.islice(generated_levels(seed=order.seed), count)):
             entries.append(entry_of(made, place))
             order.hooks.level("levels generated", place + 1, count)
         order.output.mkdir(parents=True, exist_ok=True)
@@ -204,7 +224,7 @@ def play_clone(order: Order) -> Run:
     if "seconds" not in order.track.budgets[order.budget]:
         raise ConfigError(f"budget: expected one in seconds for the baseline clone, got {order.budget}")
     cloned: list[Any] = []
-    hooks = replace(order.hooks, on_warm_start=cloned.append, stop=lambda: bool(cloned))
+    hooks = replace(order.hooks, on_warm_start=cloned.append, stop=lambda: bool(cloned) or order.hooks.stop())
     options: dict[str, Any] = {"warm_start": ("planned",), "starts": ()}
     if order.track.source in _FROM_GENERATOR:
         options["levels"] = (str(_generated(order, _CLONED_LEVELS).pack),)
@@ -230,8 +250,26 @@ def play_planner(order: Order) -> Run:
             found.append(solution.inputs)
             simulated.append(solution.simulated)
             order.hooks.on_level("levels searched", len(found), len(levels))
+            if order.hooks.stop() and len(found) < len(levels):
+                raise StoppedError(_kept(order, levels, found))
     claimed = {"frames": max(simulated), "seconds": round(time.process_time() - began, 1), "simulated": simulated}
     return _of_inputs(order.track, levels, order.seed, found).claiming(claimed)
+
+
+def _kept(order: Order, levels: Sequence[Level], found: Sequence[np.ndarray]) -> str:
+    """Write the solutions of the first levels as recordings; return where they are, and what submits them."""
+    solved = [(place, *pair) for place, pair in enumerate(zip(levels, found)) if len(pair[1])]
+    if not solved:
+        return f"none of {len(found)} levels is solved"
+    name = f"{order.track.name}-{order.baseline}-seed{order.seed}"
+    numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    folder = next(path for path in map(order.output.joinpath, numbered) if not path.exists())
+    folder.mkdir(parents=True)
+    for place, level, inputs in solved:
+        recording = Recording.of(level, inputs, {"level": level.name}, order.seed)
+        recording.save(folder / recording_name(place, level.name))
+    done = f"solutions of {len(solved)} of {len(levels)} levels are in {folder}"
+    return f"{done}; {_submit(folder, order)} takes the others as lost"
 
 
 _BASELINES: Mapping[str, Callable[[Order], Run]] = {
@@ -294,7 +332,7 @@ def read_curve(path: Path) -> tuple[bytes, float | None]:
         text = file.read()
     try:
         with np.errstate(all="ignore"):  # of a speed of 0
-            seconds = training_seconds(islice(csv.DictReader(io.StringIO(text.decode())), _MOST_ROWS))
+            seconds = training_seconds(itertools.islice(csv.DictReader(io.StringIO(text.decode())), _MOST_ROWS))
     except (ValueError, TypeError, csv.Error) as error:
         expected = "the table that training wrote; remove the file to submit the run without it"
         raise FormatError(plain(path), "table", expected, plain(shortened(str(error)))) from error

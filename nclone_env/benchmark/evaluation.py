@@ -57,7 +57,7 @@ def evaluate(
         environment: observations and their options; by default those that the policy was trained with, or those of
             the mode. Levels, frame skip and time limit are those of the track.
         packs: for a track of the game, the file of each pack by name; for ``Community-v1``, files or folders of packs.
-        hooks: ``on_level`` is called after each batch of episodes.
+        hooks: ``on_level`` is called, and ``stop`` asked, after each batch of episodes.
         executor: plays the batches, in other processes if the policy is picklable; threads take turns. Without one this
             thread does. The episodes are the same.
 
@@ -67,6 +67,7 @@ def evaluate(
     Raises:
         ConfigError: if an argument does not fit the track, or a level is not the one of the track.
         ActionError: if the policy returns no actions.
+        StoppedError: if ``hooks.stop`` returned True.
     """
     episodes = Episodes(policy, track, mode, seed, environment, packs)
     return episodes.run(in_order(episodes.tasks, executor), hooks)
@@ -105,7 +106,7 @@ class Episodes:
         for (probable, which, first, size), batch in zip(self._batches, played, strict=True):
             parts[probable].append(batch)
             what = f"episodes played, {'most probable' if probable else 'sampled'} actions"
-            hooks.on_level(what, min(first + size, len(which)), len(which))
+            hooks.level(what, min(first + size, len(which)), len(which))
         joined = [
             (np.concatenate([steps for steps, _ in part]), np.concatenate([actions for _, actions in part]))
             for part in parts.values()

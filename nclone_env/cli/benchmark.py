@@ -16,17 +16,18 @@ from nclone_env._processes import threads
 from nclone_env._table import table
 from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
 from nclone_env.cli.output import check_all_free, check_exists, check_folder, check_free, check_suffix, counted
-from nclone_env.cli.progress import LevelProgress, TrainingProgress, say
+from nclone_env.cli.progress import LevelProgress, StopRequest, TrainingProgress, say, stop_on_signals
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.errors import ConfigError, check_choice, optional_module
+from nclone_env.errors import ConfigError, StoppedError, check_choice, optional_module
 from nclone_env.jobs import Shard, run
 from nclone_env.machine import default_workers
 from nclone_env.train import SILENT, Hooks
 
 if TYPE_CHECKING:
-    from nclone_env.benchmark import Run, Verification
+    from nclone_env.benchmark import Order, Run, Verification
     from nclone_env.jobs import Evaluating
 
+_STOPPING = "stopping after the batch of episodes, update or level in work; press Ctrl-C again to end at once"
 _MODES = Literal["state", "pixels", "look-ahead", "planning"]
 
 
@@ -84,6 +85,9 @@ def run_baseline(
 ) -> int:
     """Run a baseline on a track, train it if it learns, and write a verified submission.
 
+    Ctrl-C or SIGTERM ends it after the batch of episodes, update or level in work: the submission has the seeds that
+    are played, training is saved, and a line says how to continue. The exit status is then 130 or 143.
+
     Args:
         track: name of the track.
         mode: observations that the policy uses; by default the first of the track.
@@ -110,13 +114,32 @@ def run_baseline(
     ]
     check_entry(baseline, orders)
     _check_target(target, force)
-    played = []
-    for order in orders:
-        levels, training = LevelProgress(), TrainingProgress(steps or found.budgets[chosen].get("steps", 1))
-        played.append(order.play(Hooks(on_stage=levels.stage, on_level=levels.level, on_update=training)))
-        levels.clear()
-    Submission(found.name, own_mode, chosen, baseline, tuple(played), _command()).save(target)
+    with stop_on_signals(_STOPPING) as stop:
+        played, said = _played(orders, steps or found.budgets[chosen].get("steps", 1), stop)
+        if played:
+            Submission(found.name, own_mode, chosen, baseline, tuple(played), _command()).save(target)
+        if stop():
+            saved = f", saved in {target}" if played else ""
+            say("; ".join((f"stopped with {len(played)} of {counted(len(orders), 'seed')} played{saved}", *said)))
+            return stop.exit_status
     return _finish(target, packs)
+
+
+def _played(orders: Sequence[Order], steps: int, stop: StopRequest) -> tuple[list[Run], list[str]]:
+    """Return the runs of baselines until the first that is stopped, and what is said of that one."""
+    played: list[Run] = []
+    for order in orders:
+        levels, training = LevelProgress(), TrainingProgress(steps)
+        hooks = Hooks(on_stage=levels.stage, on_level=levels.level, on_update=training, stop=stop)
+        try:
+            played.append(order.play(hooks))
+        except StoppedError as error:
+            return played, [str(error)]
+        finally:
+            levels.clear()
+        if stop():
+            break
+    return played, []
 
 
 def submit_runs(

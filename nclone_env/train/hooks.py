@@ -45,7 +45,7 @@ class Hooks:
         """
         self.on_level(what, done, count)
         if self.stop():
-            raise StoppedError(f"stop: asked to end with {done:,}/{count:,} {what}, before the first update")
+            raise StoppedError(f"stop: asked to end with {done:,}/{count:,} {what}")
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

@@ -1,6 +1,9 @@
 """The commands ``nclone-env benchmark`` and ``data``; ``tests/compat/test_minari.py`` writes data sets."""
 
+import itertools
+import os
 import pickle
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
@@ -9,10 +12,13 @@ import numpy as np
 import pytest
 
 from nclone_env.benchmark import entries, load_track, read_submission, verify
+from nclone_env.benchmark.track import track_levels
 from nclone_env.cli.app import main
+from nclone_env.cli.progress import LevelProgress, TrainingProgress
 from nclone_env.game import INPUT_OF_ACTION, KEYS
 from nclone_env.jobs import Evaluating
 from nclone_env.jobs import run as run_job
+from nclone_env.plan import Solution
 from nclone_env.replay.play import Play
 from nclone_env.train import TrainConfig, train
 
@@ -133,6 +139,76 @@ def test_a_clone_of_the_planner_becomes_a_row(folder, monkeypatch):
     assert found.claimed["seconds"] > 0
     assert found.policy is not None
     assert found.sampled.ends["won"][:16].mean() > 0.5  # of the level that was cloned
+
+
+def stopping(monkeypatch, place, name, number, sent=signal.SIGTERM):
+    """Send a signal to this process in the call of a method with some number."""
+    calls, method = itertools.count(1), getattr(place, name)
+
+    def call(*args):
+        if next(calls) == number:
+            os.kill(os.getpid(), sent)
+        return method(*args)
+
+    monkeypatch.setattr(place, name, call)
+
+
+@pytest.mark.parametrize(("sent", "number"), [(signal.SIGTERM, 2), (signal.SIGINT, 2), (signal.SIGTERM, 1)])
+def test_a_baseline_that_is_stopped_keeps_the_seeds_that_were_played(sent, number, folder, monkeypatch, capsys):
+    stopping(monkeypatch, LevelProgress, "level", number, sent)
+    words = ("run", "Builtin-v1", "--baseline", "random", "--seed", 0, 1, 2, "--output", "random.zip")
+    assert run(*words) == 128 + sent
+    saved = ", saved in random.zip" if number == 2 else ""
+    said = f"stopped with {number - 1} of 3 seeds played{saved}; stop: asked to end with 256/256 episodes played, "
+    assert capsys.readouterr().out == f"{said}sampled actions\n"
+    assert (folder / "random.zip").exists() is bool(saved)
+    if saved:
+        assert [each.seed for each in read_submission(folder / "random.zip").runs] == [0]
+        assert run("verify", "random.zip") == 0
+
+
+TINY = {"levels": ("first-steps/01-walk",), "num_envs": 16, "num_steps": 16, "hidden_size": 8}
+
+
+@pytest.mark.parametrize("during", ["training", "evaluation"])
+def test_a_stopped_baseline_says_how_to_continue_with_its_training(during, folder, monkeypatch, capsys):
+    monkeypatch.setattr(entries, "_PPO", {"builtin": {**entries._PPO["builtin"], **TINY}})
+    place = (TrainingProgress, "__call__", 2) if during == "training" else (LevelProgress, "level", 1)
+    stopping(monkeypatch, *place)
+    assert run("run", "Builtin-v1", "--steps", 1024, "--seed", 5, "--output", "ppo.zip") == 143
+    said = capsys.readouterr().out.splitlines()[-1]
+    submit = "nclone-env benchmark submit runs/01-walk-seed5 --track Builtin-v1 --mode state --budget 4m --title ppo"
+    if during == "training":
+        resume = "nclone-env train --resume runs/01-walk-seed5"
+        done = "training is saved after 512 timesteps"
+        assert said == f"stopped with 0 of 1 seed played; {done}; continue with {resume}, then {submit}"
+        assert main([*resume.split()[1:], "--no-video", "--episodes", "1"]) == 0
+    else:
+        assert said == f"stopped with 0 of 1 seed played; the policy is trained; continue with {submit}"
+    assert main([*submit.split()[1:], "--output", "ppo.zip"]) == 0
+    (found,) = read_submission(folder / "ppo.zip").runs
+    assert (found.seed, found.claimed["steps"]) == (5, 1024)
+
+
+def test_a_stopped_planner_keeps_its_solutions(folder, monkeypatch, capsys):
+    known = read_submission(ROOT / "docs/submissions/planning-planner.zip").runs[0].sampled
+    actions = np.split(known.actions, np.cumsum(known.steps)[:-1])
+    inputs = {
+        level.name: np.array(INPUT_OF_ACTION)[taken]
+        for level, taken in zip(track_levels(load_track("Planning-v1")), actions, strict=True)
+    }
+    monkeypatch.setattr(entries, "solve", lambda level, **_: Solution(inputs[level.name], 1, 0.0, "first"))
+    stopping(monkeypatch, LevelProgress, "level", 3)
+    (folder / "runs" / "Planning-v1-planner-seed0").mkdir(parents=True)  # of another call
+    assert run("run", "Planning-v1", "--baseline", "planner", "--output", "planner.zip") == 143
+    said = capsys.readouterr().out.splitlines()[-1]
+    kept = "runs/Planning-v1-planner-seed0-2"
+    words = f"nclone-env benchmark submit {kept} --track Planning-v1 --mode planning --budget 1m --title planner"
+    done = f"solutions of 3 of 100 levels are in {kept}; {words} takes the others as lost"
+    assert said == f"stopped with 0 of 1 seed played; {done}"
+    assert main([*words.split()[1:], "--output", "planner.zip"]) == 0
+    (found,) = read_submission(folder / "planner.zip").runs
+    assert np.flatnonzero(found.sampled.ends["won"]).tolist() == [0, 1, 2]
 
 
 def test_minari_is_needed(monkeypatch, capsys):
