@@ -82,7 +82,8 @@ else:
 
         def codegen(context, builder, signature, args):
             storage_type = ir.ArrayType(ir.DoubleType(), size)
-            storage = cgutils.alloca_once(builder, storage_type)
+            with builder.goto_entry_block():  # cgutils.alloca_once would zero all of it
+                storage = builder.alloca(storage_type)
             zeros_type = ir.ArrayType(ir.DoubleType(), zeros)
             builder.store(ir.Constant(zeros_type, None), builder.bitcast(storage, zeros_type.as_pointer()))
             array = context.make_array(array_type)(context, builder)

@@ -1,13 +1,14 @@
-"""Counters that threads share, calls of kernels by their address, and copies past the caches."""
+"""Scratch on the stack, counters that threads share, calls of kernels by their address, and copies past the caches."""
 
 from threading import Thread
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nclone_env.jit import address_of, call_at, kernel, next_number, read_number, stream_bytes
+from nclone_env.jit import address_of, call_at, kernel, local_f64, next_number, read_number, stream_bytes
 
 
 @kernel
@@ -32,6 +33,25 @@ def missing_notes(counter, notes):
         for i in range(max(0, number - 8), number):
             missing += notes[i] != i + 1
     return missing
+
+
+def test_scratch_is_zeroed_as_far_as_asked():
+    @numba.njit
+    def none_of_it(i, j):
+        scratch = local_f64(64, 0)
+        scratch[i] = 1.0
+        return scratch[j]
+
+    @numba.njit
+    def all_of_it(i, j):
+        scratch = local_f64(64)
+        scratch[i] = 1.0
+        return scratch[j]
+
+    assert none_of_it(3, 3) == all_of_it(3, 3) == 1.0
+    assert all_of_it(3, 4) == 0.0
+    zeros = [sum("memset" in code for code in of.inspect_llvm().values()) for of in (none_of_it, all_of_it)]
+    assert zeros == [0, 1]
 
 
 def test_threads_get_different_numbers():
