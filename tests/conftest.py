@@ -18,7 +18,8 @@ from .shared import COMPARISONS, Comparison
 def pytest_configure(config):
     config.stash[COMPARISONS] = {}
     os.environ["NCLONE_ENV_QUIET"] = "1"  # tests that read stderr need not know what is compiled
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # threads of torch spin while they wait
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # else threads of torch spin while they wait
     os.fsync = lambda descriptor: None  # nothing that tests write must outlast a power failure
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background and under nohup ignore it
