@@ -168,18 +168,24 @@ def write_assets(folder: Path) -> None:
     for path in (*ASSETS.iterdir(), WEB / "simulator.js", WEB / "policies.js"):
         if path.suffix in _STATIC:
             shutil.copyfile(path, folder / path.name)
-    sheets = {"sprites": sprite_sheet(MAGNIFICATION), "sprites-dark": sprite_sheet(MAGNIFICATION, "dark")}
-    for name, sheet in sheets.items():
-        (folder / f"{name}.webp").write_bytes(encoded(sheet.picture, ".webp"))
-    (folder / "icon.png").write_bytes(encoded(sheets["sprites"].ninja, ".png"))
+    for name, picture in _pictures().items():
+        (folder / name).write_bytes(picture)
     module = script_data(_packed((WEB / "play.wasm").read_bytes()))
     policies = page_policies()
     for policy in policies:
         (folder / f"policy-{policy.name}.js").write_text(policy_script(policy), encoding="utf-8")
     named = [{"name": policy.name, "title": policy.title} for policy in policies]
-    tables = script_data({**game_data(sheets["sprites"], MAGNIFICATION), "policies": named, "rules": RULES})
+    tables = script_data({**game_data(sprite_sheet(MAGNIFICATION), MAGNIFICATION), "policies": named, "rules": RULES})
     text = f"const gallery = {{ data: {{}}, policies: {{}}, module: {module} }};\nconst game = {tables};\n"
     (folder / "game.js").write_text(text, encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
+def _pictures() -> dict[str, bytes]:
+    """Return the pictures of the assets by file name; a program that writes several galleries encodes them once."""
+    light, dark = sprite_sheet(MAGNIFICATION), sprite_sheet(MAGNIFICATION, "dark")
+    sheets = {"sprites.webp": encoded(light.picture, ".webp"), "sprites-dark.webp": encoded(dark.picture, ".webp")}
+    return {**sheets, "icon.png": encoded(light.ninja, ".png")}
 
 
 def policy_script(policy: PagePolicy) -> str:
