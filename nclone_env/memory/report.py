@@ -25,6 +25,7 @@ from nclone_env.memory.judge import (
     FALLS,
     MIN_SNAPSHOTS,
     PARTS,
+    RISES,
     Growth,
     growing_alone,
     judged_steps,
@@ -380,20 +381,26 @@ def per(stats: Stats) -> str:
 
 
 def _culprits(stats: Stats) -> Iterator[str]:
-    """Yield the lines that grew most, and what keeps their memory."""
-    for line in culprits(stats.grown_lines):
+    """Yield the lines that grew most, and what keeps their memory.
+
+    Where traced memory is flat, those of Python took what holds the growing memory, or are noise.
+    """
+    is_traced = any(item.quantity == "traced" and item.rises for item in stats.growths)
+    untraced = (NATIVE, WORKER)
+    lines = [line for line in stats.grown_lines if is_traced or line.behind in untraced or line.grown_blocks >= RISES]
+    for line in culprits(lines):
         behind = f", in {location(line.behind)}" if line.behind else ""
         growth = f"{format_bytes(line.rate, sign=True)} {per(stats)} ({format_bytes(line.grown_bytes, sign=True)})"
         yield f"{location(line.place)} {growth}{behind}"
         if line.keeper:
             yield f"  kept by {line.keeper}"
-    kinds, keepers = {line.behind for line in stats.grown_lines}, stats.measurements.keepers
+    kinds, keepers = {line.behind for line in lines}, stats.measurements.keepers
     if NATIVE not in kinds:
         graphs = (keeper for keeper in keepers if keeper.line == NATIVE)
         yield from (f"memory of {NATIVE}: kept by {keeper.name} ({keeper.kind})" for keeper in graphs)
     processes = [f"{keeper.name} {keeper.kind}" for keeper in keepers if keeper.line == WORKER]
     yield from processes
-    seen = {"owners", "files", *["traced"] * bool(kinds - {NATIVE, WORKER}), *["process"] * bool(kinds)}
+    seen = {"owners", "files", *["traced"] * bool(kinds.difference(untraced)), *["process"] * bool(kinds)}
     seen |= {"native"} if NATIVE in kinds else set()
     seen |= {"workers"} if WORKER in kinds or processes else set()
     unseen = growing_alone(stats.growths).keys() - seen

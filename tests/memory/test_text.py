@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from nclone_env.memory.measurements import OwnedNode, Traced
+from nclone_env.memory.measurements import OwnedNode, SourceLine, Traced
 from nclone_env.memory.report import (
     FLAME_GRAPH,
     HTML_REPORT,
@@ -11,6 +11,7 @@ from nclone_env.memory.report import (
     MEMORY_REPORT,
     TIME_PROFILE,
     TIME_REPORT,
+    answers,
     folded,
     format_bytes,
     format_seconds,
@@ -68,6 +69,16 @@ def test_the_report_begins_with_the_answer():
         "  grew    a.py:1 +375 B per 1,000 vector steps (+300 B)",
         "            kept by Keep.kept < env (list of 2: bytes)",
     ]
+
+
+@pytest.mark.parametrize(("traced", "blocks", "named"), [(100, 2, True), (0, 5, False), (0, 6, True)])
+def test_where_traced_memory_is_flat_only_lines_that_took_blocks_again_and_again_are_named(traced, blocks, named):
+    """They took what holds the memory of native code that grows; others are noise."""
+    lines = (SourceLine("a.py", 1, (100, 400), (1, blocks)),)
+    made = dataclasses.replace(measurements(traced, native_per_step=500), untraced=(), lines=lines)
+    grew = answers(compute_stats(made))["grew"]
+    assert grew[0].startswith("a.py:1 ") == named
+    assert grew[-1] == "native: no line was seen taking it"
 
 
 @pytest.mark.parametrize(
