@@ -62,7 +62,8 @@ _COST, _SEARCH_COST = 20, 5
 _MOST_APART = WARM_UP_SHARE ** (-1 / PARTS)
 """Steps of a snapshot over those of the one before at most: each part has one."""
 _PROMPT = 1e-6  # seconds
-_SEARCH_AFTER, _STRETCH_SECONDS, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 1.0, 3.0, 9.0
+_SEARCH_AFTER = 0.25  # seconds: a search of a fifth of it sees something; imports may leave a run little more to judge
+_STRETCH_SECONDS, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0, 9.0
 _FLOORS = {**FLOORS, "traced": 6 * 1024, "native": 128 * 1024, "process": ARENA}
 """Bytes by which memory may vary beside the code. Traced: the user's lines are added up, once Python's free lists are
 emptied. Native: the profiler works at the same time, and each thread has caches."""
