@@ -380,8 +380,9 @@ class Watch:
             self._traced.measure_again()
         if self._wants_trace and "native" in growing:  # now that nothing else takes memory
             stretch = min(seconds, _STRETCH_SECONDS)
-            speed = self._steps / (self._milliseconds() - self._settled) if self._steps else 1.0  # by the millisecond
-            self._native.watch(stretch, growing["native"].slope * speed, by_clock=not self._steps)
+            elapsed = max(1.0, self._milliseconds() - self._settled)
+            rate = growing["native"].slope * (self._steps or elapsed) / elapsed
+            self._native.watch(stretch, rate, by_clock=not self._steps)
             self._searched += stretch
         self._searched += time.thread_time() - start
 
