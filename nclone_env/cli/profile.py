@@ -304,9 +304,9 @@ def estimate(target: Target, num_envs: int, options: ReportOptions) -> int:
     known = "what is available is unknown here" if available is None else f"{format_bytes(available)} available"
     allowed = known if limit is None else f"{format_bytes(limit)} allowed"
     print("measuring one and two in fresh processes", file=sys.stderr)
-    found = estimate_memory(target, num_envs, allowed)
-    print(found.text)
-    check_fits("num_envs", num_envs, found.each, found.shared, limit)
+    text, each, shared = estimate_memory(target, num_envs, allowed)
+    print(text)
+    check_fits("num_envs", num_envs, each, shared, limit)
     return 0
 
 

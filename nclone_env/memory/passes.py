@@ -459,22 +459,15 @@ def _tree(target: Target, num_envs: int) -> MemoryNode:
         return subject.memory()
 
 
-class Estimate(NamedTuple):
-    """What a target will take."""
+def estimate(target: Target, num_envs: int, allowed: str) -> tuple[str, float, int]:
+    """Measure one and two environments in fresh processes, and continue to any number; ``allowed`` is for the text.
 
-    text: str
-    """Its tree, as a table."""
-    each: float
-    """Bytes of each environment."""
-    shared: int
-
-
-def estimate(target: Target, num_envs: int, allowed: str) -> Estimate:
-    """Measure one and two environments in fresh processes, and continue to any number; ``allowed`` is for the text."""
+    Return the tree as a table, the bytes of each environment, and the shared ones.
+    """
     tree = estimated(target, num_envs)
     title = f"Estimate: {target.name}, {num_envs:,} environments (libraries and compiled code come on top)"
     cells, columns = owner_rows(list(folded(owned_nodes(tree))), num_envs)
     each, shared = tree.bytes_where(shared=False) / num_envs, tree.bytes_where(shared=True)
     parts = f"{format_bytes(each)} for each, {format_bytes(shared)} shared"
     note = f"{format_bytes(tree.total_bytes)} in all: {parts}; {allowed}"
-    return Estimate(text_of([Section(title, cells, columns, (note,))]), each, shared)
+    return text_of([Section(title, cells, columns, (note,))]), each, shared
