@@ -116,38 +116,29 @@ def check_done(argument: str, name: str, result: object) -> None:
 @contextmanager
 def _first_messages() -> Iterator[None]:
     """Let pytest record warnings and log messages of a line only once: it keeps all that it records."""
-    handlers = [item for item in logging.getLogger().handlers if type(item).__module__ == "_pytest.logging"]
-    filters = [_Once() for _ in handlers]
-    warned, shown = _Once(), warnings.showwarning
+    shown = warnings.showwarning
+    seen: set[tuple[object, str, int]] = set()
+
+    def is_first(handler: object, file: str, line: int) -> bool:
+        before = len(seen)
+        seen.add((handler, file, line))
+        return len(seen) > before
 
     def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *others: Any) -> None:
-        if warned.is_first(filename, lineno):
+        if is_first(None, filename, lineno):
             shown(message, category, filename, lineno, *others)
 
+    filters = {
+        handler: lambda record, handler=handler: is_first(handler, record.pathname, record.lineno)
+        for handler in logging.getLogger().handlers
+        if type(handler).__module__ == "_pytest.logging"
+    }
     warnings.showwarning = show  # type: ignore[assignment]
-    for handler, once in zip(handlers, filters):
+    for handler, once in filters.items():
         handler.addFilter(once)
     try:
         yield
     finally:
         warnings.showwarning = shown
-        for handler, once in zip(handlers, filters):
+        for handler, once in filters.items():
             handler.removeFilter(once)
-
-
-class _Once(logging.Filter):
-    """Passes one record of each line."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._seen: set[tuple[str, int]] = set()
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is the first of its line."""
-        return self.is_first(record.pathname, record.lineno)
-
-    def is_first(self, file: str, line: int) -> bool:
-        """Return whether a line was not asked for before."""
-        before = len(self._seen)
-        self._seen.add((file, line))
-        return len(self._seen) > before
