@@ -366,7 +366,8 @@ class _Walk:
         if kind is types.FrameType or kind in _GENERATORS:  # that has no frame once it has ended
             frame = holder if kind is types.FrameType else getattr(holder, f"{_GENERATORS[kind]}_frame")
             local = _key(frame.f_locals, thing) if frame is not None else ""
-            return f"{frame.f_code.co_name}.{local}" if local else "", bool(local)
+            has_ended = frame is holder and all(one is not frame for one in _running_frames())  # a traceback has it
+            return f"{frame.f_code.co_name}.{local}" if local else "", bool(local) and not has_ended
         if issubclass(kind, type):
             name = _key(_attributes(holder), thing) or node.key
             return f"{holder.__name__}.{name}", bool(name)
@@ -584,13 +585,18 @@ def _sampled(container: Any) -> list[Any]:
 
 def _running_variables(is_wanted: Callable[[str], bool] = lambda file: True) -> Iterator[tuple[str, Any]]:
     """Yield ``function.variable`` and value of the code that runs now in wanted files, but for the profiler's."""
-    for outermost in sys._current_frames().values():
-        frame: types.FrameType | None = outermost
+    for frame in _running_frames():
+        code = frame.f_code
+        if is_wanted(code.co_filename) and not code.co_filename.startswith(FOLDER):
+            function = "" if code.co_name == "<module>" else f"{code.co_name}."
+            yield from ((f"{function}{name}", value) for name, value in list(frame.f_locals.items()))
+
+
+def _running_frames() -> Iterator[types.FrameType]:
+    for innermost in sys._current_frames().values():
+        frame: types.FrameType | None = innermost
         while frame is not None:
-            code = frame.f_code
-            if is_wanted(code.co_filename) and not code.co_filename.startswith(FOLDER):
-                function = "" if code.co_name == "<module>" else f"{code.co_name}."
-                yield from ((f"{function}{name}", value) for name, value in list(frame.f_locals.items()))
+            yield frame
             frame = frame.f_back
 
 

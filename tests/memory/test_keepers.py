@@ -220,6 +220,22 @@ def test_arrays_of_objects_are_looked_into(of):
     assert keeper_of(line)[0] == "test_arrays_of_objects_are_looked_into.table"
 
 
+def test_a_call_that_has_ended_is_kept_by_its_traceback():
+    def fail(number):
+        plain = Plain(number)
+        raise ValueError(plain.number)
+
+    errors = []
+    for number in range(50):
+        try:
+            fail(number)
+        except ValueError as error:
+            errors.append(error)
+    name, kind = keeper_of(fail.__code__.co_firstlineno + 1)
+    assert name == "fail.plain < test_a_call_that_has_ended_is_kept_by_its_traceback.errors"
+    assert kind == "list of 50: Plain"
+
+
 def test_an_attribute_of_a_function_is_named():
     def remember(number):
         remember.seen.append(Plain(number))
