@@ -37,9 +37,11 @@ def _over_run(act: Any, has_mover: bool = True) -> Any:
     @kernel
     def loop(levels, worlds, index, base, first, stop, shift):
         movers, own = movers_of(worlds, index)
-        for slot in range(first, stop):
+        slot = int(first)
+        while slot < stop:  # fewer instructions than a range of 16-bit numbers
             mover = movers[own + (shift + slot if has_mover else 0)]
             act(levels, worlds, index, slot, levels.entities[base + slot], mover)
+            slot += 1
 
     return loop
 

@@ -134,7 +134,12 @@ def list_range(worlds, index, near, centre, before, last, first, stop):
     """Add those of the movers ``first`` to ``stop - 1`` to the list; of more than it holds, the lowest keys stay."""
     row, first_cell = centre % ROWS, centre - (ROWS + 1)
     movers, own = movers_of(worlds, index)
-    for number in range(first, stop):
+    number = first - 1
+    while number + 1 < stop:
+        number += 1
+        if number + 4 <= stop and not any_near(movers, own + number, first_cell):
+            number += 3
+            continue
         cell = movers[own + number]["cell"]
         if np.uint32(cell - first_cell) > _SPAN:  # more than a column away, as most are
             continue
@@ -144,6 +149,17 @@ def list_range(worlds, index, near, centre, before, last, first, stop):
             key = float((visiting_key(cell, order, centre) << _NUMBER_BITS) + number)
             if key > last:
                 insert(near, key)
+
+
+@kernel
+def any_near(movers, place, first_cell):
+    """Return whether one of four movers is at most a column away: a branch for all of them, as most are not."""
+    return (
+        (np.uint32(movers[place]["cell"] - first_cell) <= _SPAN)
+        | (np.uint32(movers[place + 1]["cell"] - first_cell) <= _SPAN)
+        | (np.uint32(movers[place + 2]["cell"] - first_cell) <= _SPAN)
+        | (np.uint32(movers[place + 3]["cell"] - first_cell) <= _SPAN)
+    )
 
 
 @kernel

@@ -23,6 +23,9 @@ _C4, _C4_LOW = 0.041666666666666664, 2.3129646346357427e-18
 _COSINE = tuple((-1) ** n / math.factorial(2 * n) for n in range(3, 10))
 # A rough arc tangent between 0 and 1, good to 1e-5; one step of Newton's method makes it exact.
 _ROUGH = (0.999866, -0.3302995, 0.180141, -0.085133, 0.0208351)
+_SLOPE, _BEND = 4.0 / PI, 4.0 / PI**2
+COARSE = 0.0011
+"""The largest error of :func:`coarse_sine`."""
 
 
 @kernel
@@ -130,6 +133,13 @@ def rough_sin_cos(angle):
     quadrant = int(quarters)
     sine, cosine = (c, s) if quadrant & 1 else (s, c)  # without branches: none is foreseeable
     return -sine if quadrant & 2 else sine, -cosine if (quadrant + 1) & 2 else cosine
+
+
+@kernel
+def coarse_sine(angle):
+    """Return the sine of an angle from -pi to pi within ``COARSE``: a parabola for each half, mended by its square."""
+    y = angle * (_SLOPE - _BEND * abs(angle))
+    return y * (0.775 + 0.225 * abs(y))
 
 
 @kernel

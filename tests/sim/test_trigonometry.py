@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nclone_env.sim.trigonometry import PI, atan2, sin_cos, wrap
+from nclone_env.sim.trigonometry import COARSE, PI, atan2, coarse_sine, sin_cos, wrap
 
 ULPS = Fraction(502, 1000)  # what the module promises
 DIGITS = 2**240
@@ -74,6 +74,11 @@ def test_angles_and_vectors_belong_together():
     for angle in angles(300, PI).tolist():
         s, c = sin_cos(angle)
         assert atan2(s, c) == pytest.approx(angle, abs=3e-16)
+
+
+def test_the_coarse_sine_is_within_the_promised_error():
+    errors = [abs(coarse_sine(angle) - math.sin(angle)) for angle in np.linspace(-PI, PI, 2001).tolist()]
+    assert 0.9 * COARSE < max(errors) < COARSE
 
 
 def test_wrapped_angles():

@@ -5,11 +5,9 @@ shove thwump a phase plus a bit while the ninja holds it; ``a`` and ``b`` of its
 to the ninja that pressed it.
 """
 
-import numpy as np
-
 from nclone_env.game import KINDS, SHOVE_THWUMP, THWUMP
 from nclone_env.jit import kernel
-from nclone_env.sim.geometry import disc_meets_segment, square_penetration
+from nclone_env.sim.geometry import difference, disc_meets_segment, square_penetration
 from nclone_env.sim.ninja import is_targetable, kill, touches
 from nclone_env.sim.query import empty_line, half_cell, refresh
 from nclone_env.sim.store import states_of
@@ -51,8 +49,8 @@ def move_bounce_block(levels, worlds, index, slot, entity, mover):
 @kernel
 def is_at_rest(entity, mover):
     """Return whether a block is at home, without a velocity, to the last bit."""
-    moving = np.float64(mover[VELOCITY_X]).view(np.uint64) | np.float64(mover[VELOCITY_Y]).view(np.uint64)
-    return moving == 0 and mover["x"] == entity["x"] and mover["y"] == entity["y"]
+    moving = difference(mover[VELOCITY_X], 0.0) | difference(mover[VELOCITY_Y], 0.0)
+    return moving | difference(mover["x"], entity["x"]) | difference(mover["y"], entity["y"]) == 0
 
 
 @kernel

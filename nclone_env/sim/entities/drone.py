@@ -64,15 +64,21 @@ def _patrol_by(speed: float, mini: bool) -> Any:
     def patrols(levels, worlds, index, base, first, stop, shift):
         ninja = worlds.ninjas[index]
         (states, own), (movers, moved) = states_of(worlds, index), movers_of(worlds, index)
-        for slot in range(first, stop):
+        level = ninja["level"]
+        slot = int(first)
+        while slot < stop:  # fewer instructions than a range of 16-bit numbers
             mover, heading = movers[moved + shift + slot], states[own + slot] & HEADING
             dx, dy = steps_x[heading], steps_y[heading]
             x, y = mover["x"] + dx, mover["y"] + dy
             if (mover[NODE_X] - x) * dx + (mover[NODE_Y] - y) * dy < 0.0:
-                patrol(levels, worlds, index, slot, levels.entities[base + slot], mover, mini, speed)
+                ahead_x, ahead_y = mover[NODE_X] - mover["x"], mover[NODE_Y] - mover["y"]
+                mover["x"], mover["y"] = mover[NODE_X], mover[NODE_Y]
+                flown = math.sqrt(ahead_x * ahead_x + ahead_y * ahead_y)
+                leave_node(levels, level, mini, levels.entities[base + slot], mover, states, own, slot, speed - flown)
             else:
                 mover["x"], mover["y"] = x, y
                 refresh(ninja, mover)
+            slot += 1
 
     return patrols
 
@@ -87,10 +93,16 @@ def patrol(levels, worlds, index, slot, entity, mover, mini, speed):
     states, own = states_of(worlds, index)
     reached, flown = fly(mover, states[own + slot], speed)
     if reached:
-        heading = choose(levels, level, mini, entity["mode"], mover, states, own, states[own + slot])
-        if heading >= 0:
-            states[own + slot] = heading
-            advance(mover, heading, speed - flown)
+        leave_node(levels, level, mini, entity, mover, states, own, slot, speed - flown)
+
+
+@kernel
+def leave_node(levels, level, mini, entity, mover, states, own, slot, rest):
+    """Choose the next node, and fly towards it for the rest of the frame."""
+    heading = choose(levels, level, mini, entity["mode"], mover, states, own, states[own + slot])
+    if heading >= 0:
+        states[own + slot] = heading
+        advance(mover, heading, rest)
 
 
 @kernel

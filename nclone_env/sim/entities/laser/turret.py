@@ -38,7 +38,7 @@ from nclone_env.sim.ninja import kill
 from nclone_env.sim.query import cells_within, closest_on, is_absent, segments_of
 from nclone_env.sim.sight import BEAM, is_beside, shot
 from nclone_env.sim.store import states_of
-from nclone_env.sim.trigonometry import atan2, rough_sin_cos, sin_cos, wrap
+from nclone_env.sim.trigonometry import COARSE, HALF_PI, PI, atan2, coarse_sine, sin_cos, wrap
 
 MOST_LISTED = 40
 FOUND_SLOTS = 2 * MOST_LISTED  # of a list: the index of a segment and its squared distance, alternately
@@ -52,7 +52,7 @@ _SURFACE_LIMIT = 7.0  # rule L1
 _CRAWL = 1.0  # of a surface laser, pixels per frame
 _EIGHTHS_PER_RADIAN = 4.0 / math.pi
 _ON_SURFACE, _TIE = 0.0000001, 0.000000001
-_ROUGH_SLACK = 0.1  # above the error of a beam across the level at a rough angle, pixels
+_SLACK = 0.001  # far above the rounding error of a distance, pixels
 
 
 @kernel
@@ -132,7 +132,7 @@ def crawl(levels, level, mover, states, own, slot):
 def search_and_move(levels, level, mover, states, own, slot):
     """Search for surfaces and move for a frame, in closed form or by ten steps; return False if there are none."""
     x, y = mover["x"], mover["y"]
-    cells, found = cells_within(x, y, REACH), local_f64(FOUND_SLOTS)
+    cells, found = cells_within(x, y, REACH), local_f64(FOUND_SLOTS, 0)
     segment, distance, count = nearest(levels, states, own, level, cells, x, y, found, MOST_LISTED)
     if segment < 0:
         return False
@@ -269,7 +269,7 @@ def start(levels, level, entity, mover, states, own, slot):
     x, y = mover["x"], mover["y"]
     facing_x, facing_y = FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]]
     cells = cells_within(x, y, REACH)
-    segment, distance, _ = nearest(levels, states, own, level, cells, x, y, local_f64(FOUND_SLOTS), 0)
+    segment, distance, _ = nearest(levels, states, own, level, cells, x, y, local_f64(FOUND_SLOTS, 0), 0)
     nx, ny = facing_x, facing_y
     if segment >= 0 and (closest_on(levels.segments[segment], x, y)[0] or math.sqrt(distance) < _SURFACE_LIMIT):
         states[own + slot] = COUNTERCLOCKWISE if entity["mode"] == 1 else CLOCKWISE
@@ -305,18 +305,25 @@ def facing_surface(levels, states, own, level, cells, x, y, facing_x, facing_y, 
 
 
 @kernel
+def may_hit(ninja, x, y, angle):
+    """Return whether a beam from (x, y) at an angle may hit the ninja; of an angle that is not wrapped, always."""
+    sine, cosine = coarse_sine(angle), coarse_sine(HALF_PI - abs(angle))
+    slack = COARSE * (abs(ninja["x"] - x) + abs(ninja["y"] - y)) + _SLACK
+    return is_beside(ninja, x, y, cosine, sine, slack) or not abs(angle) <= PI
+
+
+@kernel
 def think(levels, worlds, index, slot, entity, mover):
     """Kill by the beam in its present place, then turn or crawl."""
     ninja = worlds.ninjas[index]
     states, own = states_of(worlds, index)
-    x, y = mover["x"], mover["y"]
-    sine, cosine = rough_sin_cos(mover[BEAM_ANGLE])
-    if is_beside(ninja, x, y, cosine, sine, _ROUGH_SLACK):  # the exact angle matters only there
-        sine, cosine = sin_cos(mover[BEAM_ANGLE])
+    x, y, angle = mover["x"], mover["y"], mover[BEAM_ANGLE]
+    if may_hit(ninja, x, y, angle):  # the exact angle matters only there
+        sine, cosine = sin_cos(angle)
         if shot(levels, states, own, ninja, x, y, cosine, sine):
             kill(ninja)
     if states[own + slot] == SPINNER:
-        mover[BEAM_ANGLE] = wrap(mover[BEAM_ANGLE] + (-_SPIN if entity["mode"] == 1 else _SPIN))
+        mover[BEAM_ANGLE] = wrap(angle + (-_SPIN if entity["mode"] == 1 else _SPIN))
     else:
         crawl(levels, ninja["level"], mover, states, own, slot)
 

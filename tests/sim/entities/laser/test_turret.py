@@ -17,7 +17,10 @@ from nclone_env.sim.entities.laser.motion import (
     NORMAL_ANGLE,
     SPINNER,
 )
-from nclone_env.sim.state import world_at
+from nclone_env.sim.entities.laser.turret import may_hit
+from nclone_env.sim.sight import is_beside
+from nclone_env.sim.state import NINJA_RECORD, world_at
+from nclone_env.sim.trigonometry import coarse_sine
 
 from ....naive.geometry import TileWorld
 from ....naive.laser import NaiveSurfaceLaser
@@ -212,6 +215,26 @@ def test_a_spinner_kills_in_the_frame_that_begins_in_its_beam():
     late = laser(300, 300, 2)
     # pointing down, it turns away from the right: the angle before the turn counts
     assert late.frame((309.99, 500.0)) == DEAD
+
+
+def test_no_beam_that_hits_is_left_out():
+    random, missed = np.random.default_rng(0), 0
+    for angle in random.uniform(-np.pi, np.pi, 4000).tolist():
+        ninja = np.zeros(1, NINJA_RECORD)[0]
+        along, aside = random.uniform(0.0, 1200.0), random.uniform(-10.0, 10.0)
+        ninja["x"] = along * math.cos(angle) - aside * math.sin(angle)
+        ninja["y"] = along * math.sin(angle) + aside * math.cos(angle)
+        assert may_hit(ninja, 0.0, 0.0, angle)
+        missed += not is_beside(ninja, 0.0, 0.0, coarse_sine(HALF_PI - abs(angle)), coarse_sine(angle), 0.0)
+    assert missed > 10, "negative control: coarse directions without their error"
+    assert may_hit(ninja, 0.0, 0.0, 4.0 * np.pi)
+
+
+def test_a_beam_that_passes_far_away_is():
+    ninja = np.zeros(1, NINJA_RECORD)[0]
+    ninja["x"], ninja["y"] = 300.0, 12.0
+    assert not may_hit(ninja, 0.0, 0.0, 0.0)
+    assert not may_hit(ninja, 400.0, 0.0, -HALF_PI)
 
 
 def test_beams_end_at_walls():
