@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +21,18 @@ def shared_folder() -> Path | None:
 
 SHARED = shared_folder()
 needs_shared = pytest.mark.skipif(SHARED is None, reason="the reference data are not here (set NCLONE_SHARED)")
+
+
+def each_value(*axes: Sequence[Any]) -> list[Any]:
+    """Return the product of axes for ``parametrize``: each value of each in as few cases as the first has values, the
+    other cases as slow tests.
+    """
+    before = [math.prod(map(len, axes[1:place])) for place in range(len(axes))]  # so that others do not go together
+    quick = {tuple(n // step % len(axis) for step, axis in zip(before, axes)) for n in range(len(axes[0]))}
+    return [
+        pytest.param(*values, marks=[] if numbers in quick else pytest.mark.slow)
+        for numbers, values in (zip(*numbered) for numbered in itertools.product(*map(enumerate, axes)))
+    ]
 
 
 @dataclass

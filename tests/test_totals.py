@@ -1,4 +1,4 @@
-"""The totals of the conformance tests at the end of a run are printed once, however many processes counted."""
+"""What tests share: totals of conformance tests, printed once however many processes counted; cases of products."""
 
 import os
 import re
@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from .processes import REPOSITORY
+from .shared import each_value
 
 pytest.importorskip("xdist")
 
@@ -49,3 +50,12 @@ def test_the_totals_of_two_processes_are_added_up(tmp_path):
     assert totals.pop("all") == BOTH
     assert sorted(totals) == ["in gw0", "in gw1"]
     assert sorted(totals.values()) == [FIRST, SECOND]
+
+
+def test_each_value_is_in_a_quick_case():
+    cases = each_value("abcd", [1, 2], [3, 4])
+    assert len({case.values for case in cases}) == len(cases) == 16
+    quick = [case.values for case in cases if not case.marks]
+    assert [set(values) for values in zip(*quick)] == [set("abcd"), {1, 2}, {3, 4}]
+    assert len(quick) == 4
+    assert len({values[1:] for values in quick}) == 4, "the others do not go together"

@@ -12,6 +12,7 @@ import nclone_env
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.config import DEFAULT_OBSERVATIONS, OBSERVATION_NAMES
 
+from ..shared import each_value
 from .bases import ENVIRONMENT_ID, QUICK_WIN, assert_same
 
 SUBSETS = [names for count in (1, 2, 3) for names in itertools.combinations(DEFAULT_OBSERVATIONS, count)]
@@ -44,8 +45,7 @@ def test_make_takes_a_configuration_and_fields_on_top():
     assert env.unwrapped.config == config.replace(max_frames=7)
 
 
-@pytest.mark.parametrize("action_space", ["discrete", "multi_discrete"])
-@pytest.mark.parametrize("names", SUBSETS, ids="+".join)
+@pytest.mark.parametrize(("names", "action_space"), each_value(SUBSETS, ["discrete", "multi_discrete"]))
 def test_the_checker_of_gymnasium_has_nothing_to_say(names, action_space):
     env = gymnasium.make(ENVIRONMENT_ID, observations=names, action_space=action_space, render_mode="rgb_array")
     with warnings.catch_warnings():

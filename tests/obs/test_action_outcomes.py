@@ -100,7 +100,7 @@ def test_ends_come_nearer_frame_by_frame(level, element):
 
 
 @needs_shared
-@pytest.mark.parametrize("paths", ["tiles", "doors"])
+@pytest.mark.parametrize("paths", [pytest.param("tiles", marks=pytest.mark.slow), "doors"])
 def test_outcomes_on_recorded_levels(paths):
     levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
     check_run(60, 2, every=4, levels=levels, max_frames=120, paths=paths)

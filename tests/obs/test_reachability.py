@@ -24,7 +24,7 @@ from nclone_env.sim.state import world_at
 from ..env import peek
 from ..env.bases import assert_same, choices, copies
 from ..level.routes.test_distance import Node, check_field, naive_distances, naive_free
-from ..shared import SHARED, needs_shared
+from ..shared import SHARED, each_value, needs_shared
 from .levels import BUILT_IN, compiled
 
 NAMES = [feature.name for feature in REACHABILITY]
@@ -339,8 +339,9 @@ def played(slots, mode, num_threads=1, num_envs=6, **observation):
         yield envs, rows
 
 
-@pytest.mark.parametrize("options", [{}, {"dtype": "float16", "frame_stack": 2}], ids=str)
-@pytest.mark.parametrize("mode", list(AutoresetMode))
+@pytest.mark.parametrize(
+    ("mode", "options"), each_value(list(AutoresetMode), [{}, {"dtype": "float16", "frame_stack": 2}])
+)
 def test_values_do_not_depend_on_the_cache_or_on_threads(mode, options, computed):
     runs = [played(64, mode, **options), played(1, mode, **options), played(1, mode, 2, **options)]
     for first, *others in zip(*runs, strict=True):

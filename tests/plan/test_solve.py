@@ -19,7 +19,9 @@ def wins(level, inputs):
     return states[-1] == 8 and (states[:-1] < 6).all()
 
 
-@pytest.mark.parametrize("level", BUILT_IN)
+@pytest.mark.parametrize(
+    "level", [*BUILT_IN[::2], *(pytest.param(name, marks=pytest.mark.slow) for name in BUILT_IN[1::2])]
+)
 def test_built_in_levels_are_solved(level):
     found = solve(level, frames=1_000_000)
     assert found.completed

@@ -13,6 +13,7 @@ from nclone_env.replay import WatchedRun, arranged, grid_pictures, run_pictures
 from nclone_env.replay.text import bar_height, fitting
 from nclone_env.replay.view import view_size
 
+from ..shared import each_value
 from .bases import DEADLY, RIGHT, WINNABLE
 
 SCALE = 0.4
@@ -77,8 +78,7 @@ def test_views_are_as_large_as_fit():
 MIXED = [name for names in basic_sets().values() for name in names]
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 5, 7, 9, 12, 16])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("count", "seed"), each_value([2, 3, 4, 5, 7, 9, 12, 16], range(3)))
 def test_views_of_other_levels_cover_the_grid(count, seed):
     """Levels are as flat as 6:1 and as high as wide, in any order; views neither overlap nor leave the picture."""
     names = np.random.default_rng(seed).permutation(MIXED)[:count]
@@ -135,8 +135,7 @@ def test_a_view_of_several_levels_shows_each_as_large_as_fits():
             assert len(shown) <= place.height
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("name", [name for set_name in basic_sets() for name in basic_sets()[set_name]])
+@pytest.mark.parametrize(("name", "theme"), each_value(MIXED, ["light", "dark"]))
 def test_the_open_area_covers_a_third_of_every_picture(name, theme):
     level = load_level(name)
     picture = next(run_pictures(WatchedRun(level, []), theme=theme))

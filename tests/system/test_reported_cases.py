@@ -26,6 +26,8 @@ from nclone_env.level.catalog import levels_folder
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level
 
+from ..shared import each_value
+
 STATE = "nclone/NPlusPlus-State-v0"
 
 
@@ -309,8 +311,7 @@ NAMED = (
 )
 
 
-@pytest.mark.parametrize("command", NAMED)
-@pytest.mark.parametrize("name", [LONG, "y" * 300])
+@pytest.mark.parametrize(("command", "name"), each_value(NAMED, [LONG, "y" * 300]))
 def test_a_name_longer_than_the_system_takes_is_no_such_file(command, name, capsys):
     args = command.format(name).split(",")
     assert main(args) in (1, 2)  # 1: of several that were asked for, one is none
@@ -321,8 +322,10 @@ def test_a_name_longer_than_the_system_takes_is_no_such_file(command, name, caps
     assert len(told.err) < 1000
 
 
-@pytest.mark.parametrize("command", [*NAMED, "gallery,--recordings,{},--output,a", "watch,{},--output,a.mp4"])
-@pytest.mark.parametrize("name", ["/dev/zero", "pipe"])
+@pytest.mark.parametrize(
+    ("command", "name"),
+    each_value([*NAMED, "gallery,--recordings,{},--output,a", "watch,{},--output,a.mp4"], ["/dev/zero", "pipe"]),
+)
 def test_what_has_no_end_is_refused_unread(command, name, capsys):
     os.mkfifo("pipe")
     assert main(command.format(name).split(",")) in (1, 2)
@@ -395,14 +398,11 @@ def takers():
     }
 
 
-@pytest.mark.parametrize(
-    "kind", [str, lambda one: [one], lambda one: {one}, lambda one: {one: 1}.keys(), lambda one: iter((one,)), np.array]
-)
-def test_one_is_several_and_so_is_any_iterable(kind):
+def test_one_is_several_and_so_is_any_iterable():
     for name, (one, take) in takers().items():
         expected = str(take((one,)))
-        assert str(take(kind(one))) == expected, name
-        assert str(take(iter((one,)))) == expected, name
+        for given in (one, [one], {one}, {one: 1}.keys(), iter((one,)), np.array(one)):
+            assert str(take(given)) == expected, (name, given)
 
 
 def test_jobs_take_paths(folder):

@@ -12,6 +12,8 @@ from nclone_env.train.policies.mlp import MLP, covers
 from nclone_env.train.policies.network import ActorCritic, FlatParameters
 from nclone_env.train.policies.torch_network import TorchNetwork
 
+from ...shared import each_value
+
 STEPS, ENVS = 8, 33
 BOXES = {
     "game_state": spaces.Box(-1, 1, (30,), np.float32),
@@ -84,22 +86,17 @@ def random_policy(storage, seed=3, **network):
     return policy, parameters
 
 
-REFERENCES = pytest.mark.parametrize("coefficient", [0.0, 0.7])
-NETWORKS = pytest.mark.parametrize("shared_trunk", [False, True])
-INPUTS = pytest.mark.parametrize(
-    ("names", "masked", "frame_stack"),
-    [
-        (("game_state",), False, 1),
-        (("game_state", "reachability"), False, 1),
-        (("game_state",), True, 1),
-        (("locals",), False, 1),
-        (ENTITIES, True, 1),
-        (("game_state", "locals", *ENTITIES, "reachability"), True, 1),
-        (("player_frame",), False, 1),
-        (("game_state", "player_frame", "global_view"), True, 2),
-        (("game_state", "locals"), True, 3),
-    ],
-)
+INPUTS = [
+    (("game_state",), False, 1),
+    (("game_state", "reachability"), False, 1),
+    (("game_state",), True, 1),
+    (("locals",), False, 1),
+    (ENTITIES, True, 1),
+    (("game_state", "locals", *ENTITIES, "reachability"), True, 1),
+    (("player_frame",), False, 1),
+    (("game_state", "player_frame", "global_view"), True, 2),
+    (("game_state", "locals"), True, 3),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -111,10 +108,9 @@ def two_threads():
     torch.set_num_threads(before)
 
 
-@NETWORKS
-@INPUTS
-@REFERENCES
-def test_outputs_and_gradients_equal_those_of_torch(names, masked, frame_stack, shared_trunk, coefficient):
+@pytest.mark.parametrize(("inputs", "shared_trunk", "coefficient"), each_value(INPUTS, [False, True], [0.0, 0.7]))
+def test_outputs_and_gradients_equal_those_of_torch(inputs, shared_trunk, coefficient):
+    names, masked, frame_stack = inputs
     network = {"hidden_size": 48, "shared_trunk": shared_trunk}
     storage, parameters, by_hand, reference = both(names, masked, reference=True, frame_stack=frame_stack, **network)
     seen = {name: stack.numpy() for name, stack in storage.observation_buffers(ENVS).items()}

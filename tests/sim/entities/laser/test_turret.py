@@ -24,6 +24,7 @@ from nclone_env.sim.trigonometry import coarse_sine
 
 from ....naive.geometry import TileWorld
 from ....naive.laser import NaiveSurfaceLaser
+from ....shared import each_value
 from ...shooting import ShootingRange
 
 FAR_AWAY = (900.0, 500.0)
@@ -77,8 +78,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("mode", [0, 1])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "mode"), each_value([*SHAPES], [0, 1]))
 def test_the_path_is_that_of_ten_single_steps(shape, mode):
     """Whole frames in closed form equal ten substeps but for rounding."""
     tiles, (x, y) = SHAPES[shape]
