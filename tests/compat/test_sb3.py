@@ -25,6 +25,7 @@ from nclone_env.memory import GrowthError, assert_flat
 from nclone_env.train.adapters.sb3 import NPlusPlusVecEnv, load_model, model_runs
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, RIGHT
+from ..memory.test_flat import Leaky
 from .bases import FIELDS, Kept, check_learned, numbers, run_example
 
 PREFIX = "nclone_env:nclone/NPlusPlus"
@@ -319,19 +320,6 @@ def test_the_example_of_the_documents():
     assert len(variables["model"].ep_info_buffer) > 0
 
 
-class Leaky(gymnasium.Wrapper):
-    """Keeps every observation."""
-
-    def __init__(self, env):
-        super().__init__(env)
-        self.history = []
-
-    def step(self, action):
-        result = super().step(action)
-        self.history.append({"observation": result[0].copy()})
-        return result
-
-
 @pytest.mark.parametrize("wrap", [lambda env: env, Leaky])
 def test_growth_of_environments_of_others_is_found(wrap):
     envs = DummyVecEnv([lambda: wrap(gymnasium.make("CartPole-v1"))] * 2)
@@ -346,7 +334,7 @@ def test_growth_of_environments_of_others_is_found(wrap):
         assert_flat(step, steps=200)
         return
     line = Leaky.step.__code__.co_firstlineno + 2
-    with pytest.raises(GrowthError, match=rf"grew +\S*test_sb3\.py:{line} \+[0-9.]+ KB per 1,000 steps"):
+    with pytest.raises(GrowthError, match=rf"grew +\S*test_flat\.py:{line} \+[0-9.]+ MB per 1,000 steps"):
         assert_flat(step, steps=200)
 
 

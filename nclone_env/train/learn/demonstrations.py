@@ -176,22 +176,22 @@ def _allowed_winner(env: NPlusPlusVectorEnv, mask: np.ndarray, action: int) -> i
     return action
 
 
-def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: int = BEAM) -> np.ndarray | None:
+def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int) -> np.ndarray | None:
     """Return actions, (k,) int64, each held for ``frame_skip`` frames, that follow a recording and win with the last.
 
     The recording, (T,) uint8, ends with the frame in which it wins. Of actions with exactly the same effect the lowest
     is chosen, so equal situations have equal labels, and an ``action_mask`` allows all of them. None if a search that
-    keeps ``beam`` worlds finds none.
+    keeps ``BEAM`` worlds finds none.
     """
-    codes = np.resize(np.array(INPUT_OF_ACTION, np.uint8), beam * NUM_ACTIONS)
-    session = Session(level, beam * NUM_ACTIONS, max_frames=len(inputs) + _LATER * frame_skip)
+    codes = np.resize(np.array(INPUT_OF_ACTION, np.uint8), BEAM * NUM_ACTIONS)
+    session = Session(level, BEAM * NUM_ACTIONS, max_frames=len(inputs) + _LATER * frame_skip)
     whole_steps = np.pad(inputs, (0, -len(inputs) % frame_skip), mode="edge")
     recorded = Session(session.level_set, max_frames=len(whole_steps)).record(whole_steps)
     usual = most_frequent_actions(inputs, frame_skip)
     parents, others, paths = np.zeros(1, np.int64), np.zeros(1), np.zeros((1, 0), np.int64)  # best first
     early: np.ndarray | None = None
     for step in range(-(-len(inputs) // frame_skip) + _LATER):
-        session.gather(np.repeat(np.resize(parents, beam), NUM_ACTIONS))
+        session.gather(np.repeat(np.resize(parents, BEAM), NUM_ACTIONS))
         session.play(np.repeat(codes[np.newaxis], frame_skip, axis=0))
         live = len(parents) * NUM_ACTIONS
         states = session.worlds.ninjas["state"][:live]
@@ -207,7 +207,7 @@ def held_actions(level: LevelSource, inputs: np.ndarray, frame_skip: int, beam: 
                 return path
             early = path if early is None else early  # something else than the recording: only if nothing follows it
             distances[won] = np.inf
-        chosen = _best(session, distances, beam)
+        chosen = _best(session, distances, BEAM)
         if not len(chosen):
             return early
         parents, others, paths = chosen, unusual[chosen], _continued(paths, chosen)
