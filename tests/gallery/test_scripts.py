@@ -176,24 +176,29 @@ def test_inputs_as_text_are_those_of_the_package(folder):
     assert in_node(folder, wrong) == "word 2: expected a count and keys of . L R J, such as 24RJ, got x"
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b"", "file: expected a level, a recording or a submission, got 0 bytes of another kind"),
-        (b"\0" * 500, "file: expected a level, a recording or a submission, got 500 bytes of another kind"),
-        (
-            write_map(WINNABLE.raw)[:1240],
-            "offset 1240: expected 4 records, as the counts at 1150 say, got the end after 2",
-        ),
-        (b"$a#00#\n", "line 1: expected 4 zero bytes and 966 tiles, got 1 bytes"),
-        (b"format = 1\n[table]\n", "line 2: expected key = value, with a string or a number, got [table]"),
-        (b"PK\3\4" + bytes(40), "file: expected a zip file, got no directory at its end"),
-        (b"\x1f\x8b" + bytes(40), "packed data: expected a whole zlib stream, got damaged data"),
-    ],
-)
-def test_other_files_are_refused_in_one_line(folder, data, message):
-    code = "try { await files.open(bytes(data)); return 'taken'; } catch (error) { return error.message; }"
-    assert in_node(folder, code, as_text(data)) == message
+OTHERS = [
+    (b"", "file: expected a level, a recording or a submission, got 0 bytes of another kind"),
+    (b"\0" * 500, "file: expected a level, a recording or a submission, got 500 bytes of another kind"),
+    (
+        write_map(WINNABLE.raw)[:1240],
+        "offset 1240: expected 4 records, as the counts at 1150 say, got the end after 2",
+    ),
+    (b"$a#00#\n", "line 1: expected 4 zero bytes and 966 tiles, got 1 bytes"),
+    (b"format = 1\n[table]\n", "line 2: expected key = value, with a string or a number, got [table]"),
+    (b"PK\3\4" + bytes(40), "file: expected a zip file, got no directory at its end"),
+    (b"\x1f\x8b" + bytes(40), "packed data: expected a whole zlib stream, got damaged data"),
+]
+"""Files of another kind or damaged, and what is said of each."""
+
+
+def for_each(code: str) -> str:
+    """Return JavaScript that runs code for each of ``data``, all in one process."""
+    return f"return Promise.all(data.map(async (data) => {{ {code} }}))"
+
+
+def test_other_files_are_refused_in_one_line(folder):
+    code = for_each("try { await files.open(bytes(data)); return 'taken'; } catch (error) { return error.message; }")
+    assert in_node(folder, code, [as_text(data) for data, _ in OTHERS]) == [message for _, message in OTHERS]
 
 
 POLICIES = Path(site.__file__).parents[1] / "policies"
@@ -201,12 +206,14 @@ TAKEN = "try { const { policy } = await files.open(bytes(data)); return {...poli
 TAKEN += " catch (error) { return error.message; }"
 
 
-@pytest.mark.parametrize("policy", page_policies(), ids=lambda policy: policy.name)
-def test_a_checkpoint_that_is_opened_is_the_bundled_policy(folder, policy):
-    path = POLICIES / f"{policy.name}.pt"
-    whole = json.loads(json.dumps({**policy._asdict(), "weights": as_text(policy.weights)}))
-    del whole["name"], whole["title"]
-    assert in_node(folder, TAKEN, as_text(path.read_bytes())) == whole
+def test_a_checkpoint_that_is_opened_is_the_bundled_policy(folder):
+    policies = page_policies()
+    paths = [POLICIES / f"{policy.name}.pt" for policy in policies]
+    found = in_node(folder, for_each(TAKEN), [as_text(path.read_bytes()) for path in paths])
+    for policy, got in zip(policies, found, strict=True):
+        whole = json.loads(json.dumps({**policy._asdict(), "weights": as_text(policy.weights)}))
+        del whole["name"], whole["title"]
+        assert got == whole, policy.name
 
 
 def checkpoint(**changed) -> bytes:
@@ -221,39 +228,40 @@ def checkpoint(**changed) -> bytes:
     return stream.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"policy": 5}, "checkpoint: expected policy, as checkpoints of nclone_env have, got none"),
-        ({"policy": {"actor.weight": None}}, "policy: expected logits of 6 actions, got 64"),
-        ({"policy": {"memory.weight": torch.zeros(3, 3), "memory.bias": torch.zeros(3)}},
-         "policy: expected layers of vectors and of locals, got memory.weight"),
-        ({"policy": {"actor.bias": torch.zeros(12)[::2]}}, "data/5: expected 6 numbers, got 12"),
-        ({"train_config": {"dtype": "float16"}}, "policy: expected observations of float32, got float16"),
-        ({"train_config": {"frame_stack": 65}}, "frame_stack: expected a whole number, got 65"),
-        ({"train_config": {"recurrent_size": 64}}, "recurrent_size: expected layers of 192 and 192 units, got 0"),
-        ({"policy": {"recurrence.weight_ih": torch.zeros(9, 30), "recurrence.bias_ih": torch.zeros(9)}},
-         "recurrent_size: expected layers of 0 units, got 9"),
-        ({"train_config": {"paths": "roads"}}, "paths: expected tiles or doors, and observations, got roads"),
-        ({"train_config": {"locals_size": 1e9}}, "locals_size: expected a whole number, got 1000000000"),
-        ({"train_config": {"frame_skip": 0}}, "frame_skip: expected a whole number, got 0"),
-        ({"counters": {"timesteps": 2**60, "date": datetime.date(2026, 1, 2)}}, None),
-    ],
-)  # fmt: skip
-def test_checkpoints_that_pages_do_not_have_the_network_of_are_refused(folder, changed, message):
-    found = in_node(folder, TAKEN, as_text(checkpoint(**changed)))
-    assert found == message if message else found["layers"]
+CHANGED = [
+    ({"policy": 5}, "checkpoint: expected policy, as checkpoints of nclone_env have, got none"),
+    ({"policy": {"actor.weight": None}}, "policy: expected logits of 6 actions, got 64"),
+    ({"policy": {"memory.weight": torch.zeros(3, 3), "memory.bias": torch.zeros(3)}},
+     "policy: expected layers of vectors and of locals, got memory.weight"),
+    ({"policy": {"actor.bias": torch.zeros(12)[::2]}}, "data/5: expected 6 numbers, got 12"),
+    ({"train_config": {"dtype": "float16"}}, "policy: expected observations of float32, got float16"),
+    ({"train_config": {"frame_stack": 65}}, "frame_stack: expected a whole number, got 65"),
+    ({"train_config": {"recurrent_size": 64}}, "recurrent_size: expected layers of 192 and 192 units, got 0"),
+    ({"policy": {"recurrence.weight_ih": torch.zeros(9, 30), "recurrence.bias_ih": torch.zeros(9)}},
+     "recurrent_size: expected layers of 0 units, got 9"),
+    ({"train_config": {"paths": "roads"}}, "paths: expected tiles or doors, and observations, got roads"),
+    ({"train_config": {"locals_size": 1e9}}, "locals_size: expected a whole number, got 1000000000"),
+    ({"train_config": {"frame_skip": 0}}, "frame_skip: expected a whole number, got 0"),
+    ({"counters": {"timesteps": 2**60, "date": datetime.date(2026, 1, 2)}}, None),
+]  # fmt: skip
+"""Changes of a checkpoint, and what is said of each; None: it is taken."""
+
+
+def test_checkpoints_that_pages_do_not_have_the_network_of_are_refused(folder):
+    found = in_node(folder, for_each(TAKEN), [as_text(checkpoint(**changed)) for changed, _ in CHANGED])
+    for (changed, message), got in zip(CHANGED, found, strict=True):
+        assert got == message if message else got["layers"], changed
 
 
 def test_damaged_checkpoints_are_refused(folder):
     whole = checkpoint()
     start = whole.index(b"}q\x00")
     cuts = [whole[:-100], whole[: start + 3] + b"\xff" * 8 + whole[start + 11 :]]
-    for cut in cuts:
-        assert "expected" in in_node(folder, TAKEN, as_text(cut))
+    assert all("expected" in said for said in in_node(folder, for_each(TAKEN), list(map(as_text, cuts))))
     code = "try { files.readPolicy(new Map([['a/data.pkl', bytes(data)]])); } catch (error) { return error.message; }"
-    for pickled in (b"", b".", b"\x80\x02(t", b"\x80\x02K", b"\x80\x02}q\x00(X\xff\xff\xff\xff", b"\x80\x02]."):
-        assert in_node(folder, code, as_text(pickled)).split(":")[0] in ("data.pkl", "checkpoint")
+    pickled = (b"", b".", b"\x80\x02(t", b"\x80\x02K", b"\x80\x02}q\x00(X\xff\xff\xff\xff", b"\x80\x02].")
+    found = in_node(folder, for_each(code), list(map(as_text, pickled)))
+    assert {said.split(":")[0] for said in found} <= {"data.pkl", "checkpoint"}
 
 
 def test_changed_bytes_of_a_checkpoint_are_refused_in_one_line_or_harmless(folder):

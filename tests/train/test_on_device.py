@@ -103,7 +103,10 @@ def test_the_same_seed_is_the_same_run(tmp_path, monkeypatch):
     assert contents(one.checkpoint) != contents(other.checkpoint)
 
 
-@pytest.mark.parametrize("name", ["MLP", "stacks and masks", "curriculum", "starts"])
+@pytest.mark.parametrize(
+    "name",
+    ["stacks and masks", "starts", *(pytest.param(name, marks=pytest.mark.slow) for name in ("MLP", "curriculum"))],
+)
 def test_a_run_is_resumed_on_any_device(tmp_path, monkeypatch, name):
     """Bit for bit on the same one; checkpoints are those of host memory."""
     make = functools.partial(config, tmp_path, **{**LEVELS, **RUNS[name]})

@@ -1,5 +1,6 @@
 """Rollouts on a device: what the processor records, and no waiting from the first step to the last."""
 
+import sys
 from contextlib import closing
 from functools import partial
 
@@ -121,6 +122,7 @@ def test_a_list_with_room_for_all_holds_the_same_episodes(monkeypatch):
 def test_a_rollout_waits_for_nothing(case, monkeypatch):
     """On ``meta`` there are no numbers, so an operation that has to wait for one fails."""
     monkeypatch.setattr(NPlusPlusCudaVectorEnv, "_pull", lambda self, *names: None)
+    monkeypatch.setattr(sys.modules[__name__], "STEPS", device_module._LISTED_STEPS)
     fetched = []
     monkeypatch.setattr(device_module, "fetch_later", lambda source, target: fetched.append(tuple(source.shape)))
     collector, rollout = collector_on(Nowhere(), settings_of(**CASES[case]))
@@ -128,7 +130,7 @@ def test_a_rollout_waits_for_nothing(case, monkeypatch):
     for step in (0, STEPS):
         collector.play(0, step)
         rollout.continue_from_end()
-    assert fetched == [(1 + 5 * 2 * ENVS,)] * 2, "one copy, which is begun and not waited for"
+    assert fetched == [(1 + 5 * ENVS,)] * 2, "one copy, which is begun and not waited for"
     monkeypatch.setattr(device_module, "sampled", lambda logits, mask, uniform: (uniform.argmax().item(), logits))
     with pytest.raises(RuntimeError, match="meta"):
         collector.play(0, 0)
