@@ -115,9 +115,12 @@ assert [type(finder).__module__ for finder in sys.meta_path if "nclone" in type(
         "import nclone_env, gymnasium",
         "import gymnasium, nclone_env",
         "import nclone_env; find_spec('gymnasium'); reload(nclone_env); import gymnasium",
-        "import nclone_env; from gymnasium.envs.registration import registry; import gymnasium",
-        "import nclone_env, gymnasium; reload(gymnasium)",
-        "import nclone_env; nclone_env.NPlusPlusEnv; import gymnasium",
+        pytest.param(
+            "import nclone_env; from gymnasium.envs.registration import registry; import gymnasium",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param("import nclone_env, gymnasium; reload(gymnasium)", marks=pytest.mark.slow),
+        pytest.param("import nclone_env; nclone_env.NPlusPlusEnv; import gymnasium", marks=pytest.mark.slow),
     ],
 )
 def test_the_ids_are_registered_whichever_is_imported_first(imports):

@@ -142,6 +142,7 @@ def test_the_wheel_contains_the_package_its_levels_and_nothing_else(wheel):
     assert modules | {"nclone_env_pytest.py"} == {name for name in names if name.endswith(".py")}
 
 
+@pytest.mark.slow
 def test_the_installed_wheel_runs_from_any_folder(wheel, tmp_path):
     folder, elsewhere = tmp_path / "site", tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -40,7 +40,7 @@ def test_a_submission_holds_an_episode_of_each_level(name):
 def test_watch_and_gallery_show_submissions(tmp_path, capsys):
     path = SUBMISSIONS / "builtin-clone.zip"
     film, site = tmp_path / "clone.gif", tmp_path / "site"
-    assert main(["watch", str(path), "--views", "16", "--scale", "0.1", "--output", str(film)]) == 0
+    assert main(["watch", str(path), "--views", "4", "--scale", "0.1", "--output", str(film)]) == 0
     assert film.stat().st_size > 1000
     given = ["gallery", "first-steps/01-walk", "--recordings", str(path), "--output", str(site)]
     assert main(given) == 1, "recordings of other levels are named"

@@ -110,25 +110,34 @@ def of_attempts(**changes):
     return of_run(sampled=honest().runs[0].sampled._replace(**changes))
 
 
-STEPS, ACTIONS, ENDS = honest().runs[0].sampled
+def sampled():
+    return honest().runs[0].sampled
+
+
 NUMBERS = {"steps": np.int64(1000), "seconds": np.float32(1.5)}
 
 
 @pytest.mark.parametrize(
     ("forged", "message"),
     [
-        (lambda: of_attempts(steps=STEPS + 1000), "runs[0].sampled.steps: expected 1 to 300, got "),
-        (lambda: of_attempts(steps=STEPS[:-1]), "runs[0].sampled.steps: expected (256,) uint32, got (255,) uint32"),
+        (lambda: of_attempts(steps=sampled().steps + 1000), "runs[0].sampled.steps: expected 1 to 300, got "),
         (
-            lambda: of_attempts(steps=STEPS.astype(float)),
+            lambda: of_attempts(steps=sampled().steps[:-1]),
+            "runs[0].sampled.steps: expected (256,) uint32, got (255,) uint32",
+        ),
+        (
+            lambda: of_attempts(steps=sampled().steps.astype(float)),
             "runs[0].sampled.steps: expected (256,) uint32, got (256,) fl",
         ),
-        (lambda: of_attempts(steps=[*STEPS]), "runs[0].sampled.steps: expected (256,) uint32, got [np.uint32("),
-        (lambda: of_attempts(actions=ACTIONS[:-1]), "runs[0].sampled.actions: expected ("),
-        (lambda: of_attempts(actions=ACTIONS + 200), "runs[0].sampled.actions: expected 0 to 5, got 205"),
-        (lambda: of_attempts(actions=ACTIONS.astype(np.int64)), "runs[0].sampled.actions: expected ("),
-        (lambda: of_attempts(ends=np.tile(ENDS, 3)), "runs[0].sampled.ends: expected (256,) "),
-        (lambda: of_attempts(ends=ENDS["won"]), "runs[0].sampled.ends: expected (256,) "),
+        (
+            lambda: of_attempts(steps=[*sampled().steps]),
+            "runs[0].sampled.steps: expected (256,) uint32, got [np.uint32(",
+        ),
+        (lambda: of_attempts(actions=sampled().actions[:-1]), "runs[0].sampled.actions: expected ("),
+        (lambda: of_attempts(actions=sampled().actions + 200), "runs[0].sampled.actions: expected 0 to 5, got 205"),
+        (lambda: of_attempts(actions=sampled().actions.astype(np.int64)), "runs[0].sampled.actions: expected ("),
+        (lambda: of_attempts(ends=np.tile(sampled().ends, 3)), "runs[0].sampled.ends: expected (256,) "),
+        (lambda: of_attempts(ends=sampled().ends["won"]), "runs[0].sampled.ends: expected (256,) "),
         (lambda: of_run(sampled=None), "runs[0].sampled: expected Attempts, got None"),
         (lambda: of_run(probable=honest().runs[0].sampled), "runs[0].probable.steps: expected (16,) uint32, got (256"),
         (lambda: of_run(seed=-1), "runs[0].seed: expected a number from 0 to 2147483647, got -1"),
@@ -205,7 +214,7 @@ ZIP = "file: expected a submission, a zip file, got "
 def header_of(shape):
     (index, members), old = parts(), b"(256,), }       "
     return packed(
-        index, {**members, "0-sampled-steps.npy": saved(STEPS).replace(old, (shape + b", }").ljust(len(old)))}
+        index, {**members, "0-sampled-steps.npy": saved(sampled().steps).replace(old, (shape + b", }").ljust(len(old)))}
     )
 
 

@@ -46,7 +46,7 @@ def test_some_inputs(target, tries, folder):
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_inputs_are_functions_of_seed_and_number(target):
     def shown(seed):
-        return [re.sub("0x[0-9a-f]+", "", shortened(target.input(seed, number), 10**7)) for number in range(5)]
+        return [re.sub("0x[0-9a-f]+", "", shortened(target.input(seed, number), 10**7)) for number in range(3)]
 
     assert shown(3) == shown(3)
     assert shown(3) != shown(4)

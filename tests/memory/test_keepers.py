@@ -211,7 +211,7 @@ def test_the_end_of_a_chain_of_objects_is_found():
     assert keeper_of(line) == ("test_the_end_of_a_chain_of_objects_is_found.chain", "list ... list")
 
 
-@pytest.mark.parametrize("of", [Plain, str])
+@pytest.mark.parametrize("of", [pytest.param(Plain, marks=pytest.mark.slow), str])
 def test_arrays_of_objects_are_looked_into(of):
     table = np.empty(1000, object)
     for number in range(50):

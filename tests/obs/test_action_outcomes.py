@@ -75,7 +75,7 @@ def check_run(steps: int, seed: int, every: int = 1, **fields) -> np.ndarray:
     return np.array(seen)
 
 
-@pytest.mark.parametrize("frames", [3, 8, 60])
+@pytest.mark.parametrize("frames", [pytest.param(3, marks=pytest.mark.slow), 8, 60])
 def test_outcomes_are_those_of_the_frames_one_by_one(frames):
     levels = (*BUILT_IN, QUICK_WIN, QUICK_DEATH, everything())
     fields = {"frame_skip": 3, "max_frames": 90, "observation": {"outcome_frames": frames}}

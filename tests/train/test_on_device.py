@@ -48,7 +48,9 @@ def running(tmp_path, monkeypatch, **fields):
         yield run
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ("MLP", "curriculum"))) for name in RUNS]
+)
 def test_a_run_equals_that_in_host_memory(tmp_path, monkeypatch, name):
     """In the order of minibatches of host memory: as a device has its own, with it the runs differ.
 

@@ -49,7 +49,7 @@ def committed(envs) -> int:
     return committed_tree_bytes(envs.memory())
 
 
-@pytest.mark.parametrize("observation", [{}, {"dtype": "float16"}, {"frame_stack": 2}], ids=str)
+@pytest.mark.parametrize("observation", [{}, {"dtype": "float16", "frame_stack": 2}], ids=str)
 def test_rows_do_not_depend_on_threads(observation):
     names = ("game_state", "player_frame", "action_mask", "reachability", "action_outcomes")
     fields = {"observations": names, "observation": observation}

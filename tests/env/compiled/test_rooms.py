@@ -12,6 +12,8 @@ from nclone_env.level.build import build_room, everything, moving
 from nclone_env.sim import state
 from nclone_env.sim.store import with_space
 
+from ...shared import each_value
+
 EXIT = ("exit 160 57", "exit_switch 150 57")
 CROWD = build_room(*EXIT, *("zap_drone 60 50",) * 40, *("gold 40 40",) * 30, "mine 44 58")
 EVIL = build_room(*EXIT, *("evil_ninja 60 58",) * 4)
@@ -57,8 +59,10 @@ def told(envs: NPlusPlusVectorEnv, chosen: np.ndarray) -> list[bytes]:
     return said + [envs.get_state(index) for index in range(NUM_ENVS)]
 
 
-@pytest.mark.parametrize("mode", ["SameStep", "NextStep", "Disabled"])
-@pytest.mark.parametrize("observations", ["game_state", ("game_state", "action_mask", "action_outcomes")])
+@pytest.mark.parametrize(
+    ("mode", "observations"),
+    each_value(["SameStep", "NextStep", "Disabled"], [("game_state", "action_mask", "action_outcomes"), "game_state"]),
+)
 def test_arrays_that_grow_in_the_middle_of_episodes(mode, observations, request):
     expected = told(make(mode, observations=observations), actions())
     growths = request.getfixturevalue("growths")

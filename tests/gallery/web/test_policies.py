@@ -119,7 +119,7 @@ def test_a_policy_observes_and_chooses_what_it_does_in_python(name, steps, every
     "fields",
     [
         {"frame_stack": 3, "observations": ("game_state", "locals", "free_motion")},
-        {"recurrent_size": 16, "observations": ("game_state", "locals")},
+        pytest.param({"recurrent_size": 16, "observations": ("game_state", "locals")}, marks=pytest.mark.slow),
         {"recurrent_size": 16, "frame_stack": 2, "shared_trunk": False},
     ],
     ids=lambda fields: ", ".join(fields),
