@@ -40,7 +40,7 @@ def contents(folder):
 
 
 def test_a_pack_a_table_and_recordings_agree(folder, capsys):
-    assert run("--output", "made/pack.txt", "--count", 4, "--seed", 3, *FAST) == 0
+    assert alone("--output", "made/pack.txt", "--count", 4, "--seed", 3, *FAST) == 0
     out = capsys.readouterr().out
     assert "wrote 4 levels to made/pack.txt" in out
     assert re.search(r"rejected sketches: .*other split \d", out)

@@ -40,7 +40,13 @@ def lasting_bytes(tree, shared):
     return tree.bytes_where(shared) - sum(part.bytes_where(shared) for part in left_out)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+BOTH = ("warm start with stacks", "held-out stacks", "stacks with masks", "memory and stacks")
+"""Variants of which others have the one part and the other."""
+
+
+@pytest.mark.parametrize(
+    "variant", [pytest.param(name, marks=[pytest.mark.slow] * (name in BOTH)) for name in VARIANTS]
+)
 def test_estimate_equals_use(variant, tmp_path):
     config = TrainConfig.of(output=tmp_path, **{**SMALL, **VARIANTS[variant]})
     estimate = estimate_bytes(config)

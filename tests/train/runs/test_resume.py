@@ -14,8 +14,12 @@ CASES = pytest.mark.parametrize(
     [
         (LineWorld, {}),
         (LineWorld, {"num_envs": 80, "total_timesteps": 80 * 16 * 4, "shared_trunk": False}),
-        (LineWorld, {"frame_stack": 3}),
-        (LineWorld, {"recurrent_size": 8, "num_envs": 80, "total_timesteps": 80 * 16 * 4}),
+        pytest.param(LineWorld, {"frame_stack": 3}, marks=pytest.mark.slow),
+        pytest.param(
+            LineWorld,
+            {"recurrent_size": 8, "num_envs": 80, "total_timesteps": 80 * 16 * 4},
+            marks=pytest.mark.slow,
+        ),
         (make_environments, {"recurrent_size": 8, "frame_stack": 2, "shared_trunk": False}),
         (make_environments, {"levels": ("first-steps", "hazards"), "frame_skip": 8}),
         (make_environments, {"frame_stack": 2, "num_envs": 8}),
