@@ -204,9 +204,15 @@ def partner_index(index: int, kind: int, exits: int) -> int | None:
     return index + 1 if kind in DOOR_SWITCHES else None
 
 
+_MOST = np.array([kind.most for kind in KINDS])
+_HAS_SWITCH = np.isin(np.arange(256), list(SWITCH_OF))
+
+
 def _crowd_fault(records: np.ndarray) -> RecordFault | None:
     """Return the first kind of which there are too many."""
     counts = np.bincount(records[:, 0], minlength=len(KINDS))
+    if (counts[: len(KINDS)] <= _MOST).all():
+        return None
     for kind in KINDS:
         if counts[kind.number] > kind.most:
             first = int(np.flatnonzero(records[:, 0] == kind.number)[kind.most])
@@ -217,7 +223,7 @@ def _crowd_fault(records: np.ndarray) -> RecordFault | None:
 def _partner_missing(records: np.ndarray) -> RecordFault | None:
     """Return the first exit or door whose switch is missing."""
     exits = count_exits(records)
-    for index in np.flatnonzero(np.isin(records[:, 0], list(SWITCH_OF))).tolist():
+    for index in np.flatnonzero(_HAS_SWITCH[records[:, 0]]).tolist():
         kind = int(records[index, 0])
         partner = partner_index(index, kind, exits)
         if partner is not None and partner >= len(records):

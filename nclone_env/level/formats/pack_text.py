@@ -273,8 +273,11 @@ def _records_of(kind: int, fields: dict[str, np.ndarray]) -> np.ndarray:
     return np.concatenate([own, switches] if kind == EXIT else np.stack([own, switches], axis=1))
 
 
-def _columns(kind: int, *columns: np.ndarray | None) -> np.ndarray:
+def _columns(kind: int, first: np.ndarray, *others: np.ndarray | None) -> np.ndarray:
     """Return records of one type from their other columns; 0 where there is none."""
-    given = [np.uint8(0) if column is None else column for column in (np.uint8(kind), *columns)]
-    records = np.stack(np.broadcast_arrays(*given), axis=1)
-    return np.pad(records, ((0, 0), (0, 5 - records.shape[1])))
+    records = np.zeros((len(first), 5), np.uint8)
+    records[:, 0], records[:, 1] = kind, first
+    for place, column in enumerate(others, start=2):
+        if column is not None:
+            records[:, place] = column
+    return records
