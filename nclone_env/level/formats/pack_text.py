@@ -266,7 +266,7 @@ def _read_records(data: bytes) -> np.ndarray:
 
 def _records_of(kind: int, fields: dict[str, np.ndarray]) -> np.ndarray:
     """Return the (N, 5) records of one type with their switches."""
-    own = _columns(kind, *(fields.get(name) for name in "xyom"))
+    own = _columns(kind, fields["x"], *(fields.get(name) for name in "yom"))
     if "X" not in fields:
         return own
     switches = _columns(SWITCH_OF[kind], fields["X"], fields["Y"])
