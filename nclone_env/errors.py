@@ -9,14 +9,18 @@ import importlib
 import math
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache, wraps
+from inspect import Parameter, signature
 from numbers import Integral, Real
 from pathlib import Path
-from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 _BREAK = re.compile(r"\s*\n\s*")
 """Between the rows of arrays; texts have an escape in its place."""
 
@@ -251,7 +255,7 @@ def check_choice(name: str, value: Any, known: Collection[str]) -> None:
     Raises:
         ConfigError: naming the argument, the names, the value, and the most similar name.
     """
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         expected, got = f"expected one of {', '.join(known)}", f"{shortened(value)}{did_you_mean(value, known)}"
         raise ConfigError(f"{name}: {expected}, got {got}")
 
@@ -263,6 +267,127 @@ def check_integer(name: str, value: Any, low: int, high: float = math.inf) -> No
         ConfigError: naming the argument, the bounds and the value.
     """
     _reject(name, _expected_number(int, Within(low, high), value), value)
+
+
+def checked(*left: str) -> Callable[[Function], Function]:
+    """Let a function check its arguments by their annotations before anything else.
+
+    These are numbers (of which nan is none), flags, texts, paths, bytes, choices, functions, mappings, iterables,
+    tuples of a fixed length and objects of a class, or one of several of them. Nothing is known of other annotations,
+    and of arrays, which may be anything that NumPy converts. Bounds are up to the function.
+
+    Args:
+        left: arguments that the function checks itself.
+
+    Raises:
+        ConfigError: when the function is called; it names the argument, what was expected, and what came.
+    """
+
+    def decorate(function: Function) -> Function:
+        described, hints = signature(function), cache(lambda: get_type_hints(function, include_extras=True))
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given: Mapping[str, Any] = {}
+            with suppress(TypeError):  # of missing arguments, which the call itself tells
+                given = described.bind(*args, **kwargs).arguments
+            for name, value in given.items():
+                kind = described.parameters[name].kind
+                if name not in left and name in hints() and kind is not Parameter.VAR_KEYWORD:
+                    for each in value if kind is Parameter.VAR_POSITIONAL else (value,):
+                        check_argument(name, hints()[name], each)
+            return function(*args, **kwargs)
+
+        return cast("Function", call)
+
+    return decorate
+
+
+def check_argument(name: str, hint: Any, value: Any) -> None:
+    """Check an argument by its annotation, as :func:`checked`."""
+    parts = _alternatives(hint)
+    if not _fits(hint, value):
+        nouns = list(dict.fromkeys(map(_noun, parts)))
+        known = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
+        _reject(name, " or ".join([", ".join(nouns[:-1]), nouns[-1]] if nouns[1:] else nouns), value, known)
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    """Return whether a value is what an annotation says, as far as :func:`checked` knows it."""
+    kind, items = get_origin(hint) or hint, get_args(hint)
+    if kind in (Union, UnionType):
+        return any(_fits(part, value) for part in _alternatives(hint))
+    if kind is tuple and Ellipsis not in items:
+        sides = list(value) if _is_iterable(value) else []
+        return len(sides) == len(items) and all(map(_fits, items, sides))
+    if kind in _SIMPLE:
+        return _SIMPLE[kind].fits(value)
+    if kind in (Annotated, Literal):
+        return not _expected(hint, value)
+    if kind in (Iterable, Sequence, tuple, list):
+        is_listed = isinstance(value, list | tuple | str | np.ndarray)  # of others the items may be read only once
+        return _is_iterable(value) and (not is_listed or all(_fits(items[0], each) for each in value))
+    if not isinstance(kind, type) or kind in (Any, object, np.ndarray) or getattr(kind, "_is_protocol", False):
+        return True
+    return isinstance(value, kind)
+
+
+def _alternatives(hint: Any) -> Sequence[Any]:
+    """Return what an annotation allows; text beside paths is one of them."""
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    return [part for part in parts if part is not str or Path not in parts]
+
+
+def _noun(hint: Any) -> str:
+    """Return what an annotation expects, for a message."""
+    kind = get_origin(hint) or hint
+    if kind in _SIMPLE:
+        return _SIMPLE[kind].noun
+    if kind in (Annotated, Literal):
+        return _expected(hint, _NOTHING)
+    if kind is tuple and Ellipsis not in get_args(hint):
+        return f"{len(get_args(hint))} values, {' and '.join(map(_noun, get_args(hint)))}"
+    if kind in (Iterable, Sequence, tuple, list):
+        return "several values"
+    return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+
+
+class _Simple(NamedTuple):
+    """A type that annotations name."""
+
+    noun: str
+    fits: Callable[[Any], bool]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value
+
+
+def _is_iterable(value: Any) -> bool:
+    is_one = isinstance(value, (*_BYTES, Mapping)) or getattr(value, "shape", None) == ()
+    return isinstance(value, Iterable) and not is_one
+
+
+def _is_path(value: Any) -> bool:
+    try:
+        return isinstance(value, str | os.PathLike) and b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
+
+
+_NOTHING = object()
+_BYTES = bytes, bytearray, memoryview
+_SIMPLE: Mapping[Any, _Simple] = {
+    NoneType: _Simple("None", lambda value: value is None),
+    bool: _Simple("True or False", lambda value: isinstance(value, bool | np.bool_)),
+    int: _Simple("a whole number", lambda value: isinstance(value, Integral) and not isinstance(value, bool)),
+    float: _Simple("a number", _is_number),
+    str: _Simple("text", lambda value: isinstance(value, str)),
+    bytes: _Simple("bytes", lambda value: isinstance(value, _BYTES)),
+    Path: _Simple("a path", _is_path),
+    Callable: _Simple("a function", callable),
+    Mapping: _Simple("a mapping", lambda value: isinstance(value, Mapping)),
+}
 
 
 def _reject(name: str, expected: str, value: Any, known: Iterable[str] = ()) -> None:

@@ -24,7 +24,7 @@ from nclone_env.benchmark.track import load_track, track_levels
 from nclone_env.benchmark.verification import episodes as actions_of
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import ENVIRONMENT_ID, NPlusPlusVectorEnv
-from nclone_env.errors import ConfigError, FormatError, optional_module, shortened
+from nclone_env.errors import ConfigError, FormatError, checked, optional_module, shortened
 from nclone_env.level import Level
 from nclone_env.machine import default_workers
 from nclone_env.options import several
@@ -52,6 +52,7 @@ class Played(NamedTuple):
     skipped: dict[str, str]
 
 
+@checked()
 def played(
     sources: str | Path | Iterable[str | Path], config: EnvironmentConfig, packs: Mapping[str, Path] | None = None
 ) -> Played:
@@ -109,6 +110,7 @@ def _demonstrations(sources: Sequence[str | Path], skipped: dict[str, str]) -> I
             skipped[str(source)] = f"{error.where}: expected {error.expected}, got {error.got}"
 
 
+@checked()
 def export_dataset(name: str, given: Played, description: str, hooks: Hooks = SILENT) -> Any:
     """Write a data set of Minari, and return it, a ``minari.MinariDataset``.
 

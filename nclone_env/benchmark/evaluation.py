@@ -19,7 +19,7 @@ from nclone_env.benchmark.attempts import Attempts, Run, drawn_repeats, replay
 from nclone_env.benchmark.track import Track, track_levels
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import NPlusPlusVectorEnv
-from nclone_env.errors import ActionError, ConfigError, shortened
+from nclone_env.errors import ActionError, ConfigError, check_integer, checked, shortened
 from nclone_env.level import LevelSet, pack
 from nclone_env.train import SILENT, Hooks
 
@@ -29,6 +29,7 @@ _PLAYING = Lock()
 """Threads would share the state of a policy, and the number of threads that it computes with."""
 
 
+@checked()
 def evaluate(
     policy: Any,
     track: Track,
@@ -69,6 +70,7 @@ def evaluate(
         ActionError: if the policy returns no actions.
         StoppedError: if ``hooks.stop`` returned True.
     """
+    check_integer("seed", seed, low=0, high=2**63 - 1)
     episodes = Episodes(policy, track, mode, seed, environment, packs)
     return episodes.run(in_order(episodes.tasks, executor), hooks)
 

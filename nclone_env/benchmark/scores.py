@@ -10,7 +10,7 @@ import numpy as np
 
 from nclone_env.benchmark.attempts import Run
 from nclone_env.benchmark.track import Track
-from nclone_env.train import interquartile_mean, interval
+from nclone_env.train import as_numbers, interquartile_mean, interval
 
 MEASURES = ("success", "probable", "any", "speed")
 """Success of sampled actions, of the most probable actions, of any of the attempts; and speed."""
@@ -100,7 +100,8 @@ def performance_profile(values: np.ndarray, thresholds: np.ndarray) -> np.ndarra
         values: (seeds, levels).
         thresholds: (T,).
     """
-    return (np.ravel(values)[None] > np.asarray(thresholds)[:, None]).mean(axis=1)
+    found, limits = as_numbers("values", values), as_numbers("thresholds", thresholds)
+    return (found.ravel()[None] > limits.ravel()[:, None]).mean(axis=1)
 
 
 def normalised(track: Track, found: Mapping[str, Score], name: str) -> float:

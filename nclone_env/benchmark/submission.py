@@ -27,7 +27,7 @@ from nclone_env._version import __version__
 from nclone_env.benchmark.attempts import END, Attempts, Run
 from nclone_env.benchmark.scores import Score, scores
 from nclone_env.benchmark.track import TRACK_NAMES, Track, load_track
-from nclone_env.errors import FormatError, is_plain, plain, shortened
+from nclone_env.errors import FormatError, checked, is_plain, plain, shortened
 from nclone_env.game import NUM_ACTIONS
 
 FORMAT = 1
@@ -70,6 +70,7 @@ class Submission:
     versions: Mapping[str, str] = field(default_factory=lambda: own_versions())
     scores: Mapping[str, Any] | None = None
 
+    @checked()
     def save(self, path: str | Path) -> None:
         """Write the submission to a file.
 
@@ -123,6 +124,7 @@ def as_values(found: Mapping[str, Score]) -> dict[str, dict[str, float | None]]:
     return {name: asdict(score) for name, score in found.items()}
 
 
+@checked()
 def read_submission(source: str | Path | bytes) -> Submission:
     """Read a submission without playing it; see :func:`nclone_env.benchmark.verify`.
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from nclone_env._files import expanded, open_regular
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.errors import ConfigError, LevelFormatError, UnknownLevelError, check_choice
+from nclone_env.errors import ConfigError, LevelFormatError, UnknownLevelError, check_choice, checked
 from nclone_env.level import Level, load_levels
 
 FOLDER = Path(__file__).parent / "tracks"
@@ -129,6 +129,7 @@ class Track:
         """Authors that stand for others: as many parts of equal size; 0 if the track is about its own levels alone."""
         return len(self.parts) if self.source == "digests" else 0
 
+    @checked()
     def environment(self, mode: str, given: EnvironmentConfig | None = None) -> EnvironmentConfig:
         """Return the configuration of the environments of a mode, with the levels left as they are.
 
@@ -155,6 +156,7 @@ class Track:
         return given.replace(**rules, mirrored=False, render_mode=None)
 
 
+@checked()
 def load_track(name: str) -> Track:
     """Return a track.
 
@@ -207,6 +209,7 @@ def track_levels(track: Track, packs: Mapping[str, Path] | None = None) -> tuple
     return _checked(track, load_levels(track.pack))
 
 
+@checked()
 def training_levels(track: Track, packs: Mapping[str, Path]) -> tuple[str, ...]:
     """Return references, as ``EnvironmentConfig.levels`` takes them, of the levels of packs that are not evaluated.
 

@@ -15,7 +15,7 @@ from nclone_env.benchmark.evaluation import evaluate, run_of
 from nclone_env.benchmark.scores import Score, scores
 from nclone_env.benchmark.submission import Submission, as_values, check_submission, read_submission
 from nclone_env.benchmark.track import Track, load_track, track_levels
-from nclone_env.errors import FormatError, NcloneError, shortened
+from nclone_env.errors import FormatError, NcloneError, checked, shortened
 from nclone_env.level import LevelSet, pack
 from nclone_env.train import SILENT, Hooks
 
@@ -50,6 +50,7 @@ class Verification:
         return not self.faults
 
 
+@checked()
 def verify(
     source: str | Path | bytes | Submission,
     packs: Mapping[str, Path] | None = None,

@@ -41,7 +41,7 @@ def check_seed(seed: Any) -> int:
 
 def is_one(seed: Any) -> bool:
     """Return whether a seed is one, not one for each environment."""
-    return isinstance(seed, (str, bytes)) or not isinstance(seed, (Sequence, np.ndarray))
+    return isinstance(seed, (str, bytes)) or not isinstance(seed, (Sequence, np.ndarray)) or np.shape(seed) == ()
 
 
 def seed_of(seed: Any) -> int | tuple[int | None, ...]:
@@ -116,7 +116,8 @@ def check_assignment(argument: str, levels: Any, names: Sequence[str], num_envs:
     """
     if levels is None:
         return np.full(num_envs, -1)
-    if isinstance(levels, (str, bytes)) or not isinstance(levels, (Sequence, np.ndarray)) or len(levels) != num_envs:
+    is_list = isinstance(levels, (Sequence, np.ndarray)) and not isinstance(levels, (str, bytes))
+    if not is_list or getattr(levels, "shape", None) == () or len(levels) != num_envs:
         raise ConfigError(
             f"{argument}: expected one level or None for each of the {num_envs} environments, got {shortened(levels)}"
         )

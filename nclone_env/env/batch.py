@@ -126,6 +126,8 @@ class Batch:
         """Return the row of the observation of the user's function, if there is one."""
         if self._function is None:
             return ()
+        if not isinstance(self._function, ObservationFunction):
+            raise ConfigError(f"observation_function: expected an ObservationFunction, got {shortened(self._function)}")
         if not self.config.dict_observations:
             raise ConfigError("observation_function: expected dict_observations=True beside it, as it adds an array")
         return (self._function.spec(depth),)
@@ -223,7 +225,7 @@ class Batch:
         """Begin future episodes in start states or snapshots, with the probabilities of :meth:`set_start_shares`."""
         if isinstance(states, PackedStarts):
             self._check_starts(states)
-        elif isinstance(states, Iterable):
+        elif isinstance(states, Iterable) and getattr(states, "shape", None) != ():
             states = pack_starts(self.level_set, (self._start_of(*item) for item in enumerate(states)))
         else:
             raise ConfigError(f"states: expected snapshots, got {shortened(states)}")

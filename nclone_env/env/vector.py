@@ -29,7 +29,7 @@ from nclone_env.env.compiled.passes import ObservationFunction, RewardFunction
 from nclone_env.env.compiled.starts import PackedStarts
 from nclone_env.env.compiled.step import KernelSteps
 from nclone_env.env.spaces import action_space, check_actions, observation_space
-from nclone_env.errors import ConfigError, check_integer, check_value, shortened
+from nclone_env.errors import ConfigError, check_integer, check_value, checked, shortened
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
 
@@ -244,6 +244,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
             return None
         return self.pictures(range(self.num_envs))
 
+    @checked()
     def pictures(self, indices: Sequence[int]) -> tuple[np.ndarray, ...]:
         """Return the pictures of some environments, in any render mode.
 

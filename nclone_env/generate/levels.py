@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from nclone_env._files import naming, open_regular, synchronise, temporary_beside, write_file
-from nclone_env.errors import ConfigError, check_choice, check_integer
+from nclone_env.errors import ConfigError, check_argument, check_choice, check_integer, checked
 from nclone_env.game import CELEBRATING, kind_name
 from nclone_env.generate.candidate import SPLITS, TRAIN_SPLIT, RecordGroup, try_sketch
 from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, Difficulty, check_range
@@ -90,6 +90,7 @@ class GeneratedLevel:
         return Recording.of(self.level, self.inputs, {"level": self.level.name}, self.seed)
 
 
+@checked()
 def generate_level(
     family: str,
     seed: int = 0,
@@ -138,6 +139,7 @@ def is_generated_title(title: str) -> bool:
     return _TITLE.fullmatch(title) is not None
 
 
+@checked()
 def generated_levels(
     families: str | Iterable[str] = DEFAULT_FAMILIES,
     seed: int = 0,
@@ -175,6 +177,7 @@ def check_generation(family: str, seed: int, number: int, split: str, difficulty
     check_choice("split", split, SPLITS)
     for name, value in (("seed", seed), ("number", number)):
         check_integer(name, value, low=0)
+    check_argument("difficulty", tuple[int, int], difficulty)
     check_range("difficulty", *difficulty)
 
 

@@ -10,12 +10,12 @@ from functools import cached_property
 from importlib import import_module
 from inspect import isabstract
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_type_hints
 
 from nclone_env._files import UNREADABLE, claimed, expanded, open_regular
 from nclone_env._processes import in_order, never
 from nclone_env._version import __version__
-from nclone_env.errors import ConfigError, LevelFormatError, NcloneError, plain, shortened
+from nclone_env.errors import ConfigError, LevelFormatError, NcloneError, check_argument, checked, plain, shortened
 from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
 from nclone_env.level import LevelRef, OpenedPacks, resolve
 from nclone_env.options import as_text, several
@@ -39,6 +39,7 @@ class Job(ABC):
 
     def __post_init__(self) -> None:
         """Make the fields values of JSON: any iterable, or one item, is several texts; numbers are those of Python."""
+        hints = get_type_hints(type(self))
         for each in fields(self):  # type: ignore[arg-type]
             value = getattr(self, each.name)
             if "tuple[str, ...]" in str(each.type):
@@ -46,6 +47,7 @@ class Job(ABC):
             elif each.compare:
                 value = plain_value(value)
                 value = value if isinstance(value, str | Mapping) or not isinstance(value, Iterable) else several(value)
+            check_argument(each.name, hints[each.name], value)
             object.__setattr__(self, each.name, value)
 
     @property
@@ -127,6 +129,7 @@ class LevelJob(Job):
         return digest.hexdigest()[:16]
 
 
+@checked()
 def run(
     job: Job,
     output: str | Path,
@@ -202,6 +205,7 @@ def _run_shard(
         journal.close()
 
 
+@checked()
 def merge(folders: str | Path | Iterable[str | Path], output: str | Path) -> None:
     """Write the files of a job from the journals of all its shards, the same as :func:`run` does.
 
@@ -227,6 +231,8 @@ def merged(folders: Sequence[Path]) -> tuple[Job, Merged]:
     try:
         job = kind.from_arguments(results.header["arguments"])
         header = as_json(_header(job))
+    except ConfigError as error:
+        raise ConfigError(f"{results.journals[0]}: {error}; start the shards again") from error
     except (NcloneError, OSError):
         raise
     except UNREADABLE as error:

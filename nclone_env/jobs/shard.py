@@ -22,7 +22,7 @@ from types import NoneType, UnionType
 from typing import Any, BinaryIO, Literal, NamedTuple, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from nclone_env._files import lock_descriptor, open_regular
-from nclone_env.errors import ConfigError, FormatError, plain, shortened
+from nclone_env.errors import ConfigError, FormatError, check_integer, checked, plain, shortened
 
 _NAME = re.compile(r"shard-([0-9]{1,9})-of-([0-9]{1,9})\.journal")
 _LONGEST_NAME = 200  # bytes; systems allow 255
@@ -54,7 +54,12 @@ class Shard:
     number: int
     count: int
 
+    def __post_init__(self) -> None:
+        check_integer("count", self.count, low=1, high=10**9)
+        check_integer("number", self.number, low=1, high=self.count)
+
     @classmethod
+    @checked()
     def of(cls, text: str | None) -> Shard | None:
         """Return the shard ``I/N``, None for None.
 

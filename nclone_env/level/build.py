@@ -7,11 +7,11 @@
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from nclone_env.errors import LevelFormatError
+from nclone_env.errors import LevelFormatError, check_integer, checked, shortened
 from nclone_env.game import COLUMNS, INPUT_LEFT, INPUT_RIGHT, KINDS, LASER_TURRET, TILE_COLUMNS, TILE_ROWS
 from nclone_env.level.formats.map_bytes import check_header
 from nclone_env.level.formats.text import TILE_NUMBERS, TILES, parse_entities, parse_tiles
@@ -69,6 +69,7 @@ _DIRECTED = tuple(kind.number for kind in KINDS if "o" in (kind.pack or "") and 
 _DRONES = tuple(kind.number for kind in KINDS if "drone" in kind.name)
 
 
+@checked()
 def build_level(
     *entities: str,
     tiles: np.ndarray | Sequence[str] | Cells | None = None,
@@ -95,6 +96,7 @@ def build_level(
     return Level.of(raw)
 
 
+@checked()
 def build_room(*entities: str, spawn: tuple[int, int] = (40, 58), cells: Cells | None = None, title: str = "") -> Level:
     """Return an empty level with a floor at y = 360 pixels; by default the ninja starts 2 pixels above the floor.
 
@@ -111,6 +113,7 @@ def build_room(*entities: str, spawn: tuple[int, int] = (40, 58), cells: Cells |
     return build_level(*entities, tiles=floor | dict(cells or {}), spawn=spawn, title=title)
 
 
+@checked()
 def hall_tiles(columns: tuple[int, int], rows: tuple[int, int]) -> np.ndarray:
     """Return (23, 42) uint8 tiles: full blocks around an empty rectangle.
 
@@ -118,6 +121,9 @@ def hall_tiles(columns: tuple[int, int], rows: tuple[int, int]) -> np.ndarray:
         columns: first and last empty column, 1..42.
         rows: first and last empty row, 1..23.
     """
+    for name, sides, most in (("columns", columns, TILE_COLUMNS), ("rows", rows, TILE_ROWS)):
+        check_integer(f"{name}[0]", sides[0], low=1, high=most)
+        check_integer(f"{name}[1]", sides[1], low=sides[0], high=most)
     tiles = np.full((TILE_ROWS, TILE_COLUMNS), FULL_BLOCK, np.uint8)
     tiles[rows[0] - 1 : rows[1], columns[0] - 1 : columns[1]] = 0
     return tiles
@@ -133,6 +139,8 @@ def _tile_numbers(tiles: np.ndarray | Sequence[str] | Cells | None) -> np.ndarra
         if tiles.shape != (TILE_ROWS, TILE_COLUMNS):
             raise LevelFormatError(_SOURCE, "tiles", f"shape {(TILE_ROWS, TILE_COLUMNS)}", str(tiles.shape))
         return tiles
+    if not isinstance(tiles, Iterable) or not all(isinstance(line, str) for line in tiles):
+        raise LevelFormatError(_SOURCE, "tiles", "an array, lines of characters or cells", shortened(tiles))
     return parse_tiles(tiles, f"{_SOURCE}: tiles")
 
 
@@ -181,6 +189,7 @@ _MIRRORED_TILES = np.arange(256, dtype=np.uint8)  # numbers that are no tiles st
 _MIRRORED_TILES[: len(TILES)] = [_TILE_NAMES.index(_mirror_image(name)) for name in _TILE_NAMES]
 
 
+@checked()
 def mirrored(level: Level) -> Level:
     """Return the mirror image of a level; ``mirrored(mirrored(level))`` has the contents of the level.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from nclone_env import _arrays
 from nclone_env._arrays import Arrays, Layout, LibraryStatus, cached_arrays, library_status
+from nclone_env.errors import ConfigError, checked
 from nclone_env.level.build import mirrored
 from nclone_env.level.compile import ARRAYS_LAYOUT, LASER_FRAME, CompiledLevel, LevelArrays, compile_level
 from nclone_env.level.level import Level
@@ -136,6 +137,7 @@ def content_digest(levels: Sequence[Level]) -> str:
     return hashlib.sha256("".join(level.raw.digest for level in levels).encode()).hexdigest()
 
 
+@checked()
 def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
     """Compile levels and pack their arrays, read-only.
 
@@ -143,6 +145,8 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
         levels: one or more levels.
         with_distances: also pack the distance fields (environments need them, the simulator does not).
     """
+    if not len(levels):
+        raise ConfigError("levels: expected at least one level, got none")
     compiled = [compile_level(level) for level in levels]
     joined = {
         name: _joined([getattr(level, name) for level in compiled], ARRAYS_LAYOUT[name])

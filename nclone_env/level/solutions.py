@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from nclone_env._files import expanded
-from nclone_env.errors import ConfigError, LevelFormatError, shortened
+from nclone_env.errors import ConfigError, LevelFormatError, checked, shortened
 from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT
 from nclone_env.level.catalog import levels_folder
 from nclone_env.level.level import Level
@@ -29,6 +29,7 @@ _WORD = re.compile(r"([1-9][0-9]{0,4})(\.|LJ|RJ|L|R|J)")
 _LONGEST_WORD = 99_999
 
 
+@checked()
 def known_solutions(folder: str | Path | None = None) -> dict[str, bytes]:
     """Return the shortest known inputs by level name, one byte a frame; empty if there is no such file.
 
@@ -62,6 +63,7 @@ def _known_by_digest() -> dict[str, bytes]:
     return {load_level(name).raw.digest: inputs for name, inputs in known_solutions().items()}
 
 
+@checked()
 def parse_inputs(text: str, source: str = "<text>") -> bytes:
     """Return the input bytes of words such as ``24RJ 3.``.
 
@@ -80,6 +82,7 @@ def parse_inputs(text: str, source: str = "<text>") -> bytes:
     return bytes(inputs)
 
 
+@checked()
 def format_inputs(inputs: bytes) -> str:
     """Return input bytes as words; the inverse of :func:`parse_inputs`.
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from types import CoroutineType, TracebackType
 from typing import Any
 
-from nclone_env.errors import ConfigError, check_integer
+from nclone_env.errors import ConfigError, check_integer, checked
 from nclone_env.memory.measurements import TIME_UNIT
 from nclone_env.memory.watch import Watch, profile
 
@@ -47,6 +47,7 @@ class FlatProfile:
             raise GrowthError(f"{_VERDICTS[verdict]}{uncounted}\n{self._watch}")
 
 
+@checked()
 def flat_profile(name: str = "block", **options: Any) -> FlatProfile:
     """Return a context manager that profiles a block as :func:`profile` does, and fails at its end if memory grows.
 
@@ -60,6 +61,7 @@ def flat_profile(name: str = "block", **options: Any) -> FlatProfile:
     return FlatProfile(profile(name, **options))
 
 
+@checked("steps")
 def assert_flat(function: Callable[[], object], steps: int = 1000, *, name: str = "", **options: Any) -> Watch:
     """Call a function a number of times, and fail if memory grows from call to call.
 

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import ClassVar
 
 from nclone_env._files import expanded
-from nclone_env.errors import plain
+from nclone_env.errors import checked, plain
 from nclone_env.memory.judge import MIN_SNAPSHOTS, PARTS, growing_alone, growths_of
 from nclone_env.memory.keepers import find_graphs, find_keepers
 from nclone_env.memory.measurements import (
@@ -474,6 +474,7 @@ def _promptly() -> Iterator[None]:
             sys.setswitchinterval(before)
 
 
+@checked()
 def profile(
     name: str = "script",
     *,

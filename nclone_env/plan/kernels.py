@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nclone_env.errors import check_integer, checked
 from nclone_env.game import CELEBRATING, DEAD, EXIT_SWITCH, INPUT_OF_ACTION
 from nclone_env.jit import kernel
 from nclone_env.level import FAR, NO_FALL, length_at, rise_of
@@ -21,6 +22,7 @@ from nclone_env.sim import copy_world, draw, mix, square, state_of, tick
 INPUTS = INPUT_OF_ACTION
 """Input bytes that searches choose from."""
 EMPTY = -1
+_MOST_KEYS = 1 << 31  # numbers are int32
 _LOAD = 0.75
 """Largest share of the places that is used; chains of collisions stay short."""
 PLACE_BYTES = 12
@@ -56,8 +58,10 @@ def places_for(count: int) -> int:
     return places
 
 
+@checked()
 def make_table(count: int) -> KeyTable:
     """Return an empty table for at most so many keys."""
+    check_integer("count", count, low=0, high=_MOST_KEYS)
     places = places_for(count)
     return KeyTable(np.zeros(places, dtype=np.uint64), np.full(places, EMPTY, dtype=np.int32))
 

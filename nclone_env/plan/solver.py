@@ -10,7 +10,7 @@ from itertools import chain, count, islice, repeat
 
 import numpy as np
 
-from nclone_env.errors import ConfigError, check_integer
+from nclone_env.errors import ConfigError, check_integer, checked
 from nclone_env.level import LevelSource, load_level, make_guide
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
 from nclone_env.plan.searches import ArchiveSearch, PolishSearch, Rounds, Search, TubeSearch, compile_kernels
@@ -31,6 +31,7 @@ from nclone_env.sim import random_bits
 
 MEMORY = 600_000_000
 """Bytes of the archives, at most; they fill as cells are found."""
+_MOST_MEMORY = 1 << 60
 _MOST_CELLS = 100_000  # of one archive
 _FIRST_RULES = (
     (Rules(thins=True), 4),
@@ -99,6 +100,7 @@ class Solution:
         return CLOCK + PRICES["score"] * self.gold - self.frames if self.completed else 0
 
 
+@checked("level", "start")
 def solve(
     level: LevelSource,
     *,
@@ -148,7 +150,7 @@ def solve(
             above ``MOST_FRAMES``, no budget is given, the seed is negative or too large, there is no such objective,
             the memory is too small for the level, or ``start`` is not a world of it.
     """
-    _check(seconds, frames, seed, max_frames, hold, threads)
+    _check(seconds, frames, seed, max_frames, hold, threads, memory)
     if not frames_to_first >= 0:
         raise ConfigError(f"frames_to_first: expected a number of at least 0, got {frames_to_first}")
     price = price_of(objective)
@@ -343,7 +345,7 @@ class _Solver:
         return Rounds(searches, self._threads, alone=_ALONE if best is None else 0)
 
 
-def _check(seconds: float, frames: float, seed: int, max_frames: int, hold: int, threads: int) -> None:
+def _check(seconds: float, frames: float, seed: int, max_frames: int, hold: int, threads: int, memory: int) -> None:
     for name, value in (("seconds", seconds), ("frames", frames), ("max_frames", max_frames), ("hold", hold)):
         if not value > 0:
             raise ConfigError(f"{name}: expected a number above 0, got {value}")
@@ -351,6 +353,7 @@ def _check(seconds: float, frames: float, seed: int, max_frames: int, hold: int,
         if value > MOST_FRAMES:
             raise ConfigError(f"{name}: expected at most {MOST_FRAMES:,} frames, got {value:,}")
     check_integer("threads", threads, low=1)
+    check_integer("memory", memory, low=0, high=_MOST_MEMORY)
     if math.isinf(seconds) and math.isinf(frames):
         raise ConfigError("seconds, frames: expected at least one budget, got none; pass seconds=4, for example")
     check_integer("seed", seed, low=0, high=2**63 - 1)

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from nclone_env.errors import ConfigError, UnsupportedLevelError
+from nclone_env.errors import ConfigError, UnsupportedLevelError, check_integer, shortened
 from nclone_env.game import CELEBRATING, DEAD, FRAMES_PER_SECOND
 from nclone_env.level import Guide, Level, LevelArrays, LevelSet, LevelSource, load_level, make_guide, pack
 from nclone_env.plan.kernels import INPUTS
@@ -104,6 +104,11 @@ def origin_of(levels: LevelSet, start: Start | None = None) -> WorldArrays:
         origin = make_worlds(1, levels)
         start_world(levels.arrays, origin, 0, 0)
         return origin
+    is_pair = isinstance(start, tuple | list) and len(start) == 2
+    if not is_pair or not (isinstance(start[0], WorldArrays) or hasattr(start[0], "worlds")):
+        expected = "an environment or session, and the index of its world, such as (envs, 3)"
+        raise ConfigError(f"start: expected {expected}, got {shortened(start)}")
+    check_integer("start[1], the index of the world", start[1], low=0)
     origin = _transferred(levels, *start)
     if origin.ninjas[0]["state"] >= DEAD:
         raise ConfigError("start: expected a world in which the ninja is alive and has not won")

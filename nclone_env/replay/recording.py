@@ -42,7 +42,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env._files import write_file
-from nclone_env.errors import InputsError, LevelFormatError, RecordingError, plain, shortened
+from nclone_env.errors import InputsError, LevelFormatError, RecordingError, checked, plain, shortened
 from nclone_env.level import (
     LARGEST_MAP,
     AttractFile,
@@ -97,6 +97,7 @@ class Recording:
     seed: int | None = None
 
     @classmethod
+    @checked("level")
     def of(
         cls, level: LevelSource, inputs: Any, settings: Mapping[str, Any] | None = None, seed: int | None = None
     ) -> Recording:
@@ -124,6 +125,7 @@ class Recording:
         reason = "every frame matches" if agrees else f"expected trajectory hash {self.trajectory_hash}, got {got}"
         return verdict(agrees, reason, run, len(self.inputs))
 
+    @checked()
     def save(self, path: str | Path) -> None:
         """Write the recording to a file.
 
@@ -188,6 +190,7 @@ def is_recording(data: bytes) -> bool:
     return data.startswith(MAGIC)
 
 
+@checked()
 def load_recording(path: str | Path) -> Recording:
     """Read a recording from a file.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nclone_env.errors import checked
 from nclone_env.game import CELEBRATING, DEAD, IMMOBILE, INPUT_SUICIDE
 from nclone_env.level import AttractFile, PeerFile, read_attract, read_bytes
 from nclone_env.sim import Trajectory, simulate
@@ -47,6 +48,7 @@ class Verdict:
     """Frames until the ninja won or died; all of them if neither."""
 
 
+@checked()
 def verify(file: AttractFile | str | Path) -> Verdict:
     """Replay an attract file and check that it ends as in the game.
 

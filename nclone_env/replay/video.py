@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from nclone_env._files import expanded, fill_file
-from nclone_env.errors import optional_module
+from nclone_env.errors import ConfigError, Within, check_value, checked, optional_module, shortened
 from nclone_env.game import FRAMES_PER_SECOND
 
 _APART: dict[str, Any] = {"creationflags": 0x200} if os.name == "nt" else {"process_group": 0}
@@ -33,6 +33,7 @@ def frame_rate(path: Path) -> int:
     return _GIF_RATE if path.suffix == ".gif" else FRAMES_PER_SECOND
 
 
+@checked()
 def write_video(pictures: Iterable[np.ndarray], path: str | Path, rate: float) -> int:
     """Write pictures as a video; return the number of pictures.
 
@@ -44,16 +45,19 @@ def write_video(pictures: Iterable[np.ndarray], path: str | Path, rate: float) -
     Raises:
         MissingExtraError: if imageio-ffmpeg is not installed.
         OSError: if the file cannot be written; it is left unchanged.
-        ValueError: if there are no pictures, or the suffix is another.
+        ConfigError: if there are no pictures, one has another shape, the suffix is another or the rate out of range.
     """
     path = expanded(path)
     if path.suffix not in _CODECS:
-        raise ValueError(f"path: expected a name ending in {', '.join(VIDEO_SUFFIXES)}, got {path.name!r}")
+        raise ConfigError(f"path: expected a name ending in {', '.join(VIDEO_SUFFIXES)}, got {path.name!r}")
+    check_value("rate", Annotated[float, Within(0.001, 1000)], rate)
     ffmpeg = optional_module("imageio_ffmpeg", "video")
     iterator = iter(pictures)
     first = next(iterator, None)
     if first is None:
-        raise ValueError("pictures: expected at least one, got none")
+        raise ConfigError("pictures: expected at least one, got none")
+    if getattr(first, "ndim", 0) != 3 or min(first.shape[:2]) < 2 or first.shape[2] != 3 or first.dtype != np.uint8:
+        raise ConfigError(f"pictures: expected (height, width, 3) uint8, at least 2 x 2, got {shortened(first)}")
     height, width = first.shape[0] // 2 * 2, first.shape[1] // 2 * 2
     cropped = (np.ascontiguousarray(picture[:height, :width]) for picture in itertools.chain((first,), iterator))
     command = [ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]

@@ -4,11 +4,12 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from nclone_env.config import Theme
+from nclone_env.errors import Within, check_value, checked
 from nclone_env.game import WORLD_HEIGHT, WORLD_WIDTH
 from nclone_env.level import Level
 from nclone_env.render import Window
@@ -92,6 +93,7 @@ def run_pictures(run: WatchedRun, scale: float = 1.0, theme: Theme = "light", wi
         yield _picture(view, run.label, width)
 
 
+@checked()
 def recording_pictures(recording: Recording, scale: float = 1.0, theme: Theme = "light") -> Iterator[np.ndarray]:
     """Replay a recording and yield its pictures, from the initial state to the last frame.
 
@@ -105,6 +107,7 @@ def recording_pictures(recording: Recording, scale: float = 1.0, theme: Theme = 
         (h, w, 3) uint8, RGB: the part of the world that the level uses, and below it a bar that tells level, time, gold
         and the keys held.
     """
+    check_value("scale", Annotated[float, Within(0.05, 16)], scale)
     return run_pictures(WatchedRun(named_level(recording), recording.inputs), scale, theme)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nclone_env.errors import check_value
 from nclone_env.game import KINDS
 from nclone_env.level import Level, LevelSet, LevelSource, RawLevel, load_level, pack
 from nclone_env.machine import check_fits
@@ -76,6 +77,7 @@ def simulate(level: LevelSource, inputs: Any, entities: bool = False) -> Traject
         LevelFormatError: if the level cannot be read.
         InputsError: if an input is not a whole number from 0 to 15.
     """
+    check_value("entities", bool, entities)
     loaded, codes = load_level(level), check_inputs(inputs)
     session = Session(_packed(loaded), max_frames=len(codes))
     check_fits("inputs", len(codes), sum(np.dtype(kind).itemsize for kind in _COLUMNS.values()))

@@ -70,7 +70,7 @@ if TYPE_CHECKING:  # for other rooms
     )
     from nclone_env.train.reports.plots import compare_runs, report_run
     from nclone_env.train.reports.report import evaluate_and_report
-    from nclone_env.train.reports.statistics import interquartile_mean, interval, training_seconds
+    from nclone_env.train.reports.statistics import as_numbers, interquartile_mean, interval, training_seconds
     from nclone_env.train.runs.begin import begun_run, compile_learner
     from nclone_env.train.runs.estimate import check_memory
     from nclone_env.train.runs.recipes import DEFAULTS, purpose, recipe_for, recipe_names

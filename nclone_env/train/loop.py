@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 
+from nclone_env.errors import checked
 from nclone_env.train.collect.environments import MakeEnvironments, make_environments
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import SILENT, Hooks
@@ -47,6 +48,7 @@ class TrainResult:
     """Digests of the held-out levels."""
 
 
+@checked()
 def train(
     config: TrainConfig,
     hooks: Hooks = SILENT,

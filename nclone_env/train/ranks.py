@@ -9,13 +9,13 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import numpy as np
 import torch
 from torch import distributed
 
-from nclone_env.errors import ConfigError, NcloneError
+from nclone_env.errors import ConfigError, NcloneError, Within, checked
 
 Value = TypeVar("Value")
 
@@ -43,7 +43,8 @@ class Ranks:
         """Whether this process writes the files."""
         return self.number == 0
 
-    def share(self, num_envs: int) -> range:
+    @checked()
+    def share(self, num_envs: Annotated[int, Within(1, 1 << 40)]) -> range:
         """Return the environments of this rank, numbered over all ranks.
 
         Raises:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nclone_env._arrays import Arrays
+from nclone_env.errors import check_integer, checked
 from nclone_env.game import GOLD, LOCKED_DOOR
 from nclone_env.level.compile import LEVEL_HEADER
 from nclone_env.level.level_set import LevelSet, Paths
@@ -85,6 +86,7 @@ class Guide(NamedTuple):
         return cls(fields.astype(np.float32), landmarks, longest, gold or no_gold(), stacked, traps or no_traps())
 
 
+@checked()
 def make_guide(levels: LevelSet, level: int = 0, gold: bool = False, careful: bool = False) -> Guide:
     """Return the guide of a level with an exit.
 
@@ -98,6 +100,7 @@ def make_guide(levels: LevelSet, level: int = 0, gold: bool = False, careful: bo
         careful: whether gravity, trap doors and the clearance from one-way platforms count; gravity does if there are
             at most ``_MOST_FALLS`` landmarks.
     """
+    check_integer("level", level, low=0, high=len(levels.levels) - 1)
 
     @cache
     def lattice(clearance: float) -> _Map:

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv, PackedStarts
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, checked
 from nclone_env.memory import MemoryNode
 from nclone_env.train.policies.arrays import stacked_shape
 
@@ -72,6 +72,7 @@ class VectorEnvironment(Protocol):
 MakeEnvironments = Callable[[EnvironmentConfig, int], VectorEnvironment]
 
 
+@checked()
 def make_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnvironment:
     """Return a vector environment with same-step autoreset; the trainer steps several, each on a thread of its own."""
     return NPlusPlusVectorEnv(config, num_envs, autoreset_mode=AutoresetMode.SAME_STEP, num_threads=1)

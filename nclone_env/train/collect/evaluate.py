@@ -25,7 +25,7 @@ from gymnasium.vector import AutoresetMode
 from nclone_env._processes import check_wanted, in_order, threads
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import DIED, WON, NPlusPlusVectorEnv, playable_levels
-from nclone_env.errors import ConfigError, check_choice, check_integer
+from nclone_env.errors import ConfigError, check_choice, check_integer, checked
 from nclone_env.game import INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.level import Level
 from nclone_env.machine import default_workers
@@ -73,6 +73,7 @@ class LevelResult:
     actions: np.ndarray = field(repr=False)
     """(k,) int8, actions that the fastest win took; without a win, the first environment."""
 
+    @checked()
     def inputs(self, environment: EnvironmentConfig) -> np.ndarray:
         """Return the input bytes of ``actions`` in the environment of the evaluation, (frames,) uint8.
 
@@ -81,6 +82,7 @@ class LevelResult:
         frames = self.best_frames if self.won else environment.max_frames
         return np.array(INPUT_OF_ACTION, np.uint8)[self.actions].repeat(environment.frame_skip)[:frames]
 
+    @checked()
     def any_of(self, attempts: int) -> float:
         """Return the probability that at least one of some attempts succeeds.
 
@@ -94,6 +96,7 @@ class LevelResult:
         return 1.0 - math.comb(lost, attempts) / math.comb(self.episodes, attempts)
 
 
+@checked("mode", "candidates")
 def evaluate(
     policy: ActorCritic | None,
     environment: EnvironmentConfig,

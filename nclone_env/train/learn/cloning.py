@@ -7,13 +7,14 @@ the action taken, so it is computed by the loss of PPO with every other coeffici
 import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
 
-from nclone_env.errors import TrajectoryError
+from nclone_env.errors import TrajectoryError, Within, checked
 from nclone_env.game import NUM_ACTIONS
+from nclone_env.options import check
 from nclone_env.train.learn.adam import Adam
 from nclone_env.train.learn.trajectories import EpisodeData, TrajectoryBuffer
 from nclone_env.train.policies.arrays import LossScaling
@@ -29,23 +30,27 @@ _EVALUATED = 2048
 class CloningSettings:
     """Hyperparameters of cloning."""
 
-    minibatch_size: int = 64
+    minibatch_size: Annotated[int, Within(1, 1 << 31)] = 64
     """Steps of a minibatch."""
-    learning_rate: float = 1e-3
+    learning_rate: Annotated[float, Within(0, 1)] = 1e-3
     """Step size of Adam."""
-    max_grad_norm: float = 0.5
+    max_grad_norm: Annotated[float, Within(1e-6, 1e6)] = 0.5
     """Maximum norm of the gradient; larger gradients are scaled down."""
-    entropy_coef: float = 0.05
+    entropy_coef: Annotated[float, Within(0, 10)] = 0.05
     """Coefficient of an entropy bonus."""
-    max_epochs: int = 300
+    max_epochs: Annotated[int, Within(0, 10**9)] = 300
     """Most epochs over the trajectories."""
-    patience: int = 30
+    patience: Annotated[int, Within(0, 10**9)] = 30
     """Epochs without a lower loss on the held-out steps after which the search for the best number of epochs ends."""
-    held_out: float = 0.1
+    held_out: Annotated[float, Within(0, 0.99)] = 0.1
     """Share of the steps that are held out to choose the number of epochs."""
-    least_updates: int = 5000
+    least_updates: Annotated[int, Within(0, 10**9)] = 5000
     """Fewest minibatches to learn from, whatever the held-out steps say. A clone of few demonstrations wins more often
     long after the loss on held-out steps has begun to grow."""
+
+    def __post_init__(self) -> None:
+        """Reject values out of range."""
+        check(self)
 
 
 class Cloning(NamedTuple):
@@ -65,13 +70,14 @@ class Cloning(NamedTuple):
     """Share of all steps whose action is the most probable one under the clone."""
 
 
+@checked()
 def clone(
     policy: ActorCritic,
     trajectories: Iterable[EpisodeData],
     observation_space: Any,
-    frame_stack: int = 1,
+    frame_stack: Annotated[int, Within(1, 64)] = 1,
     settings: CloningSettings | None = None,
-    seed: int = 0,
+    seed: Annotated[int, Within(0, 2**63 - 1)] = 0,
 ) -> Cloning:
     """Train a copy of a policy to imitate trajectories.
 

@@ -20,7 +20,7 @@ import numpy as np
 from nclone_env._files import expanded, there
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import WON, NPlusPlusVectorEnv, playable_levels
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, checked
 from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, DYING, INPUT_OF_ACTION, NUM_ACTIONS, NUM_DIRECTIONS
 from nclone_env.level import Level, LevelSource, known_solutions, load_level, resolve
 from nclone_env.options import several
@@ -63,6 +63,7 @@ class Demonstrated(NamedTuple):
     """Source to the reason why it was not used."""
 
 
+@checked()
 def demonstrate(
     sources: str | Path | Iterable[str | Path],
     config: EnvironmentConfig,

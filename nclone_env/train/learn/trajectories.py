@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env.errors import TrajectoryError
+from nclone_env.errors import ConfigError, TrajectoryError, Within, checked, shortened
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
 from nclone_env.train.learn.gae import estimate_episode_advantages
@@ -85,10 +85,21 @@ class TrajectoryBuffer:
         frame_stack: k.
     """
 
+    @checked()
     def __init__(
-        self, observation_space: Any, num_actions: int, device: str | torch.device = "cpu", frame_stack: int = 1
+        self,
+        observation_space: Any,
+        num_actions: Annotated[int, Within(1, 65536)],
+        device: str | torch.device = "cpu",
+        frame_stack: Annotated[int, Within(1, 64)] = 1,
     ):
-        self.device, self.frame_stack, self.num_steps, self.capacity = torch.device(device), frame_stack, 0, 0
+        if not isinstance(getattr(observation_space, "spaces", None), Mapping):
+            raise ConfigError(f"observation_space: expected a Dict space, got {shortened(observation_space)}")
+        try:
+            self.device = torch.device(device)
+        except RuntimeError as error:
+            raise ConfigError(f"device: expected one of torch such as 'cpu', got {shortened(device)}") from error
+        self.frame_stack, self.num_steps, self.capacity = frame_stack, 0, 0
         self.episode_starts = np.zeros(1, np.int64)
         self.reference = np.zeros((0, num_actions), np.float32)
         boxes = observation_space.spaces
@@ -96,7 +107,13 @@ class TrajectoryBuffer:
         self._num_actions = num_actions
         self._allocate(0)
 
-    def fill(self, trajectories: Iterable[EpisodeData], gamma: float, gae_lambda: float) -> Intake:
+    @checked()
+    def fill(
+        self,
+        trajectories: Iterable[EpisodeData],
+        gamma: Annotated[float, Within(0, 1)],
+        gae_lambda: Annotated[float, Within(0, 1)],
+    ) -> Intake:
         """Replace the content by these episodes, and compute their advantages and returns.
 
         The arrays of a sequence are all checked and counted first, then they are written. What can be read only once,
@@ -150,7 +167,8 @@ class TrajectoryBuffer:
         """The fields that the loss reads, (n,) each; on the CPU only."""
         return LearningFields(*(self.steps[name].numpy() for name in LearningFields._fields))
 
-    def observation_buffers(self, count: int) -> dict[str, Tensor]:
+    @checked()
+    def observation_buffers(self, count: Annotated[int, Within(0, 1 << 31)]) -> dict[str, Tensor]:
         """Allocate room for ``count`` observations, or stacks of them, by name."""
         shapes = {name: stacked_shape(name, shape, self.frame_stack) for name, (shape, _) in self._specs.items()}
         return {

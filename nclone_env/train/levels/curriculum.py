@@ -23,7 +23,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from nclone_env.errors import ConfigError, check_integer
+from nclone_env.errors import ConfigError, check_integer, checked
 from nclone_env.memory import MemoryNode, array_group
 
 _STRETCH = 0.1
@@ -88,8 +88,9 @@ class LevelCurriculum(Measured):
         ConfigError: if a value is out of range.
     """
 
+    @checked()
     def __init__(self, num_levels: int, *, floor: float = 0.2, fast: float = 0.1, slow: float = 0.02):
-        check_integer("num_levels", num_levels, low=1)
+        check_integer("num_levels", num_levels, low=1, high=2**31 - 1)
         if not 0.0 < floor <= 1.0:
             raise ConfigError(f"floor: expected a share above 0, at most 1, got {floor!r}")
         if not 0.0 < slow < fast < 1.0:

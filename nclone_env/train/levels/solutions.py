@@ -17,7 +17,7 @@ import numpy as np
 from nclone_env._arrays import ArrayStore
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import PackedStarts, pack_starts, playable_levels
-from nclone_env.errors import ConfigError, InputsError, UnknownLevelError, check_integer, did_you_mean
+from nclone_env.errors import ConfigError, InputsError, UnknownLevelError, check_integer, checked, did_you_mean
 from nclone_env.game import ACTION_OF_INPUT, CELEBRATING, DEAD, INPUT_OF_ACTION, INPUT_SUICIDE
 from nclone_env.level import (
     Level,
@@ -231,6 +231,7 @@ class StartStates:
     frames: np.ndarray
 
 
+@checked()
 def start_states(
     config: EnvironmentConfig, solutions: Mapping[str, Any], count: int, hooks: Hooks = SILENT
 ) -> StartStates:

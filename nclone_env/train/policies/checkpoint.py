@@ -22,7 +22,7 @@ from torch import Tensor
 
 from nclone_env._files import UNREADABLE, check_directory, expanded, fill_file, there
 from nclone_env._version import __version__
-from nclone_env.errors import CheckpointError, ConfigError, cut, plain, shortened
+from nclone_env.errors import CheckpointError, ConfigError, checked, cut, plain, shortened
 from nclone_env.options import Option, leaves
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.files import checkpoint_file, other_kind
@@ -115,6 +115,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         raise OSError(errno.EIO, "torch cannot write it; the disk may be full", str(path)) from error
 
 
+@checked()
 def load_checkpoint(path: str | Path) -> Checkpoint:
     """Read a checkpoint.
 
@@ -134,6 +135,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     return Checkpoint(**{name: fields[name] for name in SAVED_FIELDS}, path=path)
 
 
+@checked()
 def restore_policy(checkpoint: Checkpoint) -> ActorCritic:
     """Return the policy of a checkpoint.
 
@@ -154,6 +156,7 @@ def restore_policy(checkpoint: Checkpoint) -> ActorCritic:
     return policy.requires_grad_()
 
 
+@checked()
 def restore_config(checkpoint: Checkpoint) -> TrainConfig:
     """Return the configuration of a checkpoint.
 

@@ -18,12 +18,13 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Annotated
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from nclone_env.errors import ConfigError
+from nclone_env.errors import ConfigError, Within, checked
 from nclone_env.game import KINDS, NUM_ACTIONS
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.encoder_kernels import ENTITY_UNITS, GRID_FEATURES, PATCH
@@ -95,13 +96,14 @@ class ActorCritic(nn.Module):
         ConfigError: if an observation cannot be encoded.
     """
 
+    @checked()
     def __init__(
         self,
         observation_shapes: Mapping[str, tuple[int, ...]],
         *,
-        hidden_size: int = 64,
+        hidden_size: Annotated[int, Within(1, 65536)] = 64,
         shared_trunk: bool = True,
-        recurrent_size: int = 0,
+        recurrent_size: Annotated[int, Within(0, 65536)] = 0,
         generator: torch.Generator | None = None,
     ):
         super().__init__()
@@ -164,6 +166,7 @@ class ActorCritic(nn.Module):
         return encoder(*(observations[part] for part in encoder.inputs))
 
 
+@checked()
 def make_policy(
     config: TrainConfig, observation_shapes: Mapping[str, tuple[int, ...]], generator: torch.Generator | None = None
 ) -> ActorCritic:

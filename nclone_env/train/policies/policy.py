@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.errors import ConfigError, as_array, check_integer, did_you_mean, shortened
+from nclone_env.errors import ConfigError, as_array, check_integer, check_value, checked, did_you_mean, shortened
 from nclone_env.options import several
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.acting import chosen_actions, policy_outputs
@@ -88,6 +88,7 @@ class Policy:
             ConfigError: if an observation is missing, or has another shape or no numbers; the seed is negative; or the
                 states of a recurrent policy are not those of this batch.
         """
+        check_value("argmax", bool, argmax)
         batch, is_one = self._batch(observation)
         states = self._begun(episode_start, len(next(iter(batch.values()))))
         if seed is not None:
@@ -172,6 +173,7 @@ class _Logits(nn.Module):
         return logits
 
 
+@checked()
 def load_policy(path: str | Path, levels: str | Path | Iterable[str | Path] = ()) -> Policy:
     """Read the policy of a run, or one that ships with the package.
 

@@ -9,13 +9,28 @@ from typing import Any
 
 import numpy as np
 
+from nclone_env.errors import ConfigError, as_array, shortened
+
 _SAMPLES = 2000
 _CHUNK = 100
 
 
+def as_numbers(name: str, values: Any) -> np.ndarray:
+    """Return values of the caller, one at least, as float64 of any shape.
+
+    Raises:
+        ConfigError: if they are no numbers; it names the argument.
+    """
+    expected = f"{name}: expected numbers, one at least"
+    array = as_array(values, ConfigError, expected)
+    if array.dtype.kind not in "biuf" or not array.size:
+        raise ConfigError(f"{expected}, got {shortened(values)}")
+    return array.astype(np.float64)
+
+
 def interquartile_mean(values: np.ndarray) -> float:
     """Return the mean of what is left of all values without the lowest and the highest quarter, rounded down."""
-    ordered = np.sort(values, axis=None)
+    ordered = np.sort(as_numbers("values", values), axis=None)
     cut = int(0.25 * ordered.size)
     return float(ordered[cut : ordered.size - cut].mean())
 

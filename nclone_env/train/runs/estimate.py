@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from nclone_env.errors import MemoryLimitError
+from nclone_env.errors import MemoryLimitError, checked
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
 from nclone_env.sim import make_growing_worlds
@@ -44,6 +44,7 @@ _OF_ENVIRONMENTS = ("rollout storage", "update")
 _GROWING = ("worlds", "ended worlds")
 
 
+@checked()
 def estimate_bytes(
     config: TrainConfig,
     make_envs: MakeEnvironments = make_environments,

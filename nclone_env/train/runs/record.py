@@ -21,7 +21,7 @@ from typing import Any
 
 from nclone_env._files import expanded, open_regular, there, unless_it_fails, write_file
 from nclone_env._version import __version__
-from nclone_env.errors import ConfigError, cut, did_you_mean, plain, shortened
+from nclone_env.errors import ConfigError, checked, cut, did_you_mean, plain, shortened
 from nclone_env.level import Level, load_levels
 from nclone_env.memory import machine
 from nclone_env.options import flat, from_flat
@@ -85,6 +85,7 @@ class Recipe:
                     )
 
 
+@checked()
 def read_recipe(path: str | Path) -> Recipe:
     """Read a recipe: the options of a training run in a file, of the run in a folder, or those of a name.
 

@@ -146,7 +146,7 @@ def test_wrong_outcomes_are_refused(levels, success, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"num_levels": 0}, "num_levels: expected a whole number of at least 1, got 0"),
+        ({"num_levels": 0}, "num_levels: expected a whole number from 1 to 2147483647, got 0"),
         ({"floor": 0.0}, r"floor: expected a share above 0, at most 1, got 0\.0"),
         ({"fast": 0.01}, r"slow and fast: expected 0 < slow < fast < 1, got 0\.02 and 0\.01"),
     ],

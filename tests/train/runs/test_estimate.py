@@ -81,7 +81,7 @@ def test_a_run_that_does_not_fit_is_refused(monkeypatch):
 def test_paths_of_the_levels_are_told_and_can_be_stopped(monkeypatch):
     monkeypatch.setenv("NCLONE_ENV_LEVEL_CACHE_MB", "0")  # else they may be kept
     config, told = TrainConfig.of(**{**SMALL, "levels": "motifs-7", "paths": "doors"}), list[tuple[str, int, int]]()
-    with pytest.raises(StoppedError, match="asked to end with 1/5 paths found$"):
+    with pytest.raises(StoppedError, match=r"asked to end with 1/5 paths found$"):
         check_memory(config, hooks=Hooks(stop=lambda: True))
     check_memory(config, hooks=Hooks(on_level=lambda *call: told.append(call)))
     assert told == [("paths found", number, 5) for number in range(1, 6)], "once, for all sizes that are measured"
