@@ -253,12 +253,17 @@ def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
     """Return the message for an unknown name."""
     known = [*sets, *(level for levels in sets.values() for level in levels)]
     same_ending = [full for full in known if full.endswith((f"/{name}", f"-{name}"))]  # ``walk`` of ``steps/01-walk``
-    close = same_ending or difflib.get_close_matches(name, known, n=1)
+    folder, _, number = name.rpartition("/")
+    beginning = f"{folder}/{number.zfill(2)}-"  # ``steps/1`` or ``steps/01`` of ``steps/01-walk``
+    numbered = [full for full in known if number.isdecimal() and full.startswith(beginning)]
+    close = same_ending or numbered or difflib.get_close_matches(name, known, n=1)
     suffix = Path(name).suffix
     if suffix in (TEXT_SUFFIX, MAP_SUFFIX) and not close:
         return f"level: expected a level file, got {shortened(name, 200)}, which does not exist"
     hint = f"; did you mean {close[0]!r}?" if close else "."
     hint = "; did you mean 'generated:0-255'?" if name == _GENERATED[:-1] else hint
+    if "," in name and set(name.split(",")) <= set(known):
+        hint = f"; did you mean {' and '.join(map(repr, name.split(',')))}, as separate names?"
     listed = ", ".join(f"{key} ({len(levels)})" for key, levels in sets.items())
     return (
         f"level: expected a built-in set or level, a file or a folder, got {shortened(name, 200)}{hint}"

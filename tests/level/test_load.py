@@ -231,6 +231,20 @@ def test_bytes_of_several_levels(tmp_path):
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
+        ("first-steps/2", "; did you mean 'first-steps/02-step'[?] Built-in"),
+        ("first-steps/02", "; did you mean 'first-steps/02-step'[?] Built-in"),
+        ("jumps,hazards", "; did you mean 'jumps' and 'hazards', as separate names[?] Built-in"),
+        ("jumps,zzzzzzzzzzzzzzzz", r"got 'jumps,zzzzzzzzzzzzzzzz'\. Built-in"),
+    ],
+)
+def test_a_number_and_several_names_in_one_word_are_understood(name, hint):
+    with pytest.raises(UnknownLevelError, match=hint):
+        resolve(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
         ("walk", "did you mean 'walks'"),
         ("walks/bb", "did you mean 'walks/b'"),
         ("gap", "did you mean 'jumps/gap'"),
