@@ -18,7 +18,7 @@ from nclone_env.generate import (
     write_collection,
 )
 from nclone_env.jobs.job import Job
-from nclone_env.jobs.shard import checked
+from nclone_env.jobs.shard import file_name
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Generating(Job):
     def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
         """Write pack, table and recordings; what is there is replaced once all levels are made."""
         output.parent.mkdir(parents=True, exist_ok=True)
-        made = (PackEntry(**{**result, "file": checked(result["file"])}) for result in results)
+        made = (PackEntry(**{**result, "file": file_name(result["file"])}) for result in results)
         write_collection(CollectionFiles(output), made)
 
 

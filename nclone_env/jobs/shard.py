@@ -200,7 +200,7 @@ class Merged:
                     yield value[1]
 
 
-def checked(name: str) -> str:
+def file_name(name: str) -> str:
     """Return the name of a file in a result."""
     if Path(name).name != name or name == ".." or plain(name) != name or len(name.encode()) > _LONGEST_NAME:
         raise FormatError("journal", "result", "the plain name of a file without a folder", shortened(name))

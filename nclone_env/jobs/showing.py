@@ -11,7 +11,7 @@ from nclone_env.benchmark import TRACK_NAMES, load_track
 from nclone_env.errors import ConfigError, NcloneError
 from nclone_env.gallery import Entry, LevelFiles, PlayedTrack, check_output, collect, level_files, write_site
 from nclone_env.jobs.job import LevelJob, ignore
-from nclone_env.jobs.shard import checked
+from nclone_env.jobs.shard import file_name
 from nclone_env.render import all_glyphs
 
 
@@ -78,7 +78,7 @@ class Showing(LevelJob):
         def written() -> Iterator[LevelFiles]:
             for made in (LevelFiles(**result) for result in results):
                 for name in made.files:
-                    checked(name)
+                    file_name(name)
                 yield made
 
         write_site(output, self.title, self.entries, written(), map(_played, TRACK_NAMES))

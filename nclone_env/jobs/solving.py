@@ -15,7 +15,7 @@ from nclone_env._processes import never
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
 from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.jobs.job import LevelJob
-from nclone_env.jobs.shard import checked
+from nclone_env.jobs.shard import file_name
 from nclone_env.level import Level
 from nclone_env.plan import Solution, smooth, solve
 from nclone_env.replay import Recording, recording_name, write_recording, write_video
@@ -130,7 +130,7 @@ class Solving(LevelJob):
             for result in results:
                 row = Row(**result["row"])
                 for name, data in result["files"].items():
-                    write_file(output / checked(name), data)
+                    write_file(output / file_name(name), data)
                 _remove_replaced(output, row, before)
                 rows.append(vars(row) | untimed)
                 if time.monotonic() - written > _INTERVAL:
