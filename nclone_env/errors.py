@@ -306,6 +306,7 @@ def checked(*left: str) -> Callable[[Function], Function]:
 def check_argument(name: str, hint: Any, value: Any) -> None:
     """Check an argument by its annotation, as :func:`checked`."""
     parts = _alternatives(hint)
+    value = value.item() if isinstance(value, np.ndarray) and value.shape == () else value  # as a scalar
     if not _fits(hint, value):
         nouns = list(dict.fromkeys(map(_noun, parts)))
         known = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]

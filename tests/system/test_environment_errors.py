@@ -51,7 +51,7 @@ def test_levels_that_are_no_levels(levels):
         ({"action_space": "box"}, "action_space: expected one of 'discrete', 'multi_discrete', got 'box'"),
         ({"render_mode": "ansi"}, "render_mode: expected one of None, 'rgb_array', 'human', got 'ansi'"),
         ({"frame_skip": 0}, "frame_skip: expected a whole number from 1 to 60, got 0"),
-        ({"frame_skip": 4.0}, r"frame_skip: expected a whole number from 1 to 60, got 4\.0"),
+        ({"frame_skip": 4.5}, r"frame_skip: expected a whole number from 1 to 60, got 4\.5"),
         ({"frame_skip": True}, "frame_skip: expected a whole number from 1 to 60, got True"),
         ({"max_frames": "many"}, "max_frames: expected a whole number from 1 to 1000000, got 'many'"),
         (

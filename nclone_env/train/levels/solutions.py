@@ -39,6 +39,7 @@ FRAMES = 2_000_000
 """Frames of a search for a demonstration, about half a second."""
 _FRAMES_AT_FIRST, _FRAMES_AT_MOST = 200_000, 1_200_000
 """Frames of a search for starts, and of one that finds no solution within these, which ends with its first."""
+_PLANNER = "nclone_env.plan.solver"
 _MEMORY = 150_000_000  # bytes of a search, at most
 _MOST_PLANNED = 1200
 """Levels of a run that are searched for starts, which takes two cores two minutes. The others begin at their start, by
@@ -81,7 +82,7 @@ class Planner:
     ) -> dict[str, np.ndarray]:
         """Return what a search finds on each level, from disk if it was found before."""
         digests = {level.name: level.raw.digest for level in levels}
-        store = ArrayStore(name, solve.__module__, np.uint8)
+        store = ArrayStore(name, _PLANNER, np.uint8)
         found = store.read(digests.values())
         missing = [level for level in levels if level.raw.digest not in found]
         for level, inputs in self._searched(missing, what, len(digests), search):
