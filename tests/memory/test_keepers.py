@@ -322,9 +322,9 @@ def test_the_keeper_is_what_holds_survivors_of_all_ages(work, name, kind):
     places = tuple(Place(__file__, line, f"{__file__}:{line}") for line in lines if line)
     line = GrownLine(__file__, code.co_firstlineno, "", 1.0, 0.0, 10**9, 1, (), places)
     try:
-        work(
-            lambda: [answers.extend(find_keepers([line], ample(), gc.unfreeze, sizes=sizes)) for sizes in (True, False)]
-        )
+        for sizes in (True, False):
+            work(lambda sizes=sizes: answers.extend(find_keepers([line], ample(), gc.unfreeze, sizes=sizes)))
+            freeze_heap()  # in all objects of this process those made now would be too young
     finally:
         logging.getLogger("nclone_env.keepers").handlers.clear()
         for item in [item for item in weakref.finalize._registry if isinstance(item.peek()[0], Plain)]:
