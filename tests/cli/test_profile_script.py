@@ -127,7 +127,7 @@ PROGRAMS = {
     "ends at once when it exits": "import atexit, os\natexit.register(os._exit, 4)\nprint('end', flush=True)",
     "limit of memory": (
         "import resource\nresource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))\ndef take():\n    held = []\n"
-        "    while True: held.append(bytearray(1 << 14))\ntry: take()\nexcept MemoryError: print('caught')"
+        "    while True: held.append(bytearray(1 << 14))\ntry: take()\nexcept MemoryError: pass\nprint('caught')"
     ),
     # Copies of the process.
     "fork": "import os\nif not os.fork(): print('child', flush=True); os._exit(3)\nprint(os.wait()[1])",
