@@ -47,7 +47,7 @@ def _register_in(gymnasium: ModuleType) -> None:
             gymnasium.register(
                 id=name,
                 entry_point="nclone_env.env.single:NPlusPlusEnv",
-                vector_entry_point="nclone_env.env.vector:create_vector_environment",
+                vector_entry_point="nclone_env.env.create:create_vector_environment",
                 kwargs=fields,
             )
 

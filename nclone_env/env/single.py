@@ -313,13 +313,3 @@ def _first_equal(config: EnvironmentConfig) -> EnvironmentConfig:
 @lru_cache(maxsize=32)
 def _metadata(frames_per_second: float) -> dict[str, Any]:
     return {**NPlusPlusEnv.metadata, "render_fps": frames_per_second}
-
-
-def create_environment(config: EnvironmentConfig | None = None, **options: Any) -> NPlusPlusEnv:
-    """Return a single environment; the defaults of :class:`EnvironmentConfig` if ``config`` is None.
-
-    Args:
-        config: configuration.
-        **options: the other arguments of :class:`NPlusPlusEnv`, including fields of the configuration.
-    """
-    return NPlusPlusEnv(config, **options)

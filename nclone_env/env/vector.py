@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
-from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig, ObservationName, config_from
+from nclone_env.config import EnvironmentConfig, config_from
 from nclone_env.env.arguments import (
     check_assignment,
     check_indices,
@@ -544,34 +544,3 @@ def autoreset_mode_of(mode: AutoresetMode | str) -> AutoresetMode:
         raise ConfigError(
             f"autoreset_mode: expected an AutoresetMode or one of {listed}, got {shortened(mode)}"
         ) from error
-
-
-def create_vector_environment(
-    config: EnvironmentConfig | None = None, num_envs: int = 1, *, device: Any = "cpu", **options: Any
-) -> NPlusPlusVectorEnv:
-    """Return ``num_envs`` environments in one process.
-
-    Args:
-        config: configuration; the defaults of :class:`EnvironmentConfig` if None.
-        num_envs: number of environments.
-        device: ``"cpu"``, or ``"cuda"`` for :class:`nclone_env.env.cuda.NPlusPlusCudaVectorEnv`, which returns tensors.
-        **options: the other arguments of :class:`NPlusPlusVectorEnv`: ``autoreset_mode``, ``num_threads``,
-            ``gymnasium_infos``, ``reward_function``, and fields of the configuration.
-    """
-    if isinstance(device, str) and device == "cpu":
-        return NPlusPlusVectorEnv(config, num_envs, **options)
-    from nclone_env.env.cuda import NPlusPlusCudaVectorEnv  # imports nothing of a GPU, but is rarely used
-
-    return NPlusPlusCudaVectorEnv(config, num_envs, device=device, **options)
-
-
-def compile_kernels(observations: Sequence[ObservationName] = DEFAULT_OBSERVATIONS) -> None:
-    """Compile the kernels of environments with some observations, or load them."""
-    config = EnvironmentConfig(observations=tuple(observations))
-    create_vector_environment(config, autoreset_mode="SameStep").close()
-    env = create_vector_environment(config)
-    env.reset(seed=0)
-    env.step(np.zeros(1, dtype=np.int64))
-    env.gather([0])
-    env.set_state(0, env.get_state(0))
-    env.close()

@@ -10,11 +10,11 @@ import cv2
 import numpy as np
 import pytest
 
+from nclone_env import create_environment
 from nclone_env.benchmark.attempts import Run, replay
 from nclone_env.benchmark.submission import Submission
 from nclone_env.benchmark.track import load_track
 from nclone_env.cli.app import main
-from nclone_env.env.single import create_environment
 from nclone_env.gallery.rows import OF_RUN, PER_SHOOTER, PER_SPRITE
 from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.level.build import build_room, everything
