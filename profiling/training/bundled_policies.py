@@ -27,19 +27,29 @@ from nclone_env.benchmark import evaluate as play
 from nclone_env.benchmark import load_track, read_submission, verify
 from nclone_env.benchmark.scores import measures
 from nclone_env.benchmark.track import TrackLevel
+from nclone_env.config import EnvironmentConfig
 from nclone_env.level import resolve
 from nclone_env.train import Policy, evaluate, load_policy
 from nclone_env.train.policies.checkpoint import SAVED_FIELDS, Checkpoint, load_checkpoint
 from nclone_env.train.policies.files import BUNDLED, checkpoint_file
 from nclone_env.train.runs.curve import Rows
 
-ATTEMPTS, MAX_FRAMES = 16, 2400
+ATTEMPTS, MAX_FRAMES = 16, EnvironmentConfig().max_frames
+"""Of each level, within the time that the game gives."""
 SAMPLE = {"levels": ["first-steps"], "episodes": 8, "seed": 1}
 """What a test plays again."""
 _SAMPLES = 2000
 _EMPTY = ("optimiser", "episodes", "environments", "held_out", "selection", "reference")
-_PLAYED = {"name": "", "output": "runs", "num_threads": None, "mirrored": False, "held_out": 0.0, "starts": ()}
-"""Options that only training needs, at their defaults."""
+_PLAYED = {
+    "name": "",
+    "output": "runs",
+    "num_threads": None,
+    "mirrored": False,
+    "held_out": 0.0,
+    "starts": (),
+    "max_frames": MAX_FRAMES,
+}
+"""Options that only training needs, at their defaults, and the time limit of the game."""
 
 
 def weights(checkpoint: Checkpoint, levels: tuple[str, ...]) -> bytes:

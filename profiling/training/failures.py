@@ -49,14 +49,14 @@ def cause(env: NPlusPlusEnv, result: LevelResult) -> str:
     return "fall or crush"
 
 
-def main(policy: tyro.conf.Positional[str], levels: tuple[str, ...], attempts: int = 3, max_frames: int = 1800) -> None:
+def main(policy: tyro.conf.Positional[str], levels: tuple[str, ...], attempts: int = 3, max_frames: int = 5400) -> None:
     """Print the share of attempts by the way in which they ended.
 
     Args:
         policy: checkpoint, folder of a run, or bundled policy.
         levels: to play.
         attempts: episodes of each level.
-        max_frames: time limit.
+        max_frames: time limit; by default that of the game.
     """
     loaded = load_policy(policy)
     played = loaded.environment.replace(levels=levels, mirrored=False, max_frames=max_frames)

@@ -125,21 +125,20 @@ def add_mine(costs, x, y, reach):
                 costs[row, column] = _MINE_FACTOR
 
 
-def one_way_steps(one_ways: np.ndarray, closest: float = CLOSEST) -> np.ndarray:
+def one_way_steps(one_ways: np.ndarray) -> np.ndarray:
     """Return (101, 177) uint8: which steps from each node are barred, a bit each (:func:`step_bit`).
 
-    A one-way platform, an ``ENTITY``, bars the steps through it against the side that it faces, and those that lead
-    from this side closer to it than ``closest``, pixels.
+    A one-way platform, an ``ENTITY``, bars the steps through it against the side that it faces.
     """
     barred = np.zeros(LATTICE, dtype=np.uint8)
     for one in one_ways:
-        bar_steps(barred, float(one["x"]), float(one["y"]), int(one["orientation"]), closest)
+        bar_steps(barred, float(one["x"]), float(one["y"]), int(one["orientation"]), CLOSEST)
     return barred
 
 
 @kernel
 def bar_steps(barred, x, y, orientation, closest):
-    """Bar the steps against one platform."""
+    """Bar the steps against one platform, and those that lead closer to its face than ``closest``, pixels."""
     fx, fy = FACING_X[orientation], FACING_Y[orientation]
     before = closest + 2.0 * SPACING
     reach = before if before > _HALF_ONE_WAY else _HALF_ONE_WAY
