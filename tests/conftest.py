@@ -32,6 +32,16 @@ def pytest_collection_modifyitems(config, items):
         items.sort(key=lambda item: (sizes[item.path], item.path))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """Let every second process import modules from the last one on: each rewrites the assertions of half of them."""
+    report = yield
+    number = getattr(collector.config, "workerinput", {}).get("workerid", "gw0").removeprefix("gw")
+    if isinstance(collector, pytest.Directory) and int(number) % 2:
+        report.result.reverse()
+    return report
+
+
 def pytest_sessionfinish(session):
     if hasattr(session.config, "workeroutput"):
         totals = session.config.stash[COMPARISONS]
