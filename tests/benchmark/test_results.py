@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import lru_cache
 from html.parser import HTMLParser
 
 import pytest
@@ -29,11 +30,14 @@ EXTENSIONS = ["attr_list", "md_in_html", "tables"]
 """Those of mkdocs.yml that could make something of a title."""
 
 
+@lru_cache(maxsize=1)
+def verified():
+    return verify(honest())
+
+
 def rows_of(title, command="a command"):
     """Return the rows of the page whose title or command is foreign, and those of the honest one."""
-    texts = [
-        page([(entry, verify(honest()))], {}) for entry in (replace(honest(), title=title, command=command), honest())
-    ]
+    texts = [page([(entry, verified())], {}) for entry in (replace(honest(), title=title, command=command), honest())]
     return [[line for line in text.splitlines() if line.startswith("| ")] for text in texts]
 
 
@@ -78,7 +82,7 @@ def test_a_page_without_plots_where_they_cannot_be_made(tmp_path, monkeypatch):
 
     monkeypatch.setattr("nclone_env.benchmark.results.optional_module", fail)
     with pytest.warns(RuntimeWarning, match="r-builtin-v1.png is left out: OSError: libfreetype.so: no such file"):
-        write_results([(honest(), verify(honest()))], tmp_path / "r.md", plots=True)
+        write_results([(honest(), verified())], tmp_path / "r.md", plots=True)
     assert [path.name for path in tmp_path.iterdir()] == ["r.md"]
     assert "![" not in (tmp_path / "r.md").read_text()
 
@@ -88,6 +92,6 @@ def test_any_title_is_plotted(tmp_path, title):
     pytest.importorskip("matplotlib")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = verify(honest())
-        write_results([(honest(), found), (replace(honest(), title=title), found)], tmp_path / "r.md", plots=True)
+        entries = [(entry, verified()) for entry in (honest(), replace(honest(), title=title))]
+        write_results(entries, tmp_path / "r.md", plots=True)
     assert (tmp_path / "r-builtin-v1.png").read_bytes().startswith(b"\x89PNG")

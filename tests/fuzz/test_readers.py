@@ -78,6 +78,7 @@ TRUSTED = {
 """Parsers without a target: what they read instead of foreign data, by the beginning of their name."""
 
 
+@lru_cache(maxsize=1)
 def parsers() -> set[str]:
     """Return the names of the functions that parse, each with its module."""
     return {

@@ -18,6 +18,8 @@ from nclone_env.train.runs.run import make_policy, observation_shapes
 LEVELS = ("first-steps", "hazards")
 SIZES = 5, 3
 SEVERAL = "game_state", "locals", "entity_states", "free_motion"
+# Kernels are compiled for each; one without vectors has the same branches as several.
+OBSERVATIONS = [("game_state",), SEVERAL, pytest.param(("free_motion",), marks=pytest.mark.slow)]
 
 
 class Wrapped(NPlusPlusVectorEnv):
@@ -70,7 +72,7 @@ def test_without_the_interpreter(monkeypatch):
 
 
 @pytest.mark.parametrize("shared_trunk", [True, False])
-@pytest.mark.parametrize("observations", [("game_state",), ("free_motion",), SEVERAL])
+@pytest.mark.parametrize("observations", OBSERVATIONS)
 def test_equal_to_steps_through_python(observations, shared_trunk):
     compiled, episodes = rollouts(make_environments, observations, shared_trunk=shared_trunk)
     assert compiled == rollouts(wrapped, observations, shared_trunk=shared_trunk)[0]
