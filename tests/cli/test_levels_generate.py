@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -87,22 +86,6 @@ def test_files_are_overwritten_on_request_only(folder, capsys):
     assert alone("--output", "pack.txt", "--count", 1, "--force", *FAST) == 0
     assert alone("--output", "pack.txt", "--count", 1, "--force", *FAST) == 0
     assert len(contents(folder)) == 3
-
-
-def test_a_request_to_stop_keeps_what_is_complete(folder, monkeypatch):
-    def stopping(progress, what, done, count):
-        seen.append(done)
-        if len(seen) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    seen = []
-    monkeypatch.setattr("nclone_env.cli.levels.LevelProgress.level", stopping)
-    assert alone("--output", "made/pack.txt", "--count", 20, "--family", "slopes") == 130
-    assert len(seen) == 2
-    assert alone("--output", "whole.txt", "--count", 2, "--family", "slopes") == 0
-    assert (folder / "made/pack.txt").read_bytes() == (folder / "whole.txt").read_bytes()
-    assert len(load_levels([folder / "made/pack.txt"])) == 2
-    assert len(contents(folder / "made")) == 4
 
 
 def test_shards_are_merged_to_the_files_of_one_process(folder, capsys):

@@ -141,12 +141,6 @@ def test_preparation_on_a_plain_stream():
     ]
 
 
-def test_preparation_is_silent_between_periodic_lines():
-    stream = io.StringIO()
-    LevelProgress(stream, interval=1e9).level("solutions planned", 1, 4)
-    assert not stream.getvalue()
-
-
 class Unread(io.StringIO):
     """A stream whose reader has ended, or that is closed, or in the middle of a write."""
 

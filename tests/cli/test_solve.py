@@ -118,13 +118,6 @@ def interrupt_searches(monkeypatch):
     monkeypatch.setattr(solving, "solve", stopping)
 
 
-def test_a_stop_leaves_the_other_levels_out(folder, capsys, monkeypatch):
-    interrupt_searches(monkeypatch)
-    assert run("first-steps", "--output", ".") == 130
-    assert [row["level"] for row in rows_in(folder)] == ["first-steps/01-walk"]
-    assert "of 1 levels completed" in capsys.readouterr().out
-
-
 def test_another_level_is_added_and_only_the_same_one_refused(folder, capsys):
     assert run("first-steps/06-hop", "--frames", 20_000, "--output", "a") == 0
     assert run("first-steps/01-walk", "jumps/01-stairs", "--frames", 20_000, "--output", "a") == 0

@@ -11,7 +11,7 @@ from gymnasium.wrappers.vector import FlattenObservation, RecordEpisodeStatistic
 from torch import nn
 from torch.distributions import Categorical
 
-from .bases import FIELDS, Kept, check_learned, numbers, run_example
+from .bases import FIELDS, check_learned, numbers, run_example
 
 NUM_ENVS, STEPS, GAMMA, LAMBDA, CLIP = 16, 64, 0.99, 0.95, 0.2
 HAZARDS, PIXELS = "nclone_env:nclone/NPlusPlus-Hazards-v0", "nclone_env:nclone/NPlusPlus-Pixels-v0"
@@ -117,20 +117,6 @@ def update(agent, optimizer, observations, actions, log_probs, values, advantage
         loss.backward()
         optimizer.step()
     return loss.item()
-
-
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_tensors_that_share_memory_with_observations_stay_as_they_were(mode):
-    envs = gymnasium.make_vec(
-        "nclone/NPlusPlus-v0", 4, vectorization_mode="vector_entry_point", autoreset_mode=mode, **FIELDS
-    )
-    kept = Kept()
-    observations, _ = envs.reset(seed=1)
-    for t in range(120):
-        kept.add({name: torch.from_numpy(array) for name, array in observations.items()})
-        observations = envs.step(np.full(4, t % 6))[0]
-    kept.check()
-    envs.close()
 
 
 def test_the_example_of_the_documents():

@@ -213,11 +213,6 @@ def test_several_arrays_cannot_be_one(names):
     EnvironmentConfig(observations=names, dict_observations=True)
 
 
-def test_dict_observations_is_a_truth_value():
-    with pytest.raises(errors.ConfigError, match="dict_observations: expected True or False, got 'no'"):
-        EnvironmentConfig(observations="game_state", dict_observations="no")
-
-
 def played(name, seed) -> str:
     """Return the digest of 200 steps of four environments."""
     envs, digest = native(name, 4), hashlib.sha256()

@@ -19,7 +19,6 @@ from nclone_env.level.level_set import ARRAYS_LAYOUT
 
 from ..env import peek
 from ..env.bases import QUICK_DEATH, QUICK_WIN, WALK, Digest, choices, corridor
-from .level_bases import make_pack
 
 compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
 LEVELS = (WALK, QUICK_WIN, QUICK_DEATH)
@@ -204,16 +203,6 @@ def test_a_pickled_level_is_small_and_compiles_to_the_same_arrays():
     assert again.name == level.name
     for here, there in zip(compile_level(level), compile_level(again), strict=True):
         assert here.tobytes() == there.tobytes()
-
-
-def test_a_whole_pack_is_what_its_levels_are(tmp_path):
-    path = tmp_path / "some pack.txt"
-    path.write_bytes(make_pack(*(level.raw for level in LEVELS)))
-    whole = load_levels([path, WALK])
-    assert [level.name for level in whole] == ["some pack.txt#0", "some pack.txt#1", "some pack.txt#2", "corridor"]
-    for number, level in enumerate(whole[:3]):
-        one = load_level(tmp_path / f"some pack.txt#{number}").raw
-        assert (level.raw.digest, level.raw.title, level.raw.source) == (one.digest, one.title, one.source)
 
 
 def test_the_library_says_what_it_holds(folder):

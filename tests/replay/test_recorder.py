@@ -86,18 +86,6 @@ def test_a_recording_holds_the_actions_that_were_taken(kind):
     assert [(run.x[-1], run.y[-1]) == (x, y) for run in ends] == [True, False]
 
 
-def test_the_recording_reproduces_the_states_of_the_environment():
-    """The trajectory of the recording contains the state of the environment after each step."""
-    recorder = recorder_of(WALK, frame_skip=2)
-    recorder.reset(seed=1)
-    for action in np.random.default_rng(1).integers(0, 6, 40):
-        recorder.step(int(action))
-        recording = recorder.recording()
-        run = nclone_env.simulate(recording.level, recording.inputs)
-        ninja = recorder.env.worlds.ninjas[0]
-        assert (run.x[-1], run.y[-1], run.state[-1]) == (ninja["x"], ninja["y"], ninja["state"])
-
-
 def test_wrapped_environment_with_the_other_action_space():
     recorder = EpisodeRecorder(gymnasium.make(ENVIRONMENT_ID, levels=(WALK,), action_space="multi_discrete"))
     play(recorder, [np.array([2, 1])] * 3)

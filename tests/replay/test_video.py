@@ -67,17 +67,6 @@ def test_the_name_in_the_bar_is_that_of_the_recording():
     assert len({next(iter(recording_pictures(each, 0.5))).tobytes() for each in recordings}) == 4
 
 
-def test_a_restarted_session_is_at_the_start():
-    session = Session(DEADLY)
-    first = world_picture(session.levels, session.worlds, 0, 0.25)
-    while not session.over[0]:
-        session.tick(RIGHT)
-    assert (world_picture(session.levels, session.worlds, 0, 0.25) != first).any()
-    session.start()
-    assert not session.over[0]
-    assert (world_picture(session.levels, session.worlds, 0, 0.25) == first).all()
-
-
 def test_video(tmp_path):
     path = tmp_path / "episode.mp4"
     pictures = (np.full((50, 65, 3), 40 * step, np.uint8) for step in range(5))

@@ -80,13 +80,6 @@ def noise(count: int) -> WorldArrays:
     return worlds_of(*arrays, np.zeros((count, 0, 2)))
 
 
-def test_a_copy_is_equal_in_every_array():
-    source, target = noise(3), make_worlds(2, LEVELS)
-    copy_world(source, 2, target, 1)
-    assert bytes_of(target, 1) == bytes_of(source, 2)
-    assert not any(bytes_of(target, 0))
-
-
 def test_a_copy_leaves_its_source_and_all_others_alone():
     worlds, before = noise(4), noise(4)
     copy_world(worlds, 0, worlds, 3)

@@ -1,9 +1,9 @@
-"""Seeds, single environments, and other processes: the same seed gives the same bytes.
+"""Seeds, single environments, and copies of a process: the same seed gives the same bytes.
 
-Threads, batches, contracts and snapshots are compared with golden hashes in ``tests/profiling/test_determinism.py``.
+Threads, batches, contracts and snapshots are compared with golden hashes in
+``tests/profiling/checks/test_determinism.py``, another process in ``tests/env/test_snapshot.py``.
 """
 
-import multiprocessing
 import os
 import signal
 
@@ -43,38 +43,9 @@ def test_a_single_environment_does_what_one_of_many_does(six, index):
     assert single_digest(env, 11 + index, actions) == six[index]
 
 
-def test_a_spawned_process_agrees(six):
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert pool.apply(vector_digests, (11, 6), {"num_threads": 2, **MOVING}) == six
-
-
 def test_many_small_shares_change_nothing():
     few = {"observations": "game_state", "steps": 60}
     assert vector_digests(3, 200, num_threads=4, **few) == vector_digests(3, 200, num_threads=1, **few)
-
-
-def test_the_choice_of_levels_depends_on_the_seed_alone():
-    def played(seed: int) -> list[str]:
-        env = NPlusPlusEnv(levels=("first-steps", "jumps", "hazards"), observations="game_state")
-        return [env.reset(seed=seed)[1]["level"], *(env.reset()[1]["level"] for _ in range(30))]
-
-    assert played(1) == played(1)
-    assert played(1) != played(2)
-    assert len(set(played(1))) > 8
-
-
-def test_a_chosen_level_is_played_alike_by_single_and_vector_environments():
-    env, envs = NPlusPlusEnv(levels="jumps"), NPlusPlusVectorEnv(None, 3, levels="jumps")
-    options = {"level": "jumps/03-islands"}
-    first, info = env.reset(options=options)
-    firsts, infos = envs.reset(seed=8, options=options)
-    assert info["level"] == options["level"]
-    assert [envs.level_names[level] for level in infos["level"]] == [options["level"]] * 3
-    for action in choices(40, 1)[:, 0]:
-        assert_same(first, {name: array[2] for name, array in firsts.items()})
-        first, reward, *_ = env.step(action)
-        firsts, rewards, *_ = envs.step(np.full(3, action))
-        assert (rewards == reward).all()
 
 
 def test_a_list_of_seeds_gives_each_environment_its_own():
@@ -83,15 +54,6 @@ def test_a_list_of_seeds_gives_each_environment_its_own():
     for i, seed in enumerate([7, 5, 9]):
         alone = [envs.reset(seed=seed)[1]["level"][0], *(envs.reset()[1]["level"][0] for _ in range(12))]
         assert alone == [levels[i] for levels in by_list]
-
-
-def test_seeds_may_be_numpy_integers_and_of_any_size():
-    env = NPlusPlusEnv(observations="game_state")
-    assert env.reset(seed=np.int64(4))[1] == env.reset(seed=4)[1]
-    envs = NPlusPlusVectorEnv(None, 2, observations="game_state")
-    for seed in (np.int64(4), 2**64 - 1, 2**80):
-        envs.reset(seed=seed)
-        env.reset(seed=seed)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")

@@ -21,23 +21,9 @@ def make_vector(num_envs=2, **options) -> NPlusPlusVectorEnv:
     return NPlusPlusVectorEnv(None, num_envs, observations="game_state", **options)
 
 
-def test_an_unknown_level_is_answered_by_the_nearest_and_all_sets():
-    with pytest.raises(errors.UnknownLevelError, match=r"got 'first-step'; did you mean 'first-steps'\?") as caught:
-        make(levels="first-step")
-    assert "hazards (5), jumps (5)" in str(caught.value)
-    with pytest.raises(errors.UnknownLevelError, match=r"did you mean 'first-steps/01-walk'\?"):
-        make(levels="walk")
-
-
 def test_a_level_without_an_exit():
     with pytest.raises(errors.UnsupportedLevelError, match="has no exit, so no episode could succeed; simulate"):
         make(levels=NO_EXIT)
-
-
-@pytest.mark.parametrize("levels", [None, 3, 1.5, {"first-steps": 1}, [None]])
-def test_levels_that_are_no_levels(levels):
-    with pytest.raises(errors.UnknownLevelError, match="expected a name, a path, bytes or a loaded level, got"):
-        make(levels=levels)
 
 
 @pytest.mark.parametrize(

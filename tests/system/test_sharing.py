@@ -30,7 +30,7 @@ def test_spaces_belong_to_one_environment():
 def test_the_generator_is_that_of_gymnasium():
     env = single()
     assert env.np_random is env.np_random
-    env.reset(seed=7)
+    env.reset(seed=np.int64(7))
     assert env.np_random_seed == 7
     assert env.np_random.random(5).tolist() == seeding.np_random(7)[0].random(5).tolist()
     assert env.np_random.random(5).tolist() != seeding.np_random(7)[0].random(5).tolist()

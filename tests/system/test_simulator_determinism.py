@@ -1,4 +1,4 @@
-"""Equal bytes, equal future: twice, in another process, in any batch, from a snapshot; and what death changes."""
+"""Worlds in another process, bytes that nothing writes, and what death changes; equal futures: tests/sim."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from nclone_env.level.build import build_room
 from nclone_env.sim.session import Session
 from nclone_env.sim.trajectory import simulate
 
-from ..golden.synthetic import synthetic_map
 from ..processes import run_module
 from ..sim.bases import JUMP, RIGHT, SUICIDE
 from ..sim.hashing import run_hash
@@ -21,63 +20,9 @@ def random_inputs(seed: int, frames: int) -> bytes:
     return np.repeat(rng.integers(0, 8, frames // 4 + 1, np.uint8), 4)[:frames].tobytes()
 
 
-def rows_equal(left, right) -> bool:
-    return all(a.tobytes() == b.tobytes() for a, b in zip(left, right, strict=True))
-
-
-def test_the_same_inputs_give_the_same_bytes():
-    level, inputs = synthetic_map(40, 9)
-    assert rows_equal(Session(level).record(inputs), Session(level).record(inputs))
-
-
-def test_other_inputs_give_other_bytes():
-    level, inputs = synthetic_map(40, 9)
-    at = inputs.index(0, 500)
-    other = inputs[:at] + bytes([RIGHT]) + inputs[at + 1 :]
-    ninjas, changed = Session(level).record(inputs).ninjas, Session(level).record(other).ninjas
-    assert ninjas[:at].tobytes() == changed[:at].tobytes()
-    assert ninjas[at]["vx"] != changed[at]["vx"]
-
-
 def test_a_fresh_process_gives_the_same_hash():
     assert run_module("tests.sim.hashing", "400")[0] == run_hash(400)
     assert run_hash(400) != run_hash(399)
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 7])
-def test_worlds_of_a_batch_do_not_influence_each_other(count):
-    level = build_room(*ENTITIES)
-    alone = [Session(level).record(random_inputs(seed, 200)) for seed in range(count)]
-    batch = Session(level, count)
-    inputs = [random_inputs(seed, 200) for seed in range(count)]
-    for frame in range(0, 200, 10):  # ten frames of one world, then of the next, in changing order
-        for index in sorted(range(count), key=lambda world: (world + frame // 10) % count):
-            rows = batch.record(inputs[index][frame : frame + 10], index)
-            assert rows_equal(rows, [array[frame : frame + 10] for array in alone[index]])
-
-
-def test_a_restored_snapshot_has_the_same_future():
-    level, inputs = build_room(*ENTITIES), random_inputs(4, 400)
-    whole = Session(level).record(inputs)
-    for frame in range(0, 400, 37):
-        first = Session(level, 2)
-        first.record(inputs[:frame])
-        snapshot = first.snapshot()
-        first.record(random_inputs(5, 50))  # leave the place
-        first.restore(snapshot)
-        assert rows_equal(first.record(inputs[frame:]), [rows[frame:] for rows in whole])
-        first.restore(snapshot, world=1)
-        assert rows_equal(first.record(inputs[frame:], world=1), [rows[frame:] for rows in whole])
-
-
-def test_starting_again_leaves_no_trace():
-    level, inputs = build_room(*ENTITIES), random_inputs(6, 300)
-    session, fresh = Session(level), Session(level)
-    session.play(inputs)
-    assert session.snapshot() != fresh.snapshot()
-    session.start()
-    assert session.snapshot() == fresh.snapshot()
-    assert rows_equal(session.record(inputs), fresh.record(inputs))
 
 
 def test_padding_stays_zero():

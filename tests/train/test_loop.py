@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from nclone_env.errors import CheckpointError
-from nclone_env.train import Hooks, TrainConfig, estimate_bytes, evaluate, load_checkpoint, loop, restore_config, train
+from nclone_env.train import Hooks, estimate_bytes, evaluate, load_checkpoint, loop, restore_config, train
 from nclone_env.train.runs.steps import annealed, compute_returns
 
 from ..processes import flushing
@@ -86,29 +85,6 @@ def test_what_the_caller_has_set_changes_no_bit(tmp_path, fields):
             assert learnt(name) == expected, name
     assert sys.float_info.min * 0.5 > 0
     assert learnt("other", learning_rate=0.002)[0] != expected[0]
-
-
-def test_scalars_of_numpy_are_saved_loaded_and_resumed(tmp_path):
-    options = {
-        "levels": np.array(["east", "west"]),
-        "learning_rate": np.logspace(-4, -2, 3)[1],
-        "seed": np.int64(3),
-        "num_envs": np.uint16(32),
-        "shared_trunk": np.bool_(True),
-        "curriculum": np.str_("even"),
-        "stop_at_success": np.float32(1.0),
-        "total_timesteps": np.int64(2 * 32 * 16),
-    }
-    first = train(config(tmp_path, **options, name=np.str_("run")), make_envs=LineWorld)
-    saved = restore_config(load_checkpoint(first.checkpoint))
-    assert saved == config(
-        tmp_path, **{name: np.asarray(value).tolist() for name, value in options.items()}, name="run"
-    )
-    again = train(TrainConfig.of(total_timesteps=np.int64(4 * 32 * 16)), resume=first.checkpoint, make_envs=LineWorld)
-    assert again.counters.timesteps == 2 * first.counters.timesteps
-    assert restore_config(load_checkpoint(again.checkpoint)) == saved.replace(total_timesteps=4 * 32 * 16)
-    with pytest.raises(CheckpointError, match="num_envs: expected 32, as in the run to resume, got 256"):
-        train(TrainConfig.of(num_envs=256), resume=first.checkpoint, make_envs=LineWorld)
 
 
 def test_groups_have_the_seeds_of_one_environment_of_all(tmp_path):

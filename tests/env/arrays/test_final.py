@@ -307,15 +307,6 @@ def test_a_snapshot_begins_a_stack_and_a_copy_takes_it_along():
     np.testing.assert_array_equal(started, np.repeat(left["game_state"][2:3, None], DEPTH, 1).repeat(NUM_ENVS, 0))
 
 
-def test_a_clone_has_the_same_stack():
-    env = NPlusPlusEnv(observations="game_state", observation={"frame_stack": DEPTH}, **FIELDS)
-    env.reset(seed=1)
-    for _ in range(4):
-        env.step(2)
-    other = env.clone()
-    assert_same(env.step(5)[0], other.step(5)[0])
-
-
 def test_stacks_are_reported_and_cost_nothing_unless_asked_for():
     plain, envs = pair(names=("game_state",))
     plain.reset()

@@ -6,9 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from nclone_env import create_environment
 from nclone_env.cli.levels import list_levels, validate_levels
-from nclone_env.config import EnvironmentConfig
 from nclone_env.errors import LevelFormatError, UnknownLevelError
 from nclone_env.level import LevelRef, load_level, load_levels, read_map, resolve, write_map, write_pack
 from nclone_env.level.formats import pack_text
@@ -377,18 +375,6 @@ def test_validate_names_every_level(pack, capsys):
     assert f"error: {pack}#3: no exit" in out
     assert out.endswith("4 levels, 2 with errors\n")
     assert validate_levels((f"{pack}#1",)) == 0
-
-
-def test_an_environment_plays_a_pack(pack):
-    pack.write_bytes(make_pack(SMALL, TWIN))
-    env = create_environment(EnvironmentConfig.for_parallel_training(levels=(str(pack),)))
-    assert env.level_names == ("some pack.txt#0", "some pack.txt#1")
-    _, info = env.reset(options={"level": "some pack.txt#1"})
-    assert info["level"] == "some pack.txt#1"
-    env.close()
-    part = create_environment(EnvironmentConfig.for_parallel_training(levels=(f"{pack}#1-1",)))
-    assert part.level_names == ("some pack.txt#1",)
-    part.close()
 
 
 @needs_shared

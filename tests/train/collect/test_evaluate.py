@@ -101,14 +101,6 @@ def test_inputs_end_with_the_win_or_at_the_limit_of_frames():
     assert lost.inputs(environment).dtype == np.uint8
 
 
-def test_same_seed_same_results_other_seed_other_results():
-    first, second, other = (
-        evaluate(None, ENVIRONMENT, episodes_per_level=50, seed=seed, make_envs=LineWorld) for seed in (1, 1, 2)
-    )
-    assert [r.mean_return for r in first] == [r.mean_return for r in second]
-    assert [r.mean_return for r in first] != [r.mean_return for r in other]
-
-
 @pytest.mark.parametrize("mode", ["sampled", "argmax"])
 @pytest.mark.parametrize(
     ("together", "make_envs"), [(1, make_resting_environments), (8, make_environments), (17, make_resting_environments)]

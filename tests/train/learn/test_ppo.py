@@ -215,16 +215,6 @@ def test_a_thread_alone_finishes_what_others_do_not_begin():
         assert torch.equal(got, expected)
 
 
-@NETWORKS
-def test_a_learning_rate_of_zero_changes_nothing(network):
-    config = TrainConfig.of(num_envs=16, num_steps=8)
-    ppo, storage, policy = trainer(network, config)
-    praise(storage, 1)
-    before = [parameter.detach().clone() for parameter in policy.parameters()]
-    ppo.update(1, 0.0, config.ppo.entropy_coef, 0.0)
-    assert all(torch.equal(a, b) for a, b in zip(before, policy.parameters(), strict=True))
-
-
 def test_shuffle_is_a_permutation_of_its_own_for_each_seed_update_and_epoch():
     order, seen = np.zeros(1000, np.int64), set()
     for numbers in ((0, 1, 0), (0, 1, 1), (0, 2, 0), (1, 1, 0)):
