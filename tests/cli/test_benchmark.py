@@ -81,14 +81,15 @@ def test_training_runs_are_submitted_with_their_policies(folder, capsys):
         levels=("first-steps",), observations=("game_state",), total_timesteps=256, num_envs=16, num_steps=16, seed=3
     )
     checkpoint = train(config).checkpoint
-    assert run("submit", checkpoint.parent, "--track", "Builtin-v1", "--output", "mine.zip") == 0
-    found = read_submission(folder / "mine.zip").runs[0]
+    assert run("submit", checkpoint.parent, "--track", "Builtin-v1") == 0
+    assert "result.zip: accepted" in capsys.readouterr().out
+    found = read_submission(folder / "result.zip").runs[0]
     assert found.seed == 3
     assert found.claimed["steps"] == 256
     assert found.claimed["levels"] == ["first-steps"]
     assert found.policy == checkpoint.read_bytes()
     assert found.probable is not None
-    again = verify(folder / "mine.zip", policies=True)
+    again = verify(folder / "result.zip", policies=True)
     assert again.accepted
     assert again.proved[-1] == "run 0: policy: 272 of 272 episodes chosen again by the included policy"
 

@@ -110,15 +110,9 @@ def test_a_level_can_be_written_as_a_pack():
         assert read_pack(write_pack([level.raw]), "pack")[0].digest == level.raw.digest
 
 
-@pytest.mark.parametrize("family", ["rooms", "mazes", "turrets"])
-def test_levels_made_twice_are_equal(family):
-    assert fingerprint(generate_level(family, 3, 0)) == fingerprint(made(family, 0))
-
-
-@pytest.mark.parametrize("family", ["rooms", "mazes", "turrets"])
-def test_another_seed_number_or_split_gives_other_bytes(family):
-    others = [made(family, 0, seed=4), made(family, 1), made(family, 0, split="held-out")]
-    assert len({fingerprint(level) for level in (made(family, 0), *others)}) == 4
+def test_another_seed_number_or_split_gives_other_bytes():
+    others = [made("slopes", 0, seed=4), made("slopes", 1), made("slopes", 0, split="held-out")]
+    assert len({fingerprint(level) for level in (made("slopes", 0), *others)}) == 4
 
 
 def test_the_order_in_which_levels_are_made_does_not_matter():

@@ -51,7 +51,7 @@ def levels(every: int = 2):
     return [*load_levels(level_sets())[::every], everything(), build_room("exit 90 58", "exit_switch 20 58"), *own]
 
 
-def cases(name: str, steps: int, every: int = 6) -> list[dict]:
+def cases(name: str, steps: int, every: int = 12) -> list[dict]:
     """Return what a policy observes and chooses on levels in Python; the actions that are played are sampled."""
     played = levels(every)
     policy, other = (load_policy(name, levels=("first-steps",)) for _ in range(2))  # a memory each
@@ -105,7 +105,7 @@ def test_pages_have_all_bundled_policies():
 
 @needs_node
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize(("steps", "every"), [(60, 6), pytest.param(200, 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("steps", "every"), [(60, 12), pytest.param(200, 2, marks=pytest.mark.slow)])
 def test_a_policy_observes_and_chooses_what_it_does_in_python(name, steps, every, comparison):
     recorded = cases(name, steps, every)
     found = asked("acts", module=text(MODULE), policies=FILE, policy=given(name), cases=recorded, seed=SEED)

@@ -165,8 +165,15 @@ def test_torchscript_gives_the_same_logits(run, tmp_path):
     restored = torch.jit.load(tmp_path / "policy.ts")
     assert torch.allclose(restored(batch), policy.network({"game_state": batch})[0], atol=1e-6)  # fused differently
     assert not torch.allclose(restored(batch + 1), restored(batch), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_an_exported_module_gives_the_same_logits(run):
+    policy = load_policy(run)
+    module, examples = policy.logits_module()
+    batch = torch.rand(2, 30)
     exported = torch.export.export(module, tuple(examples.values())).module()
-    assert torch.equal(exported(batch[:2]), policy.network({"game_state": batch[:2]})[0])
+    assert torch.equal(exported(batch), policy.network({"game_state": batch})[0])
 
 
 def test_a_mask_is_no_argument_of_the_exported_module(tmp_path):
