@@ -9,16 +9,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from nclone_env.game import (
-    DOOR_SWITCHES,
-    KINDS,
-    MOVER,
-    STATE,
-    SWITCH_OF,
-    UNKNOWN_27,
-    initial_state,
-    kind_name,
-)
+from nclone_env.game import DOOR_SWITCHES, KINDS, MOVER, STATE, SWITCH_OF, UNKNOWN_27, initial_state, kind_name
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.level.compile import compile_level
 from nclone_env.render.looks import LOOKS

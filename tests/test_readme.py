@@ -4,14 +4,7 @@ import re
 from pathlib import Path
 
 from nclone_env.config import OBSERVATION_NAMES, EnvironmentConfig
-from nclone_env.obs.spec import (
-    ACTION_OUTCOME,
-    ENTITY_STATE,
-    FREE_MOTION,
-    GAME_STATE,
-    REACHABILITY,
-    observation_specs,
-)
+from nclone_env.obs.spec import ACTION_OUTCOME, ENTITY_STATE, FREE_MOTION, GAME_STATE, REACHABILITY, observation_specs
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

@@ -29,14 +29,7 @@ def test_verify_prints_a_table(folder, capsys):
     assert run("verify", "good") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["file", "agrees", "frames", "end", "gold", "reason"]
-    assert lines[1].split(maxsplit=5) == [
-        "good",
-        "yes",
-        str(DEATH + 1),
-        "dead",
-        "1",
-        "death in the last frame",
-    ]
+    assert lines[1].split(maxsplit=5) == ["good", "yes", str(DEATH + 1), "dead", "1", "death in the last frame"]
     assert lines[2] == "1 recording, 0 disagree"
 
 

@@ -92,13 +92,7 @@ def test_a_run_on_very_many_levels_ends_with_a_sample_of_them(tmp_path, monkeypa
 
 def test_train_then_evaluate(toy, tmp_path, capsys):
     config = TrainConfig.of(
-        num_envs=32,
-        num_steps=16,
-        total_timesteps=1024,
-        max_frames=80,
-        num_threads=1,
-        output=tmp_path,
-        name="toy",
+        num_envs=32, num_steps=16, total_timesteps=1024, max_frames=80, num_threads=1, output=tmp_path, name="toy"
     )
     assert train(config, episodes=20) == 0
     printed = capsys.readouterr().out

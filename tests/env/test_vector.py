@@ -307,28 +307,16 @@ def test_each_environment_can_begin_on_a_level_or_in_a_state_given_to_it():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (
-            lambda e: e.set_level_weights([1, 2]),
-            "ConfigError",
-            r"weights: expected one number for each of the 6",
-        ),
+        (lambda e: e.set_level_weights([1, 2]), "ConfigError", r"weights: expected one number for each of the 6"),
         (lambda e: e.set_level_weights([0] * 6), "ConfigError", r"weights: expected finite .* not all 0, got \[0.0"),
-        (
-            lambda e: e.set_level_weights([1] * 5 + [-1]),
-            "ConfigError",
-            r"weights: expected finite numbers of at",
-        ),
+        (lambda e: e.set_level_weights([1] * 5 + [-1]), "ConfigError", r"weights: expected finite numbers of at"),
         (lambda e: e.set_level_weights([1] * 5 + [np.nan]), "ConfigError", r"weights: expected finite numbers"),
         (lambda e: e.set_level_weights({"x": 1}), "UnknownLevelError", r"weights: expected a name or .*, got 'x'"),
         (lambda e: e.assign_levels([0]), "ConfigError", r"levels: expected one level or None for each of the 2 env"),
         (lambda e: e.assign_levels("first-steps"), "ConfigError", r"levels: expected one level or None for each"),
         (lambda e: e.assign_levels([0, 6]), "UnknownLevelError", r"levels: expected a name or an index below 6, got 6"),
         (lambda e: e.reset(options={"level": [0]}), "ConfigError", r"options\['level'\]: expected one level or None"),
-        (
-            lambda e: e.reset(options={"state": [None]}),
-            "ConfigError",
-            r"options\['state'\]: expected one, or a",
-        ),
+        (lambda e: e.reset(options={"state": [None]}), "ConfigError", r"options\['state'\]: expected one, or a"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, error, message):

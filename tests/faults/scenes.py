@@ -224,12 +224,7 @@ SCENES = (
     Scene("levels show", command("levels", "show", "{level}", "--output", "{folder}/level.png", "--force")),
     Scene("replay record", command("replay", "record", "{level}", *RECORDED)),
     Scene("solve", command("solve", "{level}", "--frames", "5000", "--output", "{folder}", "--force"), read_untimed),
-    Scene(
-        "levels generate",
-        command("levels", "generate", *GENERATED),
-        read_untimed,
-        together=check_generated,
-    ),
+    Scene("levels generate", command("levels", "generate", *GENERATED), read_untimed, together=check_generated),
 )
 
 CONTROLS = (

@@ -30,10 +30,7 @@ def last(result):
 
 @pytest.mark.parametrize(
     ("name", "file", "reason"),
-    [
-        ("full disk", "level.png", "File too large"),
-        ("read-only", "level.map", "Permission denied"),
-    ],
+    [("full disk", "level.png", "File too large"), ("read-only", "level.map", "Permission denied")],
 )
 def test_a_file_that_cannot_be_written_is_named_and_stays(results, name, file, reason):
     result = results[name]

@@ -79,11 +79,7 @@ def call(given: Command) -> None:
             (Path(folder) / name).write_bytes(data)
         os.chdir(folder)
         try:
-            with (
-                contextlib.redirect_stdout(output),
-                contextlib.redirect_stderr(errors),
-                _without_window_and_training(),
-            ):
+            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors), _without_window_and_training():
                 status, message = main(words), errors.getvalue()
         except _Begun:
             status = 0

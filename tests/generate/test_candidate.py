@@ -119,12 +119,7 @@ def test_a_run_that_is_the_same_without_shows_nothing():
 
 def test_adjoining_platforms_count_as_one_and_gold_and_mines_are_not_checked():
     level = corridor(
-        "mine 40 43",
-        "gold 44 42",
-        "one_way 50 40 6",
-        "one_way 54 40 6",
-        "one_way 70 40 6",
-        "toggle_mine 80 43",
+        "mine 40 43", "gold 44 42", "one_way 50 40 6", "one_way 54 40 6", "one_way 70 40 6", "toggle_mine 80 43"
     )
     assert [[record[0] for record in group] for group in groups_of(level)] == [[ONE_WAY] * 2, [ONE_WAY]]
 

@@ -262,10 +262,7 @@ def test_nothing_is_said_about_kernels_that_have_none(folder, capsys):
         ({"numba": "0.0.1"}, f"it is for numba 0.0.1, this is {numba.__version__}"),
         ({"python": "py27"}, f"it is for py27, this is {cache.python_tag()}"),
         ({"compiler": "0" * 16}, "it is for another NumPy, or for other settings of Numba (the variables NUMBA_...)"),
-        (
-            {"targets": [target()._replace(processor="x86-64-v9")]},
-            f"it is for x86-64-v9, this is {target().processor}",
-        ),
+        ({"targets": [target()._replace(processor="x86-64-v9")]}, f"it is for x86-64-v9, this is {target().processor}"),
     ],
 )
 def test_code_for_others_is_not_used(folder, capsys, fields, reason):

@@ -113,10 +113,7 @@ def levels(draw):
     records += [(3, *draw(coordinates), 0, 0) for _ in range(exits)]
     records += [(4, *draw(coordinates), 0, 0) for _ in range(exits)]
     for door in draw(st.lists(st.sampled_from([6, 8]), max_size=3)):
-        records += [
-            (door, *draw(coordinates), draw(st.integers(0, 7)), 0),
-            (door + 1, *draw(coordinates), 0, 0),
-        ]
+        records += [(door, *draw(coordinates), draw(st.integers(0, 7)), 0), (door + 1, *draw(coordinates), 0, 0)]
     seed = draw(st.integers(0, 2**32 - 1))
     return RawLevel(
         tiles=np.random.default_rng(seed).integers(0, 38, (23, 42), np.uint8),

@@ -18,10 +18,7 @@ def builtin(tmp_path, monkeypatch):
 
 
 def test_sets_and_files_are_sorted(builtin):
-    assert list(level_sets().items()) == [
-        ("jumps", ("jumps/gap",)),
-        ("walks", ("walks/a", "walks/b")),
-    ]
+    assert list(level_sets().items()) == [("jumps", ("jumps/gap",)), ("walks", ("walks/a", "walks/b"))]
 
 
 def test_numbers_in_names_are_sorted_by_value(builtin):

@@ -11,13 +11,7 @@ from nclone_env.level.build import build_room
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.level import Level
 from nclone_env.level.load import load_level
-from nclone_env.level.solutions import (
-    SOLUTIONS_FILE,
-    format_inputs,
-    known_solutions,
-    known_solutions_of,
-    parse_inputs,
-)
+from nclone_env.level.solutions import SOLUTIONS_FILE, format_inputs, known_solutions, known_solutions_of, parse_inputs
 
 LEVELS = [name for names in level_sets().values() for name in names]
 

@@ -11,14 +11,7 @@ import pytest
 from nclone_env.errors import ConfigError, MissingExtraError
 from nclone_env.memory import process
 from nclone_env.memory.measurements import ProfileSettings
-from nclone_env.memory.passes import (
-    drive,
-    environment_counts,
-    measured,
-    plain_pass,
-    record_allocations,
-    traced_pass,
-)
+from nclone_env.memory.passes import drive, environment_counts, measured, plain_pass, record_allocations, traced_pass
 from nclone_env.memory.process import heap_bytes, resident_bytes, worker_bytes, worker_sizes
 
 from .by_hand import measurements

@@ -136,10 +136,7 @@ def test_levels_with_doors_are_solved_by_their_switches():
             {"frames": 10, "seed": 2**63},
             "seed: expected a whole number from 0 to 9223372036854775807, got 9223372036854775808",
         ),
-        (
-            {"frames": 10, "memory": 100},
-            "memory: expected room for 4 archives of worlds, got 100 bytes",
-        ),
+        ({"frames": 10, "memory": 100}, "memory: expected room for 4 archives of worlds, got 100 bytes"),
     ],
 )
 def test_bad_arguments(arguments, message):

@@ -90,11 +90,7 @@ CASES = {
         EnvironmentTarget(config(STATES, dtype="float16")),
         2048,
     ),
-    "--num-envs 64": (
-        TrainingTarget(TrainConfig.of(num_steps=32)),
-        TrainingTarget(TrainConfig.of(num_steps=32)),
-        32,
-    ),
+    "--num-envs 64": (TrainingTarget(TrainConfig.of(num_steps=32)), TrainingTarget(TrainConfig.of(num_steps=32)), 32),
 }
 
 

@@ -46,10 +46,7 @@ def test_magnification_refines_the_same_shape():
 
 
 def test_inner_outlines_are_holes():
-    outer, inner = (
-        np.array([(0, 0), (24, 0), (24, 24), (0, 24.0)]),
-        np.array([(6, 6), (18, 6), (18, 18), (6, 18.0)]),
-    )
+    outer, inner = (np.array([(0, 0), (24, 0), (24, 24), (0, 24.0)]), np.array([(6, 6), (18, 6), (18, 18), (6, 18.0)]))
     assert coverage([outer, inner]).sum() == 24 * 24 - 12 * 12
 
 

@@ -16,12 +16,7 @@ from nclone_env.render.observed import picture_arrays
 from ..env.bases import WALK, choices
 
 BUILT_IN = tuple(basic_sets())
-SIZES = [
-    RenderConfig(84),
-    RenderConfig(64),
-    RenderConfig(16, 16.0, (16, 16)),
-    RenderConfig(300, 7, (300, 528)),
-]
+SIZES = [RenderConfig(84), RenderConfig(64), RenderConfig(16, 16.0, (16, 16)), RenderConfig(300, 7, (300, 528))]
 PICTURES = ("player_frame", "global_view")
 
 

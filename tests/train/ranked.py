@@ -29,13 +29,7 @@ def settings(folder, name, **fields):
 
     With this seed no step has a probability ratio so close to the clipping range that rounding decides its gradient.
     """
-    defaults = {
-        "name": name,
-        "seed": 3,
-        "levels": ("first-steps",),
-        "num_threads": 1,
-        "frame_skip": 8,
-    }
+    defaults = {"name": name, "seed": 3, "levels": ("first-steps",), "num_threads": 1, "frame_skip": 8}
     return config(folder, **{**defaults, **fields})
 
 

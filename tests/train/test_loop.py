@@ -204,9 +204,7 @@ def test_every_observation_can_be_trained_on(seen, tmp_path):
     assert result.counters.updates == 2
     assert all(np.isfinite(row["policy_loss"]) for row in result.curve)
     tables = evaluate(
-        result.policy,
-        restore_config(load_checkpoint(result.checkpoint)).evaluated_environment,
-        episodes_per_level=2,
+        result.policy, restore_config(load_checkpoint(result.checkpoint)).evaluated_environment, episodes_per_level=2
     )
     assert len(tables) == 6
 

@@ -183,8 +183,7 @@ def paid(event, more=0):
 
 
 @pytest.mark.parametrize(
-    ("function", "num_threads"),
-    each_value([paid, numba.njit(paid), numba.njit(cache=False, nogil=True)(paid)], [1, 2]),
+    ("function", "num_threads"), each_value([paid, numba.njit(paid), numba.njit(cache=False, nogil=True)(paid)], [1, 2])
 )
 def test_an_index_out_of_range_in_a_reward_is_an_error_of_its_name(function, num_threads):
     envs = make(4, reward_function=functools.partial(function, more=0), num_threads=num_threads)

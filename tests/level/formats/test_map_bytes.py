@@ -184,19 +184,10 @@ def test_thwumps_take_any_orientation():
     ("records", "message"),
     [
         ([], "expected a ninja record, the start of the level, got no records"),
-        (
-            [(0, 0, 0, 0, 0), (40, 0, 0, 0, 0)],
-            r"expected a type of 0\.\.39, which level files can count, got type 40",
-        ),
-        (
-            [(0, 0, 0, 0, 0), (7, 0, 0, 0, 0)],
-            "expected a locked_door before this locked_door_switch, got none",
-        ),
+        ([(0, 0, 0, 0, 0), (40, 0, 0, 0, 0)], r"expected a type of 0\.\.39, which level files can count, got type 40"),
+        ([(0, 0, 0, 0, 0), (7, 0, 0, 0, 0)], "expected a locked_door before this locked_door_switch, got none"),
         ([(0, 0, 0, 0, 0), (6, 0, 0, 0, 0), (7, 0, 0, 0, 0), (7, 0, 0, 0, 0)], "record 3 .*before this"),
-        (
-            [(0, 0, 0, 0, 0), (8, 0, 0, 0, 0), (7, 0, 0, 0, 0)],
-            "expected trap_door_switch, the switch of the trap_door",
-        ),
+        ([(0, 0, 0, 0, 0), (8, 0, 0, 0, 0), (7, 0, 0, 0, 0)], "expected trap_door_switch, the switch of the trap_door"),
         (
             [(0, 0, 0, 0, 0), (3, 0, 0, 0, 0), (2, 0, 0, 0, 0)],
             "record 2 .*expected exit_switch, the switch of the exit",
@@ -219,10 +210,7 @@ def test_records_that_no_file_can_hold_are_not_written(records, message):
         ({"title": "\u0416" * 65}, "title: expected at most 128 bytes in UTF-8, got 130"),
         ({"level_id": -1}, "level_id: expected a number from 0 to 4294967295, got -1"),
         ({"level_id": 2**32}, "level_id: expected a number from 0"),
-        (
-            {"game_mode": 3},
-            r"game_mode: expected one of 0 \(solo\), 1 \(co-op\), 2 \(race\), 4 \(unset\), got 3",
-        ),
+        ({"game_mode": 3}, r"game_mode: expected one of 0 \(solo\), 1 \(co-op\), 2 \(race\), 4 \(unset\), got 3"),
     ],
 )
 def test_headers_that_no_file_can_hold_are_not_written(fields, message):

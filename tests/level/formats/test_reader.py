@@ -20,11 +20,7 @@ from nclone_env.level.formats.text import format_text
 from ..level_bases import make_attract, make_level, same
 
 RAW = make_level()
-FORMATS = {
-    "text": format_text(RAW).encode(),
-    "map": write_map(RAW),
-    "attract": make_attract(RAW, b"\x01\x02"),
-}
+FORMATS = {"text": format_text(RAW).encode(), "map": write_map(RAW), "attract": make_attract(RAW, b"\x01\x02")}
 REPLAY = struct.pack("<B6IBI", 0, 33, 1, 3, 7, 0, 0, 1, 0xFFFFFFFF) + b"\1\2\3"
 
 

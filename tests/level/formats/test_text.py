@@ -36,13 +36,7 @@ def test_text_bytes_and_levels_are_the_same_thing(raw):
 
 
 def test_canonical_text_is_for_people():
-    assert LINES[:5] == [
-        "format = 1",
-        'title = "a level"',
-        'author = "me"',
-        "level_id = 7",
-        'game_mode = "solo"',
-    ]
+    assert LINES[:5] == ["format = 1", 'title = "a level"', 'author = "me"', "level_id = 7", 'game_mode = "solo"']
     assert LINES[FIRST_TILES - 1] == "." * 42
     assert LINES[FIRST_TILES + 2] == ".#^>_<abcdefghijklmnopqrstABCDEFGH1234...."
     assert LINES[FIRST_ENTITY - 1] == "ninja 66 26"
@@ -91,12 +85,7 @@ TILES_ROW = "." * 42
         (2, 'title = "a\\u0001"', 2, r"expected title of printable characters, got '\x01'"),
         (2, 'title = "\u200b"', 2, "expected title of printable characters"),
         (3, f"author = '{'x' * 17}'", 3, "expected author of at most 16 characters, got 17"),
-        (
-            3,
-            "autor = 'me'",
-            3,
-            "expected one of the keys format, title, author, level_id, game_mode, tiles, entities",
-        ),
+        (3, "autor = 'me'", 3, "expected one of the keys format, title, author, level_id, game_mode, tiles, entities"),
         (3, "[extra]\nx = 1", 3, "expected TOML of the form key = value, with a string or a number, got '[extra]'"),
         (4, "level_id = -1", 4, "expected level_id of a number from 0 to 4294967295, got -1"),
         (4, "level_id = 1.5", 4, "expected a whole number for 'level_id', got 1.5"),
@@ -111,33 +100,13 @@ TILES_ROW = "." * 42
         (FIRST_TILES + 4, "." * 9 + "?" + "." * 32, FIRST_TILES + 4, "in column 10, got '?'"),
         (FIRST_TILES, f"{TILES_ROW}\n{TILES_ROW}", FIRST_TILES + 23, "expected 23 lines of tiles, got 24"),
         (FIRST_ENTITY, "mine 1 2", FIRST_ENTITY, "expected the ninja as the first record, got mine"),
-        (
-            FIRST_ENTITY + 1,
-            "min 1 2",
-            FIRST_ENTITY + 1,
-            "the name of an entity (did you mean mine?), got 'min'",
-        ),
+        (FIRST_ENTITY + 1, "min 1 2", FIRST_ENTITY + 1, "the name of an entity (did you mean mine?), got 'min'"),
         (FIRST_ENTITY + 1, "zzz 1 2", FIRST_ENTITY + 1, "the name of an entity (ninja, mine, gold"),
         (FIRST_ENTITY + 1, "type_40 1 2", FIRST_ENTITY + 1, "the name of an entity"),
-        (
-            FIRST_ENTITY + 1,
-            "mine 1",
-            FIRST_ENTITY + 1,
-            "expected name x y [orientation] [mode], got 'mine 1'",
-        ),
+        (FIRST_ENTITY + 1, "mine 1", FIRST_ENTITY + 1, "expected name x y [orientation] [mode], got 'mine 1'"),
         (FIRST_ENTITY + 1, "mine 1 2 3 4 5", FIRST_ENTITY + 1, "expected name x y [orientation] [mode]"),
-        (
-            FIRST_ENTITY + 1,
-            "mine 256 2",
-            FIRST_ENTITY + 1,
-            "expected a whole number of 0..255 for x, got '256'",
-        ),
-        (
-            FIRST_ENTITY + 1,
-            "mine 1 -2",
-            FIRST_ENTITY + 1,
-            "expected a whole number of 0..255 for y, got '-2'",
-        ),
+        (FIRST_ENTITY + 1, "mine 256 2", FIRST_ENTITY + 1, "expected a whole number of 0..255 for x, got '256'"),
+        (FIRST_ENTITY + 1, "mine 1 -2", FIRST_ENTITY + 1, "expected a whole number of 0..255 for y, got '-2'"),
         (FIRST_ENTITY + 1, "mine 1 2 ²", FIRST_ENTITY + 1, "0..255 for orientation"),
         (
             FIRST_ENTITY + 5,
@@ -145,24 +114,9 @@ TILES_ROW = "." * 42
             FIRST_ENTITY + 5,
             f"the switch of the exit in line {FIRST_ENTITY + 3}, got gold",
         ),
-        (
-            FIRST_ENTITY + 9,
-            "gold 1 2",
-            FIRST_ENTITY + 9,
-            "expected locked_door_switch, the switch of the locked_door",
-        ),
-        (
-            FIRST_ENTITY + 8,
-            "gold 1 2",
-            FIRST_ENTITY + 9,
-            "expected a locked_door before this locked_door_switch",
-        ),
-        (
-            FIRST_ENTITY + 15,
-            "trap_door 1 2",
-            FIRST_ENTITY + 15,
-            "expected the trap_door_switch of this trap_door",
-        ),
+        (FIRST_ENTITY + 9, "gold 1 2", FIRST_ENTITY + 9, "expected locked_door_switch, the switch of the locked_door"),
+        (FIRST_ENTITY + 8, "gold 1 2", FIRST_ENTITY + 9, "expected a locked_door before this locked_door_switch"),
+        (FIRST_ENTITY + 15, "trap_door 1 2", FIRST_ENTITY + 15, "expected the trap_door_switch of this trap_door"),
     ],
 )
 def test_mistakes_name_their_line(line, new, place, message):

@@ -46,10 +46,7 @@ def test_known_solutions_also_serve_mirror_images():
     levels = playable_levels(EnvironmentConfig(levels=LEVELS, mirrored=True))
     known = known_solutions()
     assert set(find(levels, ["known"], 400, Planner())) == set(levels.names)
-    assert set(find(levels, ["known"], len(known[LEVELS[0]]), Planner())) == {
-        LEVELS[0],
-        f"{LEVELS[0]} mirrored",
-    }
+    assert set(find(levels, ["known"], len(known[LEVELS[0]]), Planner())) == {LEVELS[0], f"{LEVELS[0]} mirrored"}
 
 
 def test_equal_levels_share_their_solutions(tmp_path):

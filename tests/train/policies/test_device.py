@@ -102,11 +102,7 @@ def test_work_is_recorded_on_a_gpu(monkeypatch):
     for name in ("Stream", "current_stream", "CUDAGraph"):
         monkeypatch.setattr(torch.cuda, name, lambda name=name: Inside(name, done))
     work = Repeated(lambda: done.append("work"), torch.device("cuda", 1))
-    expected = (
-        ["device", "stream", "work"],
-        ["device", "graph", "work", "replay"],
-        ["device", "replay"],
-    )
+    expected = (["device", "stream", "work"], ["device", "graph", "work", "replay"], ["device", "replay"])
     for calls in expected:
         work()
         assert done == calls

@@ -16,9 +16,7 @@ CASES = pytest.mark.parametrize(
         (LineWorld, {"num_envs": 80, "total_timesteps": 80 * 16 * 4, "shared_trunk": False}),
         pytest.param(LineWorld, {"frame_stack": 3}, marks=pytest.mark.slow),
         pytest.param(
-            LineWorld,
-            {"recurrent_size": 8, "num_envs": 80, "total_timesteps": 80 * 16 * 4},
-            marks=pytest.mark.slow,
+            LineWorld, {"recurrent_size": 8, "num_envs": 80, "total_timesteps": 80 * 16 * 4}, marks=pytest.mark.slow
         ),
         (make_environments, {"recurrent_size": 8, "frame_stack": 2, "shared_trunk": False}),
         (make_environments, {"levels": ("first-steps", "hazards"), "frame_skip": 8}),
