@@ -293,9 +293,7 @@ _UNFINISHED = (".crdownload", ".part")
 def arrived(folder):
     """Return the one file that the browser has saved."""
     for _ in range(500):
-        files = [
-            path for path in folder.iterdir() if path.suffix not in (".crdownload", ".part") and path.stat().st_size
-        ]
+        files = [path for path in folder.iterdir() if path.suffix not in _UNFINISHED and path.stat().st_size]
         if files:
             return files[0]
         time.sleep(0.02)

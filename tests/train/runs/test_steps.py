@@ -125,7 +125,7 @@ def stopped(tmp_path, make_envs=LineWorld, **fields):
     return message, updates
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
 def test_rewards(tmp_path, value):
     def change(observations, rewards, *others):
         rewards[5] = value
@@ -135,7 +135,7 @@ def test_rewards(tmp_path, value):
     assert message.startswith("update 3: expected finite numbers, got nan or infinity in: rewards; the run stopped")
 
 
-@pytest.mark.parametrize(("value", "fields"), [(np.nan, {}), (np.inf, {}), (np.nan, {"frame_stack": 3})])
+@pytest.mark.parametrize(("value", "fields"), [(np.inf, {}), (np.nan, {"frame_stack": 3})])
 def test_observations(tmp_path, value, fields):
     def change(observations, *others):
         observations["game_state"][5, 7] = value
