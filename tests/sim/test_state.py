@@ -11,8 +11,7 @@ from nclone_env.jit import kernel
 from nclone_env.level.build import build_room, moving
 from nclone_env.level.level_set import pack
 from nclone_env.sim.frame import start as begin
-from nclone_env.sim.frame import tick
-from nclone_env.sim.session import start_worlds
+from nclone_env.sim.session import record_world, start_worlds
 from nclone_env.sim.state import (
     MOVER,
     NINJA_RECORD,
@@ -34,6 +33,7 @@ BUMPY = build_room("gold 44 58", cells=WALLS | {(8, 14): 9, (7, 14): 1, (6, 14):
 WATCHED = build_room("laser_drone 60 50 0 2")
 SOURCES = (moving(), BUMPY, moving((70, 44), "other"), moving((84, 62), "above the pad"), WATCHED)
 LEVELS = pack(SOURCES)
+UNREAD = np.zeros(400, NINJA_RECORD), np.zeros((0, 0), np.uint8), np.zeros((0, 0), MOVER)
 ODD, ONES = 0x9E3779B97F4A7C15, 2**64 - 1
 
 
@@ -42,18 +42,14 @@ def start_one(levels, worlds, index, level):
     begin(levels, worlds, index, level)
 
 
-@kernel
-def play_one(levels, worlds, index, inputs):
-    for code in inputs:
-        tick(levels, worlds, index, code)
-
-
 def start(worlds: WorldArrays, index: int, level: int) -> None:
     start_one(LEVELS.arrays, worlds, index, level)
 
 
-def play(worlds: WorldArrays, index: int, inputs) -> None:
-    play_one(LEVELS.arrays, worlds, index, np.array(inputs, np.uint8))
+def play(worlds: WorldArrays, index: int, inputs, levels=LEVELS) -> None:
+    """Play with a kernel of the package: one of the tests would compile the simulator again."""
+    codes = np.array(inputs, np.uint8)
+    record_world(levels.arrays, worlds, index, codes, 0, len(codes), *UNREAD)
 
 
 def playing(count: int, frames: int = 60) -> WorldArrays:
@@ -97,7 +93,7 @@ def test_a_copy_leaves_no_row_of_a_longer_trail(frames, others):
     worlds = make_worlds(2, EVIL)
     start_worlds(EVIL.arrays, worlds, np.zeros(2, np.int64))
     for index, count in enumerate((frames, others)):
-        play_one(EVIL.arrays, worlds, index, np.full(count, 3, np.uint8))
+        play(worlds, index, [3] * count, EVIL)
     rows = [len(world_at(worlds, index).trail) for index in range(2)]
     assert (rows[0] < rows[1]) == (frames < others)
     copy_world(worlds, 0, worlds, 1)
@@ -305,7 +301,7 @@ CROWDED = pack([build_room(), build_room(*("zap_drone 60 50",) * 40, *("gold 40 
 
 def restart(worlds: WorldArrays, index: int, level: int) -> None:
     start_one(CROWDED.arrays, worlds, index, level)
-    play_one(CROWDED.arrays, worlds, index, np.full(300, 3, np.uint8))
+    play(worlds, index, [3] * 300, CROWDED)
 
 
 def test_a_world_uses_what_its_level_needs():
@@ -337,7 +333,7 @@ def test_a_world_is_placed_as_it_was():
         assert equal_worlds(worlds, 0, 1)
         assert hash_world(worlds, 0) == hash_world(worlds, 1)
         for index in range(2):
-            play_one(CROWDED.arrays, worlds, index, np.full(300, 5, np.uint8))
+            play(worlds, index, [5] * 300, CROWDED)
         assert bytes_of(worlds, 0) == bytes_of(worlds, 1)
 
 

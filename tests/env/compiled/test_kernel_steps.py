@@ -8,16 +8,21 @@ from nclone_env.env import step_all
 from nclone_env.env.arrays.buffers import make_buffers
 from nclone_env.jit import kernel
 
+from ...shared import each_value
+
 COUNT, STEPS = 5, 60
 
 
 @kernel
-def play(steps, actions, results, first):
-    """Play steps from one on; return the first that was not played, for which the worlds need larger arrays."""
+def play(steps, rows, actions, results, first):
+    """Play steps from one on, each into rows of ``out`` from its own on.
+
+    Return the first that was not played: the worlds need larger arrays, or an argument does not fit.
+    """
     for step in range(first, actions.shape[0]):
         for index in range(actions.shape[1]):
             steps.arrays.actions[index] = actions[step, index]
-        if not step_all(steps, (step + 1) * actions.shape[1]):
+        if not step_all(steps, rows[step]):
             return step
         for index in range(actions.shape[1]):
             results[step, index] = steps.arrays.results[index]
@@ -45,7 +50,7 @@ def by_kernel(mode, observations, seed):
     results = np.zeros((STEPS, COUNT), envs._batch.results.dtype)
     step = 0
     while step < STEPS:
-        step = play(envs.kernel_steps(out, final), actions(seed), results, step)
+        step = play(envs.kernel_steps(out, final), COUNT * np.arange(1, STEPS + 1), actions(seed), results, step)
     rows = [
         {name: array[step * COUNT : (step + 1) * COUNT] for name, array in out.items()} for step in range(1, STEPS + 1)
     ]
@@ -62,8 +67,10 @@ def by_python(mode, observations, seed):
     return np.stack(results), rows, final, envs.get_state(2)
 
 
-@pytest.mark.parametrize("mode", ["SameStep", "NextStep", "Disabled"])
-@pytest.mark.parametrize("observations", [("game_state",), ("locals", "entity_states", "player_frame")])
+@pytest.mark.parametrize(
+    ("mode", "observations"),
+    each_value(["SameStep", "NextStep", "Disabled"], [("game_state",), ("locals", "entity_states", "player_frame")]),
+)
 def test_equal_to_steps_from_python(mode, observations):
     results, rows, final, state = by_kernel(mode, observations, 0)
     expected = by_python(mode, observations, 0)
@@ -136,12 +143,11 @@ def test_arrays_that_do_not_fit_are_refused(out, final, message):
         make().kernel_steps(out, {"game_state": final})
 
 
-@kernel
 def step_at(steps, row, action):
-    """Make a step with one action for all, at a row."""
-    for index in range(len(steps.arrays.actions)):
-        steps.arrays.actions[index] = action
-    return step_all(steps, row)
+    """Make a step with one action for all, at a row; return whether it was made."""
+    return play(
+        steps, np.array([row]), np.full((1, COUNT), action), np.zeros((1, COUNT), steps.arrays.results.dtype), 0
+    )
 
 
 @pytest.mark.parametrize(("row", "action"), [(16, 0), (-1, 0), (2**62, 0), (0, 6), (0, -1), (0, 2**40)])

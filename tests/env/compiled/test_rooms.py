@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.env import batch, step_all
+from nclone_env.env import batch
 from nclone_env.env.arrays.buffers import make_buffers
 from nclone_env.env.compiled import rooms
-from nclone_env.jit import kernel
 from nclone_env.level.build import build_room, everything, moving
 from nclone_env.sim import state
 from nclone_env.sim.store import with_space
 
 from ...shared import each_value
+from .test_kernel_steps import play
 
 EXIT = ("exit 160 57", "exit_switch 150 57")
 CROWD = build_room(*EXIT, *("zap_drone 60 50",) * 40, *("gold 40 40",) * 30, "mine 44 58")
@@ -98,25 +98,14 @@ def test_arrays_that_grow_in_an_exchange_and_when_states_are_set(request):
     assert len(set(growths)) > 3
 
 
-@kernel
-def play(steps, chosen, results, first):
-    for step in range(first, chosen.shape[0]):
-        for index in range(chosen.shape[1]):
-            steps.arrays.actions[index] = chosen[step, index]
-        if not step_all(steps, 0):
-            return step
-        for index in range(chosen.shape[1]):
-            results[step, index] = steps.arrays.results[index]
-    return chosen.shape[0]
-
-
 def test_arrays_that_grow_between_the_steps_of_a_kernel(request):
     def run(seed=0) -> tuple[bytes, int]:
         envs = make()
         out, final = (make_buffers(envs._batch.specs, NUM_ENVS) for _ in range(2))
         results, step, calls = np.zeros((STEPS, NUM_ENVS), envs._batch.results.dtype), 0, 0
+        rows = np.zeros(STEPS, np.int64)
         while step < STEPS:
-            step, calls = play(envs.kernel_steps(out, final), actions(seed), results, step), calls + 1
+            step, calls = play(envs.kernel_steps(out, final), rows, actions(seed), results, step), calls + 1
         return results.tobytes() + b"".join(envs.get_state(index) for index in range(NUM_ENVS)), calls
 
     expected, _ = run()
