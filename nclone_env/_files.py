@@ -80,7 +80,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 
     The name of a user who does not exist stays.
     """
-    return Path(os.path.expanduser(path))
+    return Path(os.path.expanduser(os.fsdecode(path)))
 
 
 def there(test: Callable[[], bool]) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from nclone_env.errors import ConfigError, Within, check_integer, shortened
 from nclone_env.game import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.options import Suggesting, build, check, group, option, rejects_unknown, replace, several
+from nclone_env.options import Suggesting, build, check, group, option, rejects_unknown, replace, several, whole
 
 ObservationName = Literal[
     "game_state",
@@ -184,7 +184,9 @@ class EnvironmentConfig(metaclass=Suggesting):
         """Normalise sequences to tuples and reject values out of range."""
         check(self)
         if not self.levels:
-            raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
+            raise ConfigError(
+                "levels: expected at least one level, got none; name a set, a level or a file (an iterator serves once)"
+            )
         if not self.observations or len(set(self.observations)) != len(self.observations):
             raise ConfigError(
                 f"observations: expected one or more different names out of {', '.join(OBSERVATION_NAMES)}, "
@@ -240,7 +242,7 @@ def config_from(config: EnvironmentConfig | None, fields: Mapping[str, Any]) -> 
 
 def _checked_view(size: Any) -> tuple[int, int]:
     """Return the height and width of ``global_view`` as a tuple."""
-    sides = several(size)
+    sides = tuple(map(whole, several(size)))
     if len(sides) != 2:
         raise ConfigError(f"global_view_size: expected height and width, for example (128, 256), got {shortened(size)}")
     height, width = sides

@@ -153,8 +153,12 @@ def several(value: Any) -> tuple[Any, ...]:
 
 
 def scalar(value: Any) -> Any:
-    """Return a number, flag or text of NumPy, or an array of none but one, as that of Python; others as they are."""
-    return value.item() if getattr(value, "shape", None) == () and hasattr(value, "item") else value
+    """Return a number, flag or text of NumPy, or an array of none but one, as that of Python; others as they are.
+
+    The item of a masked number would be 0.
+    """
+    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item") and not np.ma.is_masked(value)
+    return value.item() if is_scalar else value
 
 
 def whole(value: Any) -> Any:
@@ -179,14 +183,14 @@ def as_text(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Convert tuples to lists, paths to text, options to dicts and scalars of NumPy to those of Python, recursively."""
+    """Convert iterables to lists, paths to text, options to dicts, scalars of NumPy to those of Python, recursively."""
     value = scalar(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field, _ in _fields(type(value))}
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [plain(item) for item in value]
+    if isinstance(value, Iterable) and not isinstance(value, _SINGLE):
+        return [plain(item) for item in several(value)]
     return str(value) if isinstance(value, os.PathLike) else value
 
 

@@ -121,7 +121,7 @@ def test_numbers_are_of_the_type_of_the_annotation_whatever_the_default_is():
     ]  # fmt: skip
     reward = RewardConfig(**{field.name: np.float64(0.25) for field in fields(RewardConfig)})
     assert {type(getattr(reward, field.name)) for field in fields(RewardConfig)} == {float}
-    for size in ((np.int64(84), np.int64(84)), np.array([84, 84]), iter([84, 84]), [84, 84]):
+    for size in ((np.int64(84), np.int64(84)), np.array([84, 84.0]), iter([84, 84]), [84, 84]):
         view = EnvironmentConfig(render={"global_view_size": size}).render.global_view_size
         assert view == (84, 84)
         assert {type(side) for side in view} == {int}
@@ -157,6 +157,7 @@ def test_messages_have_one_line_whatever_the_value_is():
         ("a\nb", "'a\\nb'"),
         (Unprintable(), "Unprintable that cannot be printed"),
         (10**5000, "int too long to print"),
+        (np.ma.masked, "masked"),  # its item is 0
     ):
         with pytest.raises(ConfigError) as caught:
             Outer(flag=given)

@@ -17,7 +17,7 @@ from gymnasium.wrappers import FrameStackObservation, NormalizeObservation
 from gymnasium.wrappers.vector import NormalizeObservation as NormalizeVectorObservation
 
 from nclone_env import EnvironmentConfig, NPlusPlusVectorEnv, errors
-from nclone_env.config import RenderConfig
+from nclone_env.config import ObservationConfig
 from nclone_env.env.ids import REGISTERED
 from nclone_env.level.catalog import level_sets
 
@@ -102,7 +102,8 @@ def test_a_spec_with_values_of_numpy_and_iterators_is_json(make):
         "mirrored": np.bool_(True),
         "action_space": np.str_("discrete"),
         "reward": {"death": np.float32(-2)},
-        "render": RenderConfig(global_view_size=np.array([64, 128])),
+        "render": {"global_view_size": np.array([64, 128]), "theme": np.str_("dark")},
+        "observation": ObservationConfig(locals_size=np.int8(3)),
     }
     env = make(STATE, **fields)
     kwargs = json.loads(env.spec.to_json())["kwargs"]

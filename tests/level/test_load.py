@@ -80,6 +80,8 @@ def test_paths_may_be_of_any_kind(tmp_path):
     (tmp_path / "a").write_bytes(MAP)
     assert load_level(Place(tmp_path / "a")).name == load_levels(Place(tmp_path / "a"))[0].name == "a"
     assert [level.name for level in load_levels([Place(tmp_path)])] == ["a"]
+    with os.scandir(os.fsencode(tmp_path)) as entries:
+        assert [level.name for level in load_levels(entries)] == ["a"]
     assert levels_as_text(Place(tmp_path)) == (str(tmp_path),)
 
 
