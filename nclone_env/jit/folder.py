@@ -36,9 +36,9 @@ def cache_root() -> Path:
     """Return the folder of everything this package keeps between processes; it need not exist."""
     root, caches = os.environ.get("NCLONE_ENV_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")
     if root:
-        return expanded(root)
+        return expanded(root).absolute()  # the program may change the working directory
     try:
-        return expanded(caches or Path.home() / ".cache") / "nclone_env"
+        return expanded(caches or Path.home() / ".cache").absolute() / "nclone_env"
     except RuntimeError:  # no HOME, and a user without an entry in passwd, as in containers
         user = os.getuid() if hasattr(os, "getuid") else "user"
         return Path(os.environ.get("TMPDIR") or os.environ.get("TEMP") or "/tmp") / f"nclone_env-{user}"
@@ -126,7 +126,7 @@ def _remove_unused(root: Path) -> None:
 @cache
 def remove_unused_code(folder: Path) -> None:
     """Remove the files of a kernel folder that were not used for thirty days; once in a process."""
-    for path in folder.iterdir():
+    for path in folder.glob("*"):  # of a folder that was removed meanwhile, none
         with suppress(OSError):  # another process may be removing it
             if path.suffix in (CODE_SUFFIX, PART_SUFFIX) and _is_unused(path):
                 path.unlink()

@@ -31,14 +31,15 @@ def test_settings_of_numba_have_a_folder_of_their_own(tmp_path, setting):
 
 @pytest.mark.parametrize("variable", ["NCLONE_ENV_CACHE_DIR", "XDG_CACHE_HOME"])
 @pytest.mark.parametrize(
-    ("value", "folder"), [("~/kernels", "{home}/kernels"), ("~", "{home}"), ("~no-such-user/x", "~no-such-user/x")]
+    ("value", "folder"),
+    [("~/kernels", "{home}/kernels"), ("~", "{home}"), ("~no-such-user", "{here}/~no-such-user"), ("x", "{here}/x")],
 )
 def test_a_variable_that_no_shell_expanded_means_the_home_folder(tmp_path, monkeypatch, variable, value, folder):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("NCLONE_ENV_CACHE_DIR", raising=False)
     monkeypatch.setenv(variable, value)
     found = cache_root() if variable == "NCLONE_ENV_CACHE_DIR" else cache_root().parent
-    assert found == Path(folder.format(home=tmp_path))
+    assert found == Path(folder.format(home=tmp_path, here=Path.cwd()))
 
 
 def test_without_a_folder_there_is_a_warning(tmp_path, monkeypatch):
@@ -174,6 +175,10 @@ def test_use_is_noted(tmp_path, monkeypatch):
     folder = cache_folder.__wrapped__()
     assert time.time() - folder.stat().st_mtime < 3600
     assert (folder / "code").exists()
+
+
+def test_a_folder_that_is_removed_meanwhile_is_no_error(tmp_path):
+    remove_unused_code(tmp_path / "gone")
 
 
 def test_compiling_removes_the_code_that_was_not_used_for_a_month(tmp_path):
