@@ -3,7 +3,7 @@
 import logging
 import warnings
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import _AsyncGeneratorContextManager, _GeneratorContextManager, contextmanager
 from types import CoroutineType, TracebackType
 from typing import Any
 
@@ -11,7 +11,8 @@ from nclone_env.errors import ConfigError, check_integer, checked
 from nclone_env.memory.measurements import TIME_UNIT
 from nclone_env.memory.watch import Watch, profile
 
-_UNDONE = (Awaitable, Generator, AsyncGenerator, map, filter, zip, enumerate)
+_BLOCKS = (_GeneratorContextManager, _AsyncGeneratorContextManager)
+_UNDONE = (Awaitable, Generator, AsyncGenerator, *_BLOCKS, map, filter, zip, enumerate)
 """What a function returns that has done nothing yet; so do all of ``itertools``."""
 _VERDICTS = {"growing": "memory grows", "undecided": "too little to tell whether memory grows"}
 
@@ -109,6 +110,8 @@ def check_done(argument: str, name: str, result: object) -> None:
     how = f"asyncio.run({name}())" if isinstance(result, Awaitable) else f"list({name}())"
     if isinstance(result, AsyncGenerator):
         how = "asyncio.run on a coroutine that iterates over it"
+    if isinstance(result, _BLOCKS):
+        how = f"with {name}()"
     raise ConfigError(
         f"{argument}: expected one that does its work when called, got {name}, which returned a {kind.__name__} "
         f"that has yet to run; call {how} in a function"

@@ -2,6 +2,7 @@ import itertools
 import logging
 import re
 import warnings
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 import gymnasium
@@ -78,6 +79,7 @@ async def both():
     "function",
     [
         *(awaited, generated, both, partial(awaited), partial(map, abs, [1])),
+        *(contextmanager(generated), asynccontextmanager(both)),
         *(partial(zip, [1]), partial(itertools.starmap, divmod, [(1, 0)])),
     ],
 )
