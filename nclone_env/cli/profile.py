@@ -377,12 +377,13 @@ def run(
 
 def _target(path: str) -> tuple[list[str], str | None]:
     """Return what ``python`` is told to run for a path, and the folder from which the program imports first."""
-    file = Path(path)
-    # a package: python -m runs it, and can import from it
-    is_package = path.isidentifier() and there((file / "__init__.py").is_file)
-    if there(lambda: file.is_file() or file.is_dir()) and not is_package:
+    file = Path(os.path.normpath(path))
+    folders = [file, *file.parents][:-1]
+    if folders and all(each.name.isidentifier() and there((each / "__init__.py").is_file) for each in folders):
+        path = ".".join(file.parts)  # a package: python -m runs it, and can import from it
+    elif there(lambda: file.is_file() or file.is_dir()):
         is_archive = file.is_dir() or (file.suffix != ".py" and zipfile.is_zipfile(file))
-        return [path if path[0] != "-" else f"./{path}"], os.path.realpath(
+        return [f"./{path}" if path.startswith("-") else path], os.path.realpath(
             file if is_archive else file.resolve().parent
         )
     module, _, _ = path.partition(":")

@@ -283,7 +283,7 @@ def test_a_program_ends_as_it_does_alone(form, tmp_path, monkeypatch, capfd, inp
     (tmp_path / "case").rename(tmp_path / "alone")
     made(tmp_path / "case", form)
     monkeypatch.chdir(tmp_path / "case")
-    status = main(["profile", "script", "--output-dir", str(tmp_path / "out"), words[-1]])
+    status = main(["profile", "script", "--output-dir", str(tmp_path / "out"), words[-1] + "/" * (form == "package")])
     output, errors = capfd.readouterr()
     errors = "".join(line for line in errors.splitlines(keepends=True) if not line.startswith("nclone-env: "))
     assert (status, without_ours(output, f"wrote {tmp_path}"), errors, files_in(tmp_path / "case")) == alone
