@@ -49,7 +49,7 @@ def _quotas() -> Iterator[int]:
                 quota, period = (int((folder / f"cpu.cfs_{name}_us").read_text()) for name in ("quota", "period"))
             if quota > 0:
                 yield -(-quota // period)
-        except (OSError, ValueError):  # no such file, or "max"
+        except (OSError, ValueError, ZeroDivisionError):  # no such file, or "max"
             continue
 
 

@@ -58,8 +58,9 @@ def test_quotas_of_all_groups_above_bound_the_cores(cgroups):
     assert available_cores() == 8
     (cgroups / "job" / "cpu.max").write_text("350000 100000\n")
     assert available_cores() == 4
-    (cgroups / "job" / "step" / "cpu.max").write_text("max 100000\n")
-    assert available_cores() == 4
+    for none in ("max 100000\n", "50000 0\n", "50000\n", "x"):
+        (cgroups / "job" / "step" / "cpu.max").write_text(none)
+        assert available_cores() == 4
     (cgroups / "job" / "step" / "cpu.max").write_text("50000 100000\n")
     assert available_cores() == 1
 

@@ -215,7 +215,8 @@ def _of_value(event: Any) -> str:
     found = re.match(r"Error parsing (--[\w.-]+|[\w.-]+): (.*)", event.message, flags=re.DOTALL)
     name, message = found.groups() if found else ("arguments", event.message)
     name = name if event.argument is None else _name(event.argument)
-    several = re.findall(r"<class '\w+'>: (?!.*does not match choices)([^\n]+)", message)  # int | None
+    # of int | None
+    several = re.findall(r"(?:<class '\w+'>|Annotated\[.*\]): (?!.*does not match choices)([^\n]+)", message)
     message = several[-1].strip() if several else message
     number = re.match(r"could not convert string to (\w+): (.*)", message)
     if number:

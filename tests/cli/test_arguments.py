@@ -115,6 +115,8 @@ MISTAKES = [
     ("policies push builtin", "name: expected a value, got none"),
     ("train --observations game_stat", "did you mean 'game_state'?"),
     ("train --num-envs x", "--num-envs: expected a whole number, such as 1000000 or 1e6, got 'x'"),
+    ("train --num-threads null", "--num-threads: expected a whole number, such as 1000000 or 1e6, got 'null'"),
+    ("train --stop-at-success x", "--stop-at-success: expected a number, got 'x'"),
     ("train --num-envs 1.5", "--num-envs: expected a whole number"),
     ("train --num-envs", "--num-envs: expected a value, got none"),
     ("train --num-envs 0", "num_envs: expected a whole number"),
