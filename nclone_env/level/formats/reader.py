@@ -44,6 +44,8 @@ MAX_LEVEL_SIZE, MAX_FILE_SIZE = 1 << 24, 1 << 26
 smaller. Larger packs are mapped."""
 INDEX_SUFFIX = ".index"
 """Of the file next to a larger pack that has the places of its lines, ``.npy``."""
+_MOST_CHECKED = 1000
+"""Lines of an index that are compared with their pack."""
 _IS_STAMP = -1
 """In the last row of an index, in place of the number of a line."""
 _GZIP, _GZIP_SUFFIX = b"\x1f\x8b\x08", ".gz"
@@ -213,7 +215,7 @@ def _read_index(path: Path, data: mmap) -> np.ndarray | None:
         rows = np.load(index, mmap_mode="r", allow_pickle=False)
         if rows.dtype != np.int64 or rows.ndim != 2 or rows.shape[1] != 3:
             return None
-        if tuple(rows[-1].tolist()) != _stamp(path):
+        if tuple(rows[-1].tolist()) != _stamp(path) or not _are_lines(rows[:-1], data):
             made = _index(path, data)
             rows = np.load(io.BytesIO(made))
             with suppress(OSError):  # a folder that can only be read
@@ -221,6 +223,16 @@ def _read_index(path: Path, data: mmap) -> np.ndarray | None:
     except UNREADABLE:
         return None
     return rows[:-1]
+
+
+def _are_lines(rows: np.ndarray, data: mmap) -> bool:
+    """Return whether lines begin and end where an index says, of some of them: an edit may keep size and time."""
+    places = rows[:: max(1, len(rows) // _MOST_CHECKED), 1:].tolist()
+    marks = (b"", b"\n", b"\r")
+    return all(
+        0 <= first < last <= len(data) and {data[max(first - 1, 0) : first], data[last : last + 1]}.issubset(marks)
+        for first, last in places
+    )
 
 
 def _mapped(path: Path) -> mmap | None:
