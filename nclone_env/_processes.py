@@ -10,7 +10,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice, takewhile
 from multiprocessing import current_process, get_context, parent_process
@@ -102,7 +102,8 @@ def in_order(
     Args:
         tasks: drawn when they are due; picklable if the executor has other processes.
         executor: that computes them; None: this thread.
-        stop: asked before each result; those in work then are still yielded.
+        stop: asked before each result; those in work then are still yielded, unless a signal that all processes got, as
+            of ``timeout``, has ended the workers, too.
         ahead: most tasks whose results are kept.
     """
     if executor is None:
@@ -117,6 +118,9 @@ def in_order(
             yield waiting.popleft().result()
         _cancel(waiting)
         yield from (future.result() for future in takewhile(lambda future: not future.cancelled(), waiting))
+    except BrokenExecutor:
+        if not stop():
+            raise
     finally:
         _cancel(waiting)
 

@@ -2,7 +2,8 @@
 
 import threading
 import time
-from concurrent.futures import CancelledError
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import nullcontext
 from functools import partial
 from multiprocessing import current_process
 
@@ -78,3 +79,22 @@ def test_tasks_end_when_an_exception_leaves_the_context():
         interrupted()
     assert ended == [True]
     assert not is_unwanted(), "of other threads nothing is known"
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_workers_that_the_same_signal_has_ended_are_no_error(asked):
+    """As that of ``timeout``, which all processes of the group get."""
+    working, broken = Future(), Future()
+    working.set_result(1)
+    broken.set_exception(BrokenExecutor())
+
+    class Ended:
+        def submit(self, task):
+            return task
+
+    found = []
+    results = in_order([working, broken], Ended(), lambda: bool(asked and found))
+    found.append(next(results))
+    with nullcontext() if asked else pytest.raises(BrokenExecutor):
+        found += results
+    assert found == [1]

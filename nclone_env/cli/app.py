@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import sys
 import threading
 import warnings
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from nclone_env._files import naming
 from nclone_env._version import __version__
+from nclone_env.cli.progress import EndedError, ended_by_signals
 from nclone_env.errors import ConfigError, NcloneError, check_choice, cut, plain, shortened
 from nclone_env.machine import check_address_space
 
@@ -121,20 +123,27 @@ def _run(args: list[str]) -> int:
         if args == ["--version"]:
             sys.stdout.write(f"{PROGRAM} {__version__}\n")
             return 0
-        return _run_command(args)
+        with ended_by_signals():
+            return _run_command(args)
     except NcloneError as error:
-        sys.stderr.write(f"{PROGRAM}: {_shown(error)}{_misplaced(args)}\n")
+        _complain(f"{_shown(error)}{_misplaced(args)}")
         return 2
     except (MemoryError, RuntimeError, ImportError) as error:
         if not isinstance(error, MemoryError) and not any(said in str(error) for said in _NO_MEMORY):
             raise
-        sys.stderr.write(f"{PROGRAM}: not enough memory: {plain(error) or 'an allocation failed'}\n")
+        _complain(f"not enough memory: {plain(error) or 'an allocation failed'}")
         return 1
-    except KeyboardInterrupt:
-        sys.stderr.write(f"{PROGRAM}: interrupted\n")
-        return 130
+    except KeyboardInterrupt as error:
+        _complain(f"{error}" or "interrupted")
+        return 128 + (error.number if isinstance(error, EndedError) else signal.SIGINT)
     finally:
         warnings.showwarning = before
+
+
+def _complain(text: str) -> None:
+    """Write why the command ends, if it can be written: the exit status tells it, too."""
+    with suppress(OSError):
+        sys.stderr.write(f"{PROGRAM}: {text}\n")
 
 
 def _printer_of_warnings() -> Callable[..., None]:
@@ -310,8 +319,7 @@ def _guarded(command: Callable[[], int]) -> int:
         if error.filename is None and error.errno == errno.ENOENT and not _has_working_directory():
             error = FileNotFoundError(errno.ENOENT, "the working directory was removed; change to another", os.curdir)
         where = f"{plain(cut(error.filename))}: " if error.filename else ""
-        with suppress(OSError):
-            sys.stderr.write(f"nclone-env: {where}{error.strerror or error}\n")
+        _complain(f"{where}{error.strerror or error}")
         return 1
 
 

@@ -187,6 +187,43 @@ class _Patient:
         return getattr(self._stream, name)
 
 
+class EndedError(KeyboardInterrupt):
+    """A signal ends a command as Ctrl-C does."""
+
+    def __init__(self, number: int):
+        super().__init__(f"ended by {signal.Signals(number).name}")
+        self.number = number
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end a command by an EndedError, so that nothing stays half written; a second one at once.
+
+    As by default, if the program that runs the command handles or ignores them, or in another thread than the main one.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = [number for number in _SIGNALS if is_main and signal.getsignal(number) == signal.SIG_DFL]
+    ended = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal ended
+        if ended:
+            return
+        ended = True
+        time.sleep(_TWICE)
+        for each in {*numbers} & {signal.SIGTERM}:
+            signal.signal(each, signal.SIG_DFL)
+        raise EndedError(number)
+
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
 @contextmanager
 def stop_on_signals(message: str) -> Iterator[StopRequest]:
     """Turn SIGINT, SIGTERM and SIGHUP into a request to stop, and say so; a second signal ends the process at once.

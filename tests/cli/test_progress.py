@@ -14,9 +14,11 @@ from nclone_env import cli
 from nclone_env._table import bar
 from nclone_env.cli import progress as progress_module
 from nclone_env.cli.progress import (
+    EndedError,
     LevelProgress,
     StatusLine,
     TrainingProgress,
+    ended_by_signals,
     progress_line,
     remaining,
     say,
@@ -193,12 +195,29 @@ def test_a_signal_that_is_sent_twice_at_once_counts_once(monkeypatch):
 
 
 @pytest.mark.usefixtures("handlers")
-def test_a_signal_that_is_ignored_stays_so():
+@pytest.mark.parametrize("context", [lambda: stop_on_signals("stopping"), ended_by_signals])
+def test_a_signal_that_is_ignored_stays_so(context):
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with stop_on_signals("stopping") as stop:
+    with context() as stop:
         signal.raise_signal(signal.SIGHUP)
-        assert not stop()
+        assert stop is None or not stop()
         assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+
+
+@pytest.mark.usefixtures("handlers")
+def test_a_signal_ends_a_command_once(monkeypatch):
+    monkeypatch.setattr(progress_module.time, "sleep", lambda _: os.kill(os.getpid(), signal.SIGTERM))
+    removed = []
+    with pytest.raises(EndedError, match="ended by SIGTERM") as raised, ended_by_signals():  # noqa: PT012
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            removed.append(signal.getsignal(signal.SIGTERM))
+    assert raised.value.number == signal.SIGTERM
+    assert removed == [signal.SIG_DFL], "the second one ends the process"
+    with ended_by_signals(), stop_on_signals("stopping") as stop:  # a command that saves is asked first
+        signal.raise_signal(signal.SIGTERM)
+        assert stop()
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError(), OSError(28, "full")])

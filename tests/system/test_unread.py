@@ -9,10 +9,13 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from nclone_env import _files
+from nclone_env.cli import benchmark as benchmarks
 from nclone_env.cli.app import main
-from nclone_env.jobs import generating, solving, validating
+from nclone_env.jobs import evaluating, generating, showing, solving, validating
 from nclone_env.train import loop
 from nclone_env.train.policies.checkpoint import load_checkpoint
+from tests.benchmark.bases import honest
 
 SMALL = ["--num-envs", "4", "--num-steps", "8", "--hidden-size", "8", "--num-threads", "1", "--max-frames", "60"]
 RUN = ["--checkpoint-interval", "1000", "--episodes", "1", "--no-video", "--output", "runs", "--name", "a"]
@@ -147,3 +150,52 @@ def test_what_was_done_is_saved(command, number, streams, pipes, monkeypatch):
         assert len(done) in (2, 3), "threads may have begun another one"
     else:
         assert status == (141 if 1 in unread else 0)
+
+
+SHOW = ["gallery", *LEVELS, "--output", "g"]
+SUBMIT = ["benchmark", "submit", "builtin", "--track", "Builtin-v1", "--output"]
+EVALUATE = ["evaluate", "builtin", "--levels", LEVELS[0], "--episodes", "1", "--no-video", "--output", "e"]
+ENDED = {
+    "submit": ([*SUBMIT, "b.zip"], (evaluating, "_played"), ()),
+    "submit, a shard": ([*SUBMIT, "b", "--shard", "1/1"], (evaluating, "_played"), ("b", "b/shard-1-of-1.journal")),
+    "verify": (["benchmark", "verify", "a.zip"], (benchmarks, "_report"), ()),
+    "table": (["benchmark", "table", "a.zip"], (_files, "synchronise"), ()),
+    "gallery": (SHOW, (showing, "_files"), ()),
+    "gallery, written": (SHOW, (_files, "synchronise"), ()),
+    "gallery of a submission": (["gallery", "--recordings", "a.zip", "--output", "g"], (showing, "_files"), ()),
+    "evaluate": (EVALUATE, (_files, "synchronise"), ("e",)),
+}
+"""Commands that keep nothing of what is half done: arguments, what is called in the middle, and what stays."""
+ENDINGS = [
+    pytest.param(command, number, unread, marks=[] if (i + j + k) % 6 == 0 else pytest.mark.slow)
+    for i, command in enumerate(ENDED)
+    for j, number in enumerate(SIGNALS[:3])
+    for k, unread in enumerate([(), (1, 2)])
+]
+
+
+@pytest.mark.parametrize(("command", "number", "unread"), ENDINGS)
+def test_nothing_is_left_half_written(command, number, unread, pipes, tmp_path, monkeypatch):
+    words, (module, name), stays = ENDED[command]
+    temporary, real = tmp_path / "temporary", getattr(module, name)
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    honest().save("a.zip")
+    before = set(tmp_path.rglob("*"))
+
+    def work(*arguments):
+        monkeypatch.setattr(module, name, real)
+        for stream in unread:
+            pipes[stream][0].close()
+        signal.raise_signal(number)
+        return real(*arguments)
+
+    monkeypatch.setattr(module, name, work)
+    with monkeypatch.context() as context:
+        for stream, attribute in ((1, "stdout"), (2, "stderr")):
+            context.setattr(sys, attribute, pipes[stream][1])
+        assert main(words) in ({128 + number, 141} if unread else {128 + number})
+    said = [] if unread else os.read(pipes[2][0].fileno(), 1 << 16).decode().splitlines()
+    assert len(said) == (not unread)
+    assert set(tmp_path.rglob("*")) - before == {tmp_path / name for name in stays}
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
