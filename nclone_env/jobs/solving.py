@@ -20,7 +20,7 @@ from nclone_env.level import Level
 from nclone_env.plan import Solution, smooth, solve
 from nclone_env.replay import Recording, recording_name, write_recording, write_video
 
-TABLE = "solutions.jsonl"
+TABLE, _VIDEO = "solutions.jsonl", ".mp4"
 _MOST_BYTES = 1 << 28  # of a table
 _INTERVAL = 1.0  # seconds from one table to the next: it grows with the levels
 _FACTS = ("completed", "frames", "seconds", "simulated", "stage", "gold", "gold_total", "score", "won")
@@ -111,9 +111,15 @@ class Solving(LevelJob):
         """Check that rows can be added to the table in the output folder.
 
         Raises:
-            ConfigError: if the table cannot be read, or has a row of one of the levels, unless ``force`` replaces it.
+            ConfigError: if the table cannot be read, or it has a row of one of the levels, or the folder a recording of
+                one, unless ``force`` replaces it.
         """
         rows_before(output, set() if force else {ref.name for ref in self.refs})
+        for number, ref in enumerate(() if force else self.refs):
+            recording = output / recording_name(number, ref.name)
+            for path in (recording, *([recording.with_suffix(_VIDEO)] if self.video else ())):
+                if path.exists():
+                    raise ConfigError(f"output: {path} already exists; --force replaces it, or name another folder")
 
     def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
         """Write recordings as they come, and the table; rows of other levels that are there stay.
@@ -218,7 +224,7 @@ def _recorded(number: int, level: Level, found: Solution, seed: int, video: bool
         with unless_it_fails(f"the video of {level.name}"), TemporaryDirectory() as folder:
             from nclone_env.replay import recording_pictures  # OpenCV is only needed to draw
 
-            path = Path(folder) / f"{Path(name).stem}.mp4"
+            path = Path(folder) / f"{Path(name).stem}{_VIDEO}"
             write_video(recording_pictures(recording), path, FRAMES_PER_SECOND)
             files[path.name] = path.read_bytes()
     return verdict.gold, files

@@ -133,6 +133,15 @@ def test_another_level_is_added_and_only_the_same_one_refused(folder, capsys):
     assert {path: path.read_bytes() for path in (folder / "a").iterdir()} == before
 
 
+@pytest.mark.parametrize(("name", "options"), [("replay", ()), ("mp4", ("--video",))])
+def test_a_file_of_a_user_with_the_name_of_a_recording_is_kept(name, options, folder, capsys):
+    mine = folder / f"000-first-steps-01-walk.{name}"
+    mine.write_text("mine")
+    assert run("first-steps/01-walk", "--frames", 20_000, "--output", ".", *options) == 2
+    assert f"{mine.name} already exists; --force replaces it, or name another folder" in capsys.readouterr().err
+    assert mine.read_text() == "mine"
+
+
 def test_a_row_is_replaced_on_request_with_its_recording(folder):
     assert run("first-steps/06-hop", "first-steps/01-walk", "--frames", 20_000, "--output", "a") == 0
     old = {row["level"]: row["recording"] for row in rows_in(folder / "a")}

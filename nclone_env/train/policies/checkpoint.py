@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nclone_env._files import UNREADABLE, check_directory, expanded, fill_file, there
+from nclone_env._files import UNREADABLE, check_directory, expanded, fill_file, open_regular, there
 from nclone_env._version import __version__
 from nclone_env.errors import CheckpointError, ConfigError, checked, cut, plain, shortened
 from nclone_env.options import Option, leaves
@@ -301,7 +301,7 @@ def _check_parameters(parameters: Mapping[str, Tensor]) -> None:
 
 def _find_damage(path: Path) -> str | None:
     """Return the name of a damaged part of a zip file, None if all are intact."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         check_directory(file, _MOST_DIRECTORY)
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
@@ -325,7 +325,7 @@ def _check_objects(pickled: bytes) -> None:
 
 
 def _read(path: Path) -> Any:
-    if not there(path.is_file):
+    if not there(path.exists):
         raise _error(path, "expected a checkpoint file, but the file does not exist")
     kind = other_kind(path)
     if kind:

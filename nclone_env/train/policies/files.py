@@ -46,7 +46,7 @@ def checkpoint_file(path: str | Path) -> Path:
     """Return the checkpoint that is meant by a file or by the folder of a run."""
     path = expanded(path)
     file = path / LATEST if there(path.is_dir) else path
-    if not there(file.is_file):
+    if not there(file.exists):
         hint = f"; to begin a new run with this policy pass --init {path}" if is_named(path) else ""
         raise CheckpointError(
             f"{cut(file)}: expected a checkpoint file, but the file does not exist; "

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import os
 import random
 import resource
 import zipfile
@@ -27,6 +28,7 @@ from nclone_env.train import (
 )
 from nclone_env.train.policies import checkpoint as module
 from nclone_env.train.policies.checkpoint import check_resumable, described_version, option, save_checkpoint
+from nclone_env.train.policies.files import checkpoint_file
 
 from ..runs import checkpoint_of, config
 from ..stub import LineWorld
@@ -72,6 +74,15 @@ def test_round_trip(saved):
 def test_missing(tmp_path):
     with pytest.raises(CheckpointError, match=r"nothing.pt: expected a checkpoint file, but the file does not exist"):
         load_checkpoint(tmp_path / "nothing.pt")
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"), [(os.mkfifo, "expected a file, got a device or pipe"), (os.mkdir, "Is a directory")]
+)
+def test_no_file(tmp_path, make, kind):
+    make(tmp_path / "checkpoint.pt")
+    with pytest.raises(CheckpointError, match=rf"checkpoint\.pt: .* but the file cannot be read: .*{kind}"):
+        load_checkpoint(checkpoint_file(tmp_path))
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x02]q\x00.", b"PK\x03\x04rest"])
