@@ -148,6 +148,8 @@ def restore_policy(checkpoint: Checkpoint) -> ActorCritic:
     with translated(checkpoint.path):
         config = restore_config(checkpoint)
         shapes = {name: tuple(shape) for name, shape in checkpoint.observation_shapes.items()}
+        if not all(type(size) is int for shape in shapes.values() for size in shape):  # a product repeats a text
+            raise ValueError("expected whole numbers as shapes of observations")
         with torch.device("meta"):
             policy = make_policy(config, shapes)
         _check_network(policy, checkpoint)
@@ -193,7 +195,7 @@ def translated(path: str | Path) -> Iterator[None]:
         yield
     except CheckpointError:
         raise
-    except (ConfigError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
+    except (ConfigError, *UNREADABLE) as error:
         cause = " ".join(" ".join(str(error).splitlines()[:2]).split())  # torch lists every parameter
         raise _error(path, f"it cannot be restored: {cause}") from error
 

@@ -191,6 +191,8 @@ def test_parameters_that_do_not_fit(saved):
         ({"observation_shapes": {"game_state": [3_000_000_000]}}, "expected the network of this version"),
         ({"observation_shapes": {"player_frame": [10**6, 10**6, 1]}}, "expected the network of this version"),
         ({"observation_shapes": None}, "cannot be restored"),
+        ({"observation_shapes": {"game_state": [10**9, "x"]}}, "cannot be restored: expected whole numbers"),
+        ({"observation_shapes": {"game_state": [10**30]}}, "cannot be restored"),
         ({"train_config": {**flat(CONFIG), "hidden_size": 20_000}}, "hidden_size: expected"),
         ({"train_config": {**flat(CONFIG), "hidden_size": 4096}}, "expected the network of this version"),
     ],
