@@ -64,16 +64,35 @@ _FIXED = {*_NO_HOLDERS, int, float, str, bytes, bool, tuple, type(None)}
 _LARGEST, _ENOUGH = 200, 10  # containers that are searched early, as what grows is among them, and parts of each
 
 
+class _Container(NamedTuple):
+    """A container on the way from a survivor to a name."""
+
+    size: int = 0
+    """Its length."""
+    name: str = ""
+    most: int | None = None
+    """The length that it has at most; None: it has no limit."""
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether it has a limit that it has not reached."""
+        return self.most is not None and self.size < self.most
+
+    def text(self, sizes: bool) -> str:
+        """Return its type, with its length if ``sizes``, and its limit."""
+        length = f" of {self.size:,}" if sizes else ""
+        return f"{self.name}{length}{f', at most {self.most:,}' if self.is_filling else ''}"
+
+
 class _Node(NamedTuple):
     """An object on the way from a survivor to a name."""
 
     thing: Any
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     """From the survivor on."""
-    size: int
-    """Length of the largest container so far."""
-    container: str
-    key: str
+    container: _Container = _Container()
+    """The largest so far."""
+    key: str = ""
     """Under which the object below is in ``thing``, if that is a dictionary."""
 
 
@@ -82,9 +101,8 @@ class _Chain(NamedTuple):
 
     names: tuple[str, ...]
     """From the object to a variable."""
-    size: int
-    """Length of the largest container on the way."""
-    container: str
+    container: _Container
+    """The largest on the way."""
     kept: str
     """The type of the object."""
     doubt: int
@@ -137,11 +155,11 @@ def find_keepers(
             chain = min(filter(None, ways), key=lambda one: one.doubt, default=None)
         if chain is None and things and not budget.is_over:
             name = f"memory of {NATIVE}" if gc.isenabled() else "garbage, not collected"
-            chain = _Chain((name,), 0, "", _describe(things[0]), _HIDDEN)
+            chain = _Chain((name,), _Container(), _describe(things[0]), _HIDDEN)
         if chain is not None:
-            length = f" of {chain.size:,}" if sizes else ""
-            kind = f"{chain.container}{length}: {chain.kept}" if chain.container else chain.kept
-            keepers.append(Keeper(grown.place, " < ".join(chain.names), kind, chain.doubt))
+            inside = f"{chain.container.text(sizes)}: " if chain.container.size else ""
+            name, kind = " < ".join(chain.names), f"{inside}{chain.kept}"
+            keepers.append(Keeper(grown.place, name, kind, chain.doubt, chain.container.is_filling))
     return tuple(keepers)
 
 
@@ -151,7 +169,7 @@ def _most_common(chains: Sequence[_Chain | None]) -> _Chain | None:
     ends = Counter([chain.names[-1] for chain in certain] + [""] * (len(chains) - len(certain)))
     end = ends.most_common(1)[0][0] if chains else ""
     those = [chain for chain in certain if chain.names[-1] == end]
-    return min(those, key=lambda chain: (len(chain.names), -chain.size), default=None)
+    return min(those, key=lambda chain: (len(chain.names), -chain.container.size), default=None)
 
 
 def find_graphs(budget: Budget, include: Callable[[], object]) -> tuple[Keeper, ...]:
@@ -199,7 +217,7 @@ class _Search:
     __slots__ = ("_following", "_others", "_roots", "_seen", "_thing", "answer", "level")
 
     def __init__(self, thing: Any):
-        self._thing, self.level, self._seen = thing, [_Node(thing, (), 0, "", "")], {id(thing)}
+        self._thing, self.level, self._seen = thing, [_Node(thing)], {id(thing)}
         self._following: list[_Node] = []
         self._roots: list[_Chain] = []
         self._others: list[_Chain] = []
@@ -248,7 +266,7 @@ class _Search:
         names = node.names
         if root and not (names and names[-1].split(".")[0] == root.rpartition(".")[2]):
             names = (*names, root)
-        return _Chain(names, node.size, node.container, _describe(self._thing), doubt)
+        return _Chain(names, node.container, _describe(self._thing), doubt)
 
 
 class _Walk:
@@ -331,7 +349,7 @@ class _Walk:
                     fresh = {id(thing): thing for thing in ahead[-_LOOK:] if id(thing) not in seen}
                     del ahead[-_LOOK:]
                     if not wanted.isdisjoint(fresh):
-                        return _Chain((name,), 0, "", f"{_describe(root)} ... {_describe(things[0])}", 0)
+                        return _Chain((name,), _Container(), f"{_describe(root)} ... {_describe(things[0])}", 0)
                     seen.update(fresh)
                     parts = gc.get_referents(*fresh.values())
                     parts = [*filter(gc.is_tracked, parts)] if tracked else parts  # others do not lead there
@@ -385,21 +403,22 @@ class _Walk:
 
 def _above(holder: Any, node: _Node, name: str) -> _Node:
     names = (*node.names, name) if name and node.names[-1:] != (name,) else node.names
-    count, container, kind = node.size, node.container, type(holder)
+    container, kind = node.container, type(holder)
     base = _base(holder)
     if base in _LONG:
         is_attributes = kind is dict and set(map(type, list(holder))) == {str}
         length = base.__len__(holder)
-        if length > count and not is_attributes:
-            count, container = length, kind.__name__
+        if length > container.size and not is_attributes:
+            container = _Container(length, kind.__name__, deque.maxlen.__get__(holder) if base is deque else None)
     elif kind is _CACHE:
-        count, container = holder.cache_info().currsize, "lru_cache"
+        found = holder.cache_info()
+        container = _Container(found.currsize, "lru_cache", found.maxsize)
     key = node.key
     if issubclass(kind, dict):
         key = _key(holder, node.thing) or key
     elif kind is types.CellType:
         key = str(id(holder))
-    return _Node(holder, names, count, container, key)
+    return _Node(holder, names, container, key)
 
 
 def _describe(thing: Any) -> str:

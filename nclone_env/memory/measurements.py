@@ -198,6 +198,8 @@ class Keeper:
     """What is kept: its type, and shape and dtype of arrays and tensors."""
     doubt: int = 0
     """0: a variable of the program or of a module leads to it; 1: one of a library's running code; more: less."""
+    is_filling: bool = False
+    """Whether it is a container with a limit that it has not reached: it will stop to grow."""
 
 
 @dataclass(frozen=True)

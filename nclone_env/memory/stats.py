@@ -177,13 +177,15 @@ class Stats:
 def compute_stats(measured: Measurements) -> Stats:
     """Return the statistics of measurements."""
     growths = growths_of(measured)
+    lines = all_grown_lines(measured, growths)
+    growths = without_filling(growths, lines, measured)
     return Stats(
         measurements=measured,
         verdict=combined_verdict(growths),
         growths=growths,
         per_environment=per_environment(measured.sizes),
         largest_lines=largest_lines(measured.lines),
-        grown_lines=all_grown_lines(measured, growths),
+        grown_lines=lines,
         step_peak=step_peak(measured.step_peaks, measured.settings.warm_up_steps),
         churn=churn(measured),
         by_cumulative=_top(measured.functions, "cumulative_seconds", measured.profiled_seconds),
@@ -333,6 +335,18 @@ def all_grown_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[
     names = ((NATIVE, line.place) if line.behind == NATIVE else (line.place,) for line in lines)
     kept = (next((keepers[name] for name in those if name in keepers), "") for those in names)
     return tuple(replace(line, keeper=keeper) for line, keeper in zip(lines, kept))[:TOP_LINES]
+
+
+def without_filling(
+    growths: Sequence[Growth], lines: Sequence[GrownLine], measured: Measurements
+) -> tuple[Growth, ...]:
+    """Return growths, undecided where containers that will stop to grow keep half of what grew."""
+    filling = {keeper.line for keeper in measured.keepers if keeper.is_filling}
+    rate = sum(line.rate for line in lines if line.place in filling)
+    return tuple(
+        replace(item, verdict="undecided") if item.verdict == "growing" and rate >= _EXPLAINED * item.slope else item
+        for item in growths
+    )
 
 
 def untraced_lines(measured: Measurements, growths: Sequence[Growth]) -> Iterator[GrownLine]:

@@ -11,6 +11,8 @@ import sys
 import tracemalloc
 import types
 import weakref
+from collections import deque
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -73,6 +75,24 @@ def test_objects_with_attributes_are_found():
         line = line_after()
         kept.append(Plain(number))
     assert keeper_of(line) == ("test_objects_with_attributes_are_found.kept", "list of 50: Plain")
+
+
+@pytest.mark.parametrize(
+    ("most", "kind", "is_filling"),
+    [(None, "of 50: Plain", False), (60, "of 50, at most 60: Plain", True), (50, "of 50: Plain", False)],
+)
+def test_containers_tell_the_limit_that_they_have_not_reached(most, kind, is_filling):
+    kept = deque(maxlen=most)
+    cached = lru_cache(most)(Plain)
+    for number in range(50):
+        lines = line_after(), line_after() + 1
+        kept.append(Plain(number))
+        cached(number)
+    places = [Place(__file__, line, f"{__file__}:{line}") for line in lines]
+    found = find_keepers([*map(grown, places)], ample())
+    assert [(keeper.kind, keeper.is_filling) for keeper in found] == [
+        (f"{name} {kind}", is_filling) for name in ("deque", "lru_cache")
+    ]
 
 
 def test_numbers_in_tuples_that_the_collector_does_not_track_are_found():

@@ -93,6 +93,18 @@ def test_growth_names_lines_that_are_too_noisy_to_tell():
     assert compute_stats(calm).grown_lines == ()
 
 
+@pytest.mark.parametrize(("rate", "verdict"), [(49_000, "growing"), (51_000, "undecided")])
+def test_containers_that_will_stop_to_grow_are_undecided_if_they_explain_half(rate, verdict):
+    made, steps = measurements(traced_per_step=100_000), tuple(range(200, 1001, 100))
+    sizes = [tuple(each * step for step in steps) for each in (rate, 100_000 - rate)]
+    lines = tuple(SourceLine("fills.py", number, size, size) for number, size in enumerate(sizes))
+    keeper = Keeper("fills.py:0", "newest", "deque of 5, at most 9", is_filling=True)
+    changed = dataclasses.replace(made, line_steps=steps, lines=lines, keepers=(keeper,))
+    assert compute_stats(changed).verdict == verdict
+    full = dataclasses.replace(changed, keepers=(dataclasses.replace(keeper, is_filling=False),))
+    assert compute_stats(full).verdict == "growing"
+
+
 @pytest.mark.parametrize(
     ("floors", "slope", "verdict"),
     [
