@@ -127,27 +127,28 @@ def phases(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> dic
     return rows | {f"p{rank}": 1e6 * float(np.percentile(vector_steps, rank)) for rank in (50, 95)}
 
 
-def telemetry(levels: tuple[str, ...], pairs: int, fields: dict[str, Any]) -> float:
-    """Return the median over pairs of updates of the processor time with a row of the learning curve over that without.
+def telemetry(levels: tuple[str, ...], updates: int, fields: dict[str, Any]) -> float:
+    """Return the processor time of updates with rows of the learning curve over that without; rows are written alone.
 
-    The thread that writes the row for TensorBoard counts, too.
+    The thread that writes rows for TensorBoard counts, too.
     """
     from nclone_env.train.runs.steps import collect_rollout, compute_returns, log_update, update_policy
 
     with prepared_run(levels, **fields) as run:
 
-        def once(log: bool) -> float:
-            started = time.process_time()
+        def once() -> Any:
             collect_rollout(run)
             compute_returns(run)
-            statistics = update_policy(run)
-            if log:
-                log_update(run, statistics, 0.1, 0.1, {})
+            return update_policy(run)
+
+        def seconds(function: Callable[[], Any]) -> float:
+            started = time.process_time()
+            for _ in range(updates):
+                function()
             return time.process_time() - started
 
-        for log in (False, True):
-            once(log)
-        return float(np.median([once(True) / once(False) for _ in range(pairs)]))
+        statistics = once()
+        return 1 + seconds(lambda: log_update(run, statistics, 0.1, 0.1, {})) / seconds(once)
 
 
 def first_updates(levels: tuple[str, ...], fields: dict[str, Any]) -> float:
