@@ -3,6 +3,7 @@
 import contextvars
 import ctypes
 import gc
+import itertools
 import sys
 import types
 import weakref
@@ -44,7 +45,8 @@ _NO_HOLDERS = types.ModuleType, types.FunctionType, types.BuiltinFunctionType, t
 """Types of which there are many, and which hold what they hold in dictionaries and cells; classes lead to modules."""
 _NEWEST = 10  # part of the objects that are so young that they may be in use
 _FOREIGN, _NAMELESS, _HIDDEN = 1, 2, 3
-"""Doubt in a chain that ends at a running variable of a library, at no variable at all, or where nothing is seen."""
+"""Doubt in a chain that ends at a running variable of a library, or is that of the fewest samples; that ends at no
+variable at all; or where nothing is seen."""
 _FEW, _FIRST_LOOKS = 128, 8  # traced objects of a look, and looks before that at containers
 _HAS_ATTRIBUTES, _HEADER = 1 << 4, 4 * tuple.__itemsize__
 """Flag of types whose objects have attributes, and the bytes of a block before such an object."""
@@ -152,7 +154,8 @@ def find_keepers(
             large = _grown_object(set(grown.places), walk.ends, grown.grown_bytes, budget)
             chain = walk.chains([large])[0] if large is not None else None
         if chain is None:
-            chain = min(filter(None, ways), key=lambda one: one.doubt, default=None)
+            chain = min(filter(None, ways), key=lambda one: one.doubt, default=None)  # where most do not lead
+            chain = chain._replace(doubt=max(chain.doubt, _FOREIGN)) if chain is not None else None
         if chain is None and things and not budget.is_over:
             name = f"memory of {NATIVE}" if gc.isenabled() else "garbage, not collected"
             chain = _Chain((name,), _Container(), _describe(things[0]), _HIDDEN)
@@ -214,11 +217,12 @@ def _operations(grad_fn: Any) -> int:
 class _Search:
     """The way from one object to a name, level by level."""
 
-    __slots__ = ("_following", "_others", "_roots", "_seen", "_thing", "answer", "level")
+    __slots__ = ("_following", "_kinds", "_others", "_roots", "_seen", "_thing", "answer", "level")
 
     def __init__(self, thing: Any):
         self._thing, self.level, self._seen = thing, [_Node(thing)], {id(thing)}
         self._following: list[_Node] = []
+        self._kinds: Counter[type] = Counter()  # of those
         self._roots: list[_Chain] = []
         self._others: list[_Chain] = []
         self.answer: _Chain | None = None
@@ -243,19 +247,20 @@ class _Search:
             self._others.append(self._to(node, name, _FOREIGN))
         elif is_root:
             self._roots.append(self._to(node, name))
-        elif not self.is_full:
+        elif not self.is_full_of(type(referrer)):
+            self._kinds[type(referrer)] += 1
             self._following.append(_above(referrer, node, name))
             self._others += [self._to(self._following[-1], "", _NAMELESS)] if name else []
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no more objects of the level above are followed."""
-        return len(self._following) >= _WIDTH
+    def is_full_of(self, kind: type) -> bool:
+        """Return whether no more objects of a type of the level above are followed: thousands may know one."""
+        return len(self._following) >= _WIDTH or self._kinds[kind] >= _WIDTH // 2
 
     def rise(self) -> None:
         """Go on to the next level, or end at the shortest way: a pool of results knows them, the user keeps them."""
         self.answer = min(self._roots, key=lambda chain: len(chain.names), default=None)
         self.level, self._following = self._following, []
+        self._kinds.clear()
 
     def doubtful(self) -> _Chain | None:
         """Return a way to no variable of the program, or to none at all."""
@@ -307,14 +312,14 @@ class _Walk:
     def _referrers(self, things: dict[int, Any], searches: Sequence[_Search]) -> Iterator[tuple[Any, set[int]]]:
         """Yield each object that refers to some, by their addresses, with the addresses of these, as long as it helps.
 
-        Thousands may refer to one: once all searches are full, the only ones that do are those with variables.
+        Thousands may refer to one: once all searches are full, the only ones that help are those with variables.
         """
         referrers, left, wanted = gc.get_referrers(*things.values()), set(things), np.array([*things], np.uint64)
         ours, skipped = {id(things), id(referrers), id(searches), *self._ours}, False
         for number, referrer in enumerate(referrers):
             referrers[number] = None
             kind = type(referrer)
-            if all(search.is_full for search in searches):
+            if all(search.is_full_of(kind) for search in searches):
                 if self.budget.is_over:
                     skipped = True
                     break
@@ -406,8 +411,8 @@ def _above(holder: Any, node: _Node, name: str) -> _Node:
     container, kind = node.container, type(holder)
     base = _base(holder)
     if base in _LONG:
-        is_attributes = kind is dict and set(map(type, list(holder))) == {str}
         length = base.__len__(holder)
+        is_attributes = kind is dict and length < _LARGEST and set(map(type, list(holder))) == {str}
         if length > container.size and not is_attributes:
             container = _Container(length, kind.__name__, deque.maxlen.__get__(holder) if base is deque else None)
     elif kind is _CACHE:
@@ -521,14 +526,15 @@ def _is_of_context(thing: Any) -> bool:
 def objects() -> list[Any]:
     """Return the variables of running code, and the objects that the collector shows, newest first, but no tuples.
 
-    The code may be making a tuple now. That fails if there is a reference to it besides its own.
+    The code may be making a tuple now. That fails if there is a reference to it besides its own, so that one call takes
+    all and leaves them out: between two calls another thread may go on.
     """
-    generations = gc.get_objects(0), gc.get_objects(1), gc.get_objects(2)
-    found = [thing for _, thing in _running_variables()]  # made now, so that it is not among its own objects
-    for things in generations:
-        things.reverse()
-        found.extend(compress(things, map(is_not, map(type, things), repeat(tuple))))
-        things.clear()
+    found, things = [thing for _, thing in _running_variables()], list[Any]()
+    take = map(things.extend, map(reversed, map(gc.get_objects, range(3))))
+    others = compress(things, map(is_not, map(type, things), repeat(tuple)))
+    found.extend(itertools.chain(filter(None, take), others, filter(None, map(list.clear, [things]))))
+    itself = next(compress(itertools.count(), map(is_, found, repeat(found))), len(found))
+    del found[itself : itself + 1]
     return found
 
 

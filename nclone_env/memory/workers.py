@@ -8,7 +8,6 @@ run this file on its own, so that it imports nothing of the package before it is
 from __future__ import annotations
 
 import _thread
-import gc
 import json
 import multiprocessing
 import os
@@ -300,8 +299,10 @@ def trace(folder: Path) -> None:
 
 def _with_file(place: str) -> str:
     """Return a line with the file of its function, which cloudpickle leaves out of the code but not of the globals."""
+    from nclone_env.memory.keepers import objects
+
     file, _, line = place.rpartition(":")
-    functions = gc.get_objects() if file == _SENT else ()
+    functions = objects() if file == _SENT else ()
     names = (
         thing.__globals__.get("__file__")
         for thing in functions

@@ -130,6 +130,18 @@ def test_a_tuple_can_be_made_during_a_search():
     assert any(thing is held for thing in held[0])
 
 
+@pytest.mark.parametrize(("look", "is_safe"), [(objects, True), (lambda: len([gc.get_objects()]), False)])
+def test_no_tuple_is_held_where_another_thread_may_go_on(look, is_safe):
+    """Threads take turns where functions are called and return, and one that is making a tuple shall be able to."""
+    made, counts = [([],)], set()  # in a list: variables are looked at
+    sys.setprofile(lambda *about: counts.add(sys.getrefcount(made[0])))
+    try:
+        look()
+    finally:
+        sys.setprofile(None)
+    assert (len(counts) == 1) is is_safe
+
+
 def test_a_chain_of_tuples_is_found():
     kept = ()
     for number in range(50):
@@ -470,6 +482,41 @@ def test_a_walk_ends_among_the_referrers_when_its_time_is_over(monkeypatch):
         (chain,) = _Walk({}, budget := Looks(count)).chains([lists[0][0].entries])
         assert (chain is not None and not chain.doubt) is is_found
     assert count - budget.left > 0.9 * len(lists)
+
+
+def test_of_many_objects_of_one_class_that_know_a_table_the_class_is_named():
+    """As of loggers: they all know their manager, and so does their class, through a dictionary."""
+
+    class Known:
+        table = types.SimpleNamespace(entries={})
+
+        def __init__(self):
+            self.table = Known.table
+
+    for number in range(300):
+        line = line_after()
+        Known.table.entries[f"entry {number}"] = Known()
+    place = Place(__file__, line, f"{__file__}:{line}")
+    (found,) = find_keepers([grown(place)], ample())
+    assert (found.name, found.kind) == ("SimpleNamespace.entries < Known.table", "dict of 300: Known")
+
+
+def test_the_name_of_one_sample_is_doubtful_if_the_others_lead_nowhere(monkeypatch):
+    """The newest is that of a running variable; of the others there was no time to see."""
+    kept = []
+    for number in range(50):
+        line = line_after()
+        kept.append(Plain(number))
+    chains = _Walk.chains
+    for seen, doubt in ((5, 0), (1, 1)):
+        monkeypatch.setattr(
+            _Walk, "chains", lambda walk, things, seen=seen: [*chains(walk, things)[:seen], *[None] * (5 - seen)]
+        )
+        monkeypatch.setattr(_Walk, "holder", lambda *arguments: None)
+        monkeypatch.setattr("nclone_env.memory.keepers._grown_object", lambda *arguments: None)
+        place = Place(__file__, line, f"{__file__}:{line}")
+        (found,) = find_keepers([grown(place)], ample())
+        assert (found.name.rpartition(".")[2], found.doubt) == ("kept", doubt)
 
 
 def test_what_only_native_code_knows_has_no_keeper():
