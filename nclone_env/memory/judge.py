@@ -197,9 +197,8 @@ def least_squares(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
 
 def combined_verdict(growths: Sequence[Growth]) -> Verdict:
     """Return growing if any quantity grows, undecided if any is undecided, else flat."""
-    found = {item.verdict for item in growths}
-    order: tuple[Verdict, ...] = ("growing", "undecided", "flat")
-    return next((verdict for verdict in order if verdict in found), "undecided")
+    order = ("flat", "undecided", "growing")
+    return max((item.verdict for item in growths), key=order.index, default="undecided")
 
 
 def growths_of(measured: Measurements) -> tuple[Growth, ...]:

@@ -245,13 +245,11 @@ def largest_lines(lines: Sequence[SourceLine]) -> tuple[LiveLine, ...]:
     """Return the lines with the most live memory at the end, largest first."""
     found: dict[tuple[str, int], LiveLine] = {}
     for line in sorted(lines, key=lambda line: -line.live_bytes[-1]):
-        key, size, blocks = (line.file, line.line), line.live_bytes[-1], line.blocks[-1]
-        old = found.get(key)
-        if old is not None:
-            found[key] = replace(old, live_bytes=old.live_bytes + size, blocks=old.blocks + blocks)
-        elif size:
-            found[key] = LiveLine(line.file, line.line, size, blocks, line.callers)
-    return tuple(sorted(found.values(), key=lambda line: (-line.live_bytes, line.file, line.line))[:TOP_LINES])
+        old = found.get((line.file, line.line)) or LiveLine(line.file, line.line, 0, 0, line.callers)
+        size, blocks = old.live_bytes + line.live_bytes[-1], old.blocks + line.blocks[-1]
+        found[line.file, line.line] = replace(old, live_bytes=size, blocks=blocks)
+    live = (line for line in found.values() if line.live_bytes)
+    return tuple(sorted(live, key=lambda line: (-line.live_bytes, line.file, line.line))[:TOP_LINES])
 
 
 def traced_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[GrownLine, ...]:
