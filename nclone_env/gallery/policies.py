@@ -13,6 +13,7 @@ from nclone_env.gallery.web.programs import Seen
 
 _FOLDER = Path(__file__).parents[1] / "policies"
 RULES = (
+    "dtype",
     "paths",
     "frame_skip",
     "frame_stack",

@@ -234,7 +234,7 @@ CHANGED = [
     ({"policy": {"memory.weight": torch.zeros(3, 3), "memory.bias": torch.zeros(3)}},
      "policy: expected layers of vectors and of locals, got memory.weight"),
     ({"policy": {"actor.bias": torch.zeros(12)[::2]}}, "data/5: expected 6 numbers, got 12"),
-    ({"train_config": {"dtype": "float16"}}, "policy: expected observations of float32, got float16"),
+    ({"train_config": {"dtype": "float64"}}, "dtype: expected float32 or float16, got float64"),
     ({"train_config": {"frame_stack": 65}}, "frame_stack: expected a whole number, got 65"),
     ({"train_config": {"recurrent_size": 64}}, "recurrent_size: expected layers of 192 and 192 units, got 0"),
     ({"policy": {"recurrence.weight_ih": torch.zeros(9, 30), "recurrence.bias_ih": torch.zeros(9)}},

@@ -526,10 +526,10 @@ const files = (() => {
     const units = config.get("recurrent_size"), wanted = units ? [3 * units, 3 * units] : [];
     if (String(recurrence.map((each) => each[2])) !== String(wanted)) refuse("recurrent_size", `layers of ${wanted.join(" and ") || 0} units`, recurrence.map((each) => each[2]).join(" and ") || 0);
     if (layers.at(-1)?.[2] !== game.inputs.length) refuse("policy", `logits of ${game.inputs.length} actions`, layers.at(-1)?.[2] ?? 0);
-    if (config.get("dtype") !== "float32") refuse("policy", "observations of float32", config.get("dtype"));
     const environment = Object.fromEntries(["observations", ...game.rules].map((name) => [name, config.get(name)]));
-    const { observations, paths, ...numbers } = environment, wrong = Object.keys(numbers).find((name) => !(Number.isInteger(Number(numbers[name])) && numbers[name] >= (name.startsWith("frame_") ? 1 : 0) && numbers[name] < (name === "frame_stack" ? 65 : 1 << 20)));
+    const { observations, paths, dtype, ...numbers } = environment, wrong = Object.keys(numbers).find((name) => !(Number.isInteger(Number(numbers[name])) && numbers[name] >= (name.startsWith("frame_") ? 1 : 0) && numbers[name] < (name === "frame_stack" ? 65 : 1 << 20)));
     if (wrong) refuse(wrong, "a whole number", numbers[wrong]);
+    if (!["float32", "float16"].includes(dtype)) refuse("dtype", "float32 or float16", dtype);
     if (!Array.isArray(observations) || !["tiles", "doors"].includes(paths)) refuse("paths", "tiles or doors, and observations", paths);
     return { environment, inputs: [...shapes.keys()].filter((name) => name !== "action_mask"), layers, encoders, recurrence, weights: joined(...parts) };
   }

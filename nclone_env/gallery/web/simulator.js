@@ -12,7 +12,7 @@
 // level.replace(map) puts another level in place of this one, as an editor does; its runs start again, without inputs.
 // A run is {inputs, frame}: inputs are bytes, a frame each (jump 1, right 2, left 4, suicide 8), and the run is after
 // `frame` of them. step() forgets those behind the frame. rows() are the numbers that scene.js draws, in steps of 1/256
-// pixel; they are valid until the next call of any run. An environment is {observations, paths, max_frames,
+// pixel; they are valid until the next call of any run. An environment is {observations, dtype, paths, max_frames,
 // local_position, locals_size, locals_planes, outcome_frames}, as in Python; observe() returns an array for each of its
 // observations by name, valid until the next call. The paths of a level are computed when they are first asked for.
 
@@ -367,14 +367,17 @@ const Simulator = (() => {
       this.level.call("hash", this.blocks.hash, true);
       return this.level.memory.view.getBigUint64(this.level.result.at, true);
     }
-    // What a policy observes: name to Float32Array, or Uint8Array of the grids; valid until the next call.
+    // What a policy observes: name to Float32Array, of the values of float16 if that is the dtype, or Uint8Array of the grids;
+    // valid until the next call.
     observe(environment) {
       const { level } = this, eyes = level.eyesOf(environment);
       level.call("observe", level.block("observe", { ...level.arrays, ...eyes, ...this.worlds }));
       const { buffer } = level.memory.bytes;
       return Object.fromEntries(environment.observations.map((name) => {
         const { at, items, itemsize } = eyes[`seen.${name}`];
-        return [name, itemsize === 4 ? new Float32Array(buffer, at, items) : new Uint8Array(buffer, at, items)];
+        if (itemsize !== 4) return [name, new Uint8Array(buffer, at, items)];
+        const values = new Float32Array(buffer, at, items);
+        return [name, environment.dtype === "float16" ? values.map(half) : values];
       }));
     }
     // The mark of an episode of the benchmark that ends here: of its actions, the number of its level and of itself, and the run's key.
@@ -393,6 +396,13 @@ const Simulator = (() => {
     free() {
       if (this.level.runs.delete(this)) this.release();
     }
+  }
+
+  // Return a number from -1 to 1 in the precision of float16: the nearest one, of two the even one, as NumPy's.
+  function half(value) {
+    const size = Math.abs(value), unit = 2 ** (Math.max(Math.floor(Math.log2(size)), -14) - 10);
+    const rounded = (size / unit + 2 ** 52 - 2 ** 52) * unit; // doubles of this size are whole numbers
+    return 1 / value < 0 ? -rounded : rounded; // -0 stays -0
   }
 
   function check(input) {

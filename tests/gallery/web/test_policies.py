@@ -34,6 +34,8 @@ from .test_simulator import MODULE, WEB, asked, is_writable, needs_node, packs, 
 SEED = 5
 POLICIES = {policy.name: policy for policy in page_policies()}
 FILE = str(WEB / "policies.js")
+SHOWN = {np.dtype(np.float16): np.float32}
+"""Dtypes that pages show in another one, which holds all their values."""
 
 
 def given(name: str) -> dict:
@@ -72,7 +74,7 @@ def cases(name: str, steps: int, every: int = 12) -> list[dict]:
                 case = found[number]
                 for each in config.observations:
                     newest = observations[each][number][-1] if stack > 1 else observations[each][number]
-                    case["seen"][each].append(newest.tobytes())
+                    case["seen"][each].append(np.asarray(newest, SHOWN.get(newest.dtype)).tobytes())
                 case["probable"].append(int(probable[number]))
                 case["sampled"].append(int(sampled[number]))
                 case["inputs"].append(bytes([INPUT_OF_ACTION[sampled[number]]] * config.frame_skip))
@@ -118,7 +120,7 @@ def test_a_policy_observes_and_chooses_what_it_does_in_python(name, steps, every
 @pytest.mark.parametrize(
     "fields",
     [
-        {"frame_stack": 3, "observations": ("game_state", "locals", "free_motion")},
+        {"frame_stack": 3, "observations": ("game_state", "locals", "free_motion"), "dtype": "float16"},
         pytest.param({"recurrent_size": 16, "observations": ("game_state", "locals")}, marks=pytest.mark.slow),
         {"recurrent_size": 16, "frame_stack": 2, "shared_trunk": False},
     ],
@@ -185,10 +187,11 @@ def test_the_comparison_notices_a_weight_and_an_observation():
     found = asked("acts", module=text(MODULE), policies=FILE, policy=changed, cases=recorded, seed=SEED)
     assert {what for _, _, what in found["faults"]} <= {"most probable action", "sampled action"} != set()
     assert found["faults"]
-    other = given("builtin")
-    other["environment"] = other["environment"] | {"max_frames": 1201}
-    found = asked("acts", module=text(MODULE), policies=FILE, policy=other, cases=recorded, seed=SEED)
-    assert [(step, what) for _, step, what in found["faults"]] == [(1, "game_state")] * len(recorded)
+    for step, field in enumerate(({"dtype": "float16"}, {"max_frames": 1201})):
+        other = given("builtin")
+        other["environment"] = other["environment"] | field
+        found = asked("acts", module=text(MODULE), policies=FILE, policy=other, cases=recorded, seed=SEED)
+        assert [(at, what) for _, at, what in found["faults"]] == [(step, "game_state")] * len(recorded)
 
 
 @needs_node
