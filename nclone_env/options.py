@@ -7,9 +7,12 @@ such a tree by one word; :func:`flat` and :func:`from_flat` convert between the 
 
 import dataclasses
 import io
+import math
 import os
 from collections import UserString
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from decimal import Decimal
 from functools import cache, partial, wraps
 from pathlib import Path
 from types import NoneType
@@ -25,6 +28,7 @@ Options = TypeVar("Options")
 _hints: Callable[[type], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
 _classes: list[type] = []
 _EXACT = 2**53  # larger floats stand for several whole numbers
+_SCALES = {"k": 10**3, "m": 10**6}
 _SINGLE = (str, UserString, bytes, bytearray, memoryview, Mapping, os.PathLike, io.IOBase)
 """Iterables that are one item of an option."""
 
@@ -167,6 +171,17 @@ def whole(value: Any) -> Any:
     return int(value) if is_whole else value
 
 
+def number_in(text: str) -> int | float | None:
+    """Return the number that a text stands for, as people write them: 5_000_000, 5e6, 5M, 500k; None if it is none."""
+    with suppress(ValueError):
+        return int(text)
+    scale = _SCALES.get(text[-1:].lower(), 1)
+    with suppress(ArithmeticError):  # of text that is no number, and of numbers too large
+        number = whole(float(Decimal(text if scale == 1 else text[:-1]) * scale))
+        return number if math.isfinite(number) else None
+    return None
+
+
 def _at_home(value: Any) -> Any:
     """Return a path, or a text that begins like one, with the home folder in place of ``~``; others as they are."""
     if isinstance(value, os.PathLike):
@@ -266,7 +281,11 @@ def _converted(name: str, hint: Any, value: Any) -> Any:
     kind = next((part for part in get_args(hint) if part is not NoneType), hint) if NoneType in get_args(hint) else hint
     base = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     value = whole(value) if base is int else value
-    check_value(name, hint, value)
+    try:
+        check_value(name, hint, value)
+    except ConfigError as fault:
+        meant = number_in(value) if isinstance(value, str) and base in (int, float) else None
+        raise ConfigError(f"{fault}{'' if meant is None else f'; did you mean {meant}?'}") from None
     if value is None or kind is Any:
         return value
     if get_origin(kind) is Literal:

@@ -1,6 +1,6 @@
 """Arguments of the command line: how they are read, and mistakes in them in one line each, as those of the package.
 
-Classes of options are read, and whole numbers as people write them, 1e6 and 2_000_000.
+Classes of options are read, and whole numbers as people write them, 1e6, 2_000_000 and 5M.
 """
 
 import ast
@@ -30,7 +30,7 @@ from tyro.constructors import (
 
 from nclone_env._files import expanded
 from nclone_env.errors import ConfigError, did_you_mean, shortened
-from nclone_env.options import is_group, key_of, whole
+from nclone_env.options import is_group, key_of, number_in
 
 _FEWEST_COLUMNS = 20
 _AS_FLAGS = {"", "true", "false", "yes", "no", "on", "off", "none", "null", "0", "1"}
@@ -121,13 +121,10 @@ def whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[int] | Non
 
 def read_whole_number(word: str) -> int:
     """Return the whole number that a word stands for."""
-    with suppress(ValueError):
-        return int(word)
-    with suppress(ValueError):
-        value = whole(float(word))
-        if isinstance(value, int):
-            return value
-    raise ValueError(f"expected a whole number, such as 1000000 or 1e6, got {shortened(word)}")
+    number = number_in(word)
+    if isinstance(number, int):
+        return number
+    raise ValueError(f"expected a whole number, such as 1000000, 1e6 or 1M, got {shortened(word)}")
 
 
 def with_flags(words: Sequence[str], run: Callable[[list[str]], Any], command: Sequence[str]) -> list[str]:

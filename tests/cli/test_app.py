@@ -77,14 +77,17 @@ def test_a_file_with_a_name_that_is_too_long(capsys):
     assert re.fullmatch(r"nclone-env: .{300}\.\.\.: File name too long\n", capsys.readouterr().err)
 
 
-@pytest.mark.parametrize(("word", "value"), [("12", 12), ("1e6", 1_000_000), ("2_000_000", 2_000_000), ("-5", -5)])
+NUMBERS = ("12", 12), ("1e6", 10**6), ("2_000_000", 2 * 10**6), ("-5", -5), ("5M", 5 * 10**6), ("2.3k", 2300)
+
+
+@pytest.mark.parametrize(("word", "value"), NUMBERS)
 def test_whole_numbers(word, value):
     assert read_whole_number(word) == value
 
 
-@pytest.mark.parametrize("word", ["1.5", "abc", "1e99", "nan", "inf", "", "9" * 5000])
+@pytest.mark.parametrize("word", ["1.5", "abc", "1e99", "nan", "inf", "", "9" * 5000, "k", "1e999999M", "1.2345k"])
 def test_words_that_are_no_whole_numbers(word):
-    with pytest.raises(ValueError, match="expected a whole number, such as 1000000 or 1e6, got ") as raised:
+    with pytest.raises(ValueError, match="expected a whole number, such as 1000000, 1e6 or 1M, got ") as raised:
         read_whole_number(word)
     assert len(str(raised.value)) < 150
 

@@ -114,7 +114,8 @@ def read_recipe(path: str | Path) -> Recipe:
             f"{', '.join(names)}, got {plain(cut(given))}: {error.strerror}{did_you_mean(given, names)}"
         ) from error
     except (ConfigError, ValueError, RecursionError) as error:  # the last of values within values
-        raise ConfigError(f"{plain(path)}: {error}") from error
+        rules = "; numbers are written 5000000, 5_000_000 or 5e6, and texts in quotation marks"
+        raise ConfigError(f"{plain(path)}: {error}{'' if isinstance(error, ConfigError) else rules}") from error
 
 
 def _check_made(made: Mapping[str, Any], where: str) -> None:

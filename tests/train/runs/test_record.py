@@ -157,6 +157,7 @@ def test_compare_tells_what_else_differs(tmp_path, capsys):
         ("learning_rate = 7", "recipe.toml: learning_rate: expected a number .*, got 7"),
         ("[reward]\nswich = 1", "recipe.toml: .*unknown field 'swich'.*'switch'"),
         ("seed = ", "recipe.toml: Invalid value"),
+        ("num_steps = 5k", "recipe.toml: Expected .*; numbers are written 5000000, 5_000_000 or 5e6, and texts in "),
         ("run = 1", "recipe.toml: run, init: expected a table and a text"),
         ("[run]\nnumba = 1", r"recipe.toml: run.numba: expected a text, got 1; leave it out"),
         ("[run]\ntime = 1979-05-27", r"recipe.toml: run.time: expected a text, got datetime.date"),
