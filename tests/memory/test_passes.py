@@ -174,17 +174,17 @@ def test_the_allocator_counts_single_blocks():
     assert abs(after - before) < 10_000
 
 
-def test_resident_memory_is_plausible_and_psutil_agrees(monkeypatch):
+def test_resident_memory_is_plausible_and_psutil_agrees(monkeypatch, tmp_path):
     pytest.importorskip("psutil")
     ours = resident_bytes()
-    monkeypatch.setattr(process, "_SMAPS", process.Path("/nonexistent"))
+    monkeypatch.setattr(process, "_SMAPS", tmp_path / "none")
     theirs = resident_bytes()
     assert 0 < ours.data < ours.pss <= ours.rss
     assert theirs.rss == pytest.approx(ours.rss, rel=0.05)
 
 
-def test_without_smaps_and_psutil_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setattr(process, "_SMAPS", process.Path("/nonexistent"))
+def test_without_smaps_and_psutil_the_error_names_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setattr(process, "_SMAPS", tmp_path / "none")
     monkeypatch.setitem(sys.modules, "psutil", None)
     with pytest.raises(MissingExtraError, match=r"\.\[profile\]"):
         resident_bytes()
