@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nclone_env.machine import available_bytes
 from nclone_env.memory.measurements import NATIVE, Keeper, Place
 from nclone_env.memory.snapshots import FOLDER, Budget, is_own, place_of
 from nclone_env.memory.stats import GrownLine
@@ -162,8 +163,16 @@ def find_keepers(
         if chain is not None:
             inside = f"{chain.container.text(sizes)}: " if chain.container.size else ""
             name, kind = " < ".join(chain.names), f"{inside}{chain.kept}"
-            keepers.append(Keeper(grown.place, name, kind, chain.doubt, chain.container.is_filling))
+            keepers.append(Keeper(grown.place, name, kind, chain.doubt, _will_fill(chain.container, grown.grown_bytes)))
     return tuple(keepers)
+
+
+def _will_fill(container: _Container, grown_bytes: int) -> bool:
+    """Return whether a container that took so many bytes will reach its limit: there is memory for the rest."""
+    if container.most is None or not container.is_filling:
+        return False
+    left = available_bytes()
+    return left is None or grown_bytes / container.size * (container.most - container.size) < left
 
 
 def _most_common(chains: Sequence[_Chain | None]) -> _Chain | None:

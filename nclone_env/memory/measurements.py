@@ -199,7 +199,7 @@ class Keeper:
     doubt: int = 0
     """0: a variable of the program or of a module leads to it; 1: one of a library's running code; more: less."""
     is_filling: bool = False
-    """Whether it is a container with a limit that it has not reached: it will stop to grow."""
+    """Whether it is a container with a limit that it has yet to reach, and that memory has room for: it will stop."""
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,12 @@ def test_objects_with_attributes_are_found():
 
 @pytest.mark.parametrize(
     ("most", "kind", "is_filling"),
-    [(None, "of 50: Plain", False), (60, "of 50, at most 60: Plain", True), (50, "of 50: Plain", False)],
+    [
+        (None, "of 50: Plain", False),
+        (60, "of 50, at most 60: Plain", True),
+        (50, "of 50: Plain", False),
+        (10**15, "of 50, at most 1,000,000,000,000,000: Plain", False),  # memory ends before
+    ],
 )
 def test_containers_tell_the_limit_that_they_have_not_reached(most, kind, is_filling):
     kept = deque(maxlen=most)
@@ -89,7 +94,7 @@ def test_containers_tell_the_limit_that_they_have_not_reached(most, kind, is_fil
         kept.append(Plain(number))
         cached(number)
     places = [Place(__file__, line, f"{__file__}:{line}") for line in lines]
-    found = find_keepers([*map(grown, places)], ample())
+    found = find_keepers([grown(place, 50_000) for place in places], ample())
     assert [(keeper.kind, keeper.is_filling) for keeper in found] == [
         (f"{name} {kind}", is_filling) for name in ("deque", "lru_cache")
     ]
