@@ -1,6 +1,7 @@
 """Training runs on a toy environment: learning, bit-for-bit determinism, and resuming from a checkpoint."""
 
 import csv
+import ctypes
 import signal
 import sys
 from contextlib import contextmanager
@@ -55,6 +56,16 @@ def default_dtype(dtype):
         torch.set_default_dtype(before)
 
 
+@contextmanager
+def rounding(mode):
+    library = ctypes.CDLL(None)
+    library.fesetround(mode)
+    try:
+        yield
+    finally:
+        library.fesetround(0)
+
+
 SETTINGS = {
     "float64": partial(default_dtype, torch.float64),
     "bfloat16": partial(default_dtype, torch.bfloat16),
@@ -63,6 +74,8 @@ SETTINGS = {
     "inference": torch.inference_mode,
     "lower precision": partial(torch.autocast, "cpu", torch.bfloat16),
     "no denormal numbers": flushing,
+    "rounding up": partial(rounding, 0x800),
+    "rounding towards 0": partial(rounding, 0xC00),
     "numpy raises": partial(np.errstate, all="raise"),
 }
 """What programs set for themselves, or libraries that they import for all."""

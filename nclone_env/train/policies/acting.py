@@ -8,7 +8,14 @@ import numpy as np
 import torch
 from threadpoolctl import ThreadpoolController
 
-from nclone_env.train.policies.network import NO_MASKS, NO_STATES, ActorCritic, as_by_default, flushes_denormals
+from nclone_env.train.policies.network import (
+    NO_MASKS,
+    NO_STATES,
+    ActorCritic,
+    as_by_default,
+    flushes_denormals,
+    rounds_to_nearest,
+)
 from nclone_env.train.policies.sampling import sample_actions
 from nclone_env.train.policies.torch_network import most_probable
 
@@ -59,9 +66,8 @@ def policy_outputs(
     A policy with memory replaces ``states``, (n, h) float32, by those after the observations; others ignore them. The
     result depends on no setting of torch.
     """
-    changed = (
-        torch.is_autocast_enabled("cpu") or flushes_denormals()
-    )  # nothing else counts here, and looking takes time
+    # Nothing else counts here, and looking takes time.
+    changed = torch.is_autocast_enabled("cpu") or flushes_denormals() or not rounds_to_nearest()
     with _one_thread_of_torch(), as_by_default() if changed else nullcontext(), torch.inference_mode():
         seen = {name: torch.from_numpy(array) for name, array in observations.items()}
         if policy.recurrent_size:

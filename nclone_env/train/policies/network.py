@@ -13,6 +13,7 @@
 Its parameters can be moved into one vector, which the module and NumPy share (:class:`FlatParameters`).
 """
 
+import ctypes
 import itertools
 import math
 import sys
@@ -42,6 +43,7 @@ NO_MASKS = np.zeros((0, NUM_ACTIONS), np.int8)
 """Masks of actions that allow all."""
 NO_STATES = np.zeros((0, 0), np.float32)
 """States of a policy without memory."""
+_TO_NEAREST = 0  # of fesetround, on all systems
 _GAIN = math.sqrt(2)
 """Gain of orthogonal weights before a rectifier: it keeps the variance of standard normal inputs."""
 
@@ -50,7 +52,8 @@ _GAIN = math.sqrt(2)
 def as_by_default() -> Iterator[None]:
     """Compute as torch and the processor do in a new process, whatever this thread has set; restore it.
 
-    That is: new tensors on the processor, no automatic lower precision, gradients, and denormal numbers that are not 0.
+    That is: new tensors on the processor, no automatic lower precision, gradients, denormal numbers that are not 0, and
+    sums rounded to the nearest number.
     The default dtype is a setting of all threads and stays: nothing in this package depends on it.
     """
     with ExitStack() as stack:
@@ -66,12 +69,21 @@ def as_by_default() -> Iterator[None]:
         if flushes_denormals():
             torch.set_flush_denormal(False)
             stack.callback(torch.set_flush_denormal, True)
+        if not rounds_to_nearest():
+            library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+            stack.callback(library.fesetround, library.fegetround())
+            library.fesetround(_TO_NEAREST)
         yield
 
 
 def flushes_denormals() -> bool:
     """Return whether denormal numbers count as 0 in this thread."""
     return sys.float_info.min * 0.5 == 0.0
+
+
+def rounds_to_nearest() -> bool:
+    """Return whether results are rounded to the nearest number in this thread: not up, down or towards 0."""
+    return 1.0 + sys.float_info.epsilon / 2 == 1.0 == 1.0 - sys.float_info.epsilon / 4
 
 
 class ActorCritic(nn.Module):
