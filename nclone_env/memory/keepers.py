@@ -169,10 +169,8 @@ def find_keepers(
 
 def _will_fill(container: _Container, grown_bytes: int) -> bool:
     """Return whether a container that took so many bytes will reach its limit: there is memory for the rest."""
-    if container.most is None or not container.is_filling:
-        return False
-    left = available_bytes()
-    return left is None or grown_bytes / container.size * (container.most - container.size) < left
+    missing, left = (container.most or 0) - container.size, available_bytes()
+    return missing > 0 and (left is None or grown_bytes / max(container.size, 1) * missing < left)
 
 
 def _most_common(chains: Sequence[_Chain | None]) -> _Chain | None:
