@@ -31,6 +31,10 @@ class Attempts(NamedTuple):
     actions: np.ndarray
     ends: np.ndarray
 
+    def episodes(self) -> list[np.ndarray]:
+        """Return the actions of each episode."""
+        return np.split(self.actions, np.cumsum(self.steps, dtype=np.int64)[:-1])
+
 
 @dataclass(frozen=True, eq=False)
 class Run:

@@ -21,7 +21,6 @@ from nclone_env._files import claimed
 from nclone_env._processes import check_wanted, in_order, threads
 from nclone_env.benchmark.submission import read_submission
 from nclone_env.benchmark.track import load_track, track_levels
-from nclone_env.benchmark.verification import episodes as actions_of
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env import ENVIRONMENT_ID, NPlusPlusVectorEnv
 from nclone_env.errors import ConfigError, FormatError, checked, optional_module, shortened
@@ -83,7 +82,7 @@ def played(
         levels += track_levels(track, packs)
         for run in (run for submission in submissions for run in submission.runs):
             found.levels.extend(np.arange(len(levels)).repeat(track.attempts).tolist())
-            found.actions.extend(np.frombuffer(one, np.uint8) for one in actions_of(run.sampled))
+            found.actions.extend(run.sampled.episodes())
     numbers = {level.raw.digest: number for number, level in enumerate(levels)}
     for one in _demonstrations(sources, found.skipped):
         inputs = winning_inputs(one.level.raw, one.inputs)

@@ -1,11 +1,9 @@
 """The episodes of a submission as recordings, to watch."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from nclone_env.benchmark.attempts import Attempts
 from nclone_env.benchmark.submission import read_submission
 from nclone_env.benchmark.track import load_track, track_levels
 from nclone_env.game import INPUT_OF_ACTION
@@ -22,20 +20,21 @@ def recordings_of(path: Path) -> list[Recording]:
     """
     submission = read_submission(path)
     track = load_track(submission.track)
-    made = [each for run in submission.runs for each in (run.sampled, run.probable) if each is not None]
+    made = [
+        (each.ends.reshape(len(track.levels), -1), each.episodes())
+        for run in submission.runs
+        for each in (run.sampled, run.probable)
+        if each is not None
+    ]
     settings = {"frame_skip": track.frame_skip, "agent": submission.title}
     found = []
     for number, level in enumerate(track_levels(track)):
-        episodes = (each for attempts in made for each in _episodes(attempts, number, len(track.levels)))
+        episodes = (
+            (int(end["frames"]), bool(end["won"]), actions)
+            for ends, played in made
+            for end, actions in zip(ends[number], played[number * ends.shape[1] :])
+        )
         frames, _, actions = min(episodes, key=lambda each: (0, each[0]) if each[1] else (1, -each[0]))
         inputs = np.repeat(np.take(INPUT_OF_ACTION, actions), track.frame_skip)[:frames]
         found.append(Recording.of(level, inputs, {**settings, "level": level.name}))
     return found
-
-
-def _episodes(attempts: Attempts, number: int, count: int) -> Iterator[tuple[int, bool, np.ndarray]]:
-    """Yield frames, success and actions of the episodes on level ``number`` of ``count``."""
-    each, last = len(attempts.steps) // count, np.cumsum(attempts.steps, dtype=np.int64)
-    for place in range(number * each, (number + 1) * each):
-        end = attempts.ends[place]
-        yield int(end["frames"]), bool(end["won"]), attempts.actions[last[place] - attempts.steps[place] : last[place]]

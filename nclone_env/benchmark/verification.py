@@ -134,7 +134,7 @@ def _unrepeated(track: Track, submission: Submission) -> Iterator[str]:
     """Yield where an action is another one than that of the step before though this was to be taken again."""
     for number, run in enumerate(submission.runs if track.is_sticky else ()):
         for kind, attempts in (("sampled", run.sampled), ("probable", run.probable)):
-            taken = [] if attempts is None else [np.frombuffer(one, np.uint8) for one in episodes(attempts)]
+            taken = [] if attempts is None else attempts.episodes()
             key = track.action_repeat_probability, run.seed, kind == "probable"
             for place, actions in enumerate(taken):
                 (repeats,) = drawn_repeats(*key, [place], len(actions))
@@ -219,7 +219,10 @@ def _reproduced(
                 continue
         pairs = [(run.sampled, again.sampled)] + ([(run.probable, again.probable)] if run.probable else [])
         equal = [
-            one == two for given, got in pairs if given and got for one, two in zip(episodes(given), episodes(got))
+            one.tobytes() == two.tobytes()
+            for given, got in pairs
+            if given and got
+            for one, two in zip(given.episodes(), got.episodes())
         ]
         share = sum(equal) / len(equal)
         text = f"run {number}: policy: {sum(equal):,} of {len(equal):,} episodes chosen again by the included policy"
@@ -230,15 +233,9 @@ def _reproduced(
     return proofs, faults
 
 
-def episodes(attempts: Attempts) -> list[bytes]:
-    """Return the actions of each episode."""
-    ends = np.cumsum(attempts.steps, dtype=np.int64)
-    return [attempts.actions[end - count : end].tobytes() for end, count in zip(ends.tolist(), attempts.steps.tolist())]
-
-
 def repeats(runs: Sequence[Attempts], per_level: int) -> int:
     """Return how many episodes of some runs have the actions of an earlier one of their level."""
-    played = [episodes(run) for run in runs]
+    played = [[one.tobytes() for one in run.episodes()] for run in runs]
     levels = (
         [one for run in played for one in run[first : first + per_level]]
         for first in range(0, len(played[0]), per_level)

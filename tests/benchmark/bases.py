@@ -47,7 +47,7 @@ def complete() -> Submission:
 
 
 def _completed(run: Run) -> Run:
-    actions = np.split(run.sampled.actions, np.cumsum(run.sampled.steps)[:-1])[:: TRACK.attempts]
+    actions = run.sampled.episodes()[:: TRACK.attempts]
     first = run.sampled.steps[:: TRACK.attempts], np.concatenate(actions)
     probable = run_of(TRACK, pack(track_levels(TRACK)), run.seed, run.sampled[:2], first).probable
     return replace(run, probable=probable, curve=b"timesteps\n1000\n")

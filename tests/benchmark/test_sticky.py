@@ -10,7 +10,6 @@ from nclone_env.benchmark import Submission, evaluate, evaluation, load_track, r
 from nclone_env.benchmark.attempts import drawn_repeats
 from nclone_env.benchmark.evaluation import run_of
 from nclone_env.benchmark.track import track_levels
-from nclone_env.benchmark.verification import episodes
 from nclone_env.game import ACTION_OF_INPUT, CELEBRATING
 from nclone_env.level import known_solutions, pack
 from nclone_env.sim import simulate
@@ -61,7 +60,7 @@ def test_the_draws_of_an_episode_never_change():
 
 def test_actions_are_repeated_as_drawn(played):
     drawn = drawn_repeats(0.25, 0, False, range(256), TRACK.max_steps)
-    rows = [np.frombuffer(one, np.uint8) for one in episodes(played.sampled)]
+    rows = played.sampled.episodes()
     same = [row[1:] == row[:-1] for row in rows]
     again = [drawn[number, 1 : len(row)] for number, row in enumerate(rows)]
     assert all(one[where].all() for one, where in zip(same, again, strict=True))
