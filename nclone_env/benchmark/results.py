@@ -124,9 +124,8 @@ def _markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _profiles(entries: Sequence[tuple[Submission, Verification]]) -> bytes:
     """Plot the performance profiles of the submissions of a track as PNG."""
-    optional_module("matplotlib", "train").use("agg")
-    plots = optional_module("matplotlib.pyplot", "train")
-    figure, axes = plots.subplots(figsize=(6, 5), layout="constrained")
+    figure = optional_module("matplotlib.figure", "train").Figure(figsize=(6, 5), layout="constrained")
+    axes = figure.subplots()
     track = load_track(entries[0][0].track)
     shown = sorted(entries, key=lambda entry: -headline(track, entry[1].scores["speed"]))
     speeds = [np.stack([measures(track, run)["speed"] for run in one.runs]) for one, _ in shown]
@@ -147,5 +146,4 @@ def _profiles(entries: Sequence[tuple[Submission, Verification]]) -> bytes:
     with warnings.catch_warnings(action="ignore"):  # letters that the font lacks
         file = io.BytesIO()
         figure.savefig(file, dpi=130, format="png")
-    plots.close(figure)
     return file.getvalue()
