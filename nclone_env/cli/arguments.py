@@ -91,32 +91,21 @@ def _docstrings(kind: type) -> Mapping[str, str]:
     }
 
 
-@ARGUMENTS.primitive_rule
-def path(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Path] | None:
-    """Return how a path is read, as by a shell, which leaves the ``~`` in ``--output=~/runs``; None for other types."""
-    if info.type is not Path:
-        return None
-    return PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="PATH",
-        instance_from_str=lambda words: expanded(words[0]),
-        is_instance=lambda value: isinstance(value, Path),
-        str_from_instance=lambda value: [str(value)],
-    )
+def _rule(kind: type, metavar: str, read: Callable[[str], Any]) -> None:
+    """Say how one word is read as a value of a type; ``True``, which is an ``int``, is none of that."""
 
+    def rule(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if info.type is not kind:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar=metavar,
+            instance_from_str=lambda words: read(words[0]),
+            is_instance=lambda value: isinstance(value, kind) and not isinstance(value, bool),
+            str_from_instance=lambda value: [str(value)],
+        )
 
-@ARGUMENTS.primitive_rule
-def whole_number(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[int] | None:
-    """Return how an ``int`` is read; None for other types."""
-    if info.type is not int:
-        return None
-    return PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="INT",
-        instance_from_str=lambda words: read_whole_number(words[0]),
-        is_instance=lambda value: isinstance(value, int) and not isinstance(value, bool),
-        str_from_instance=lambda value: [str(value)],
-    )
+    ARGUMENTS.primitive_rule(rule)
 
 
 def read_whole_number(word: str) -> int:
@@ -125,6 +114,10 @@ def read_whole_number(word: str) -> int:
     if isinstance(number, int):
         return number
     raise ValueError(f"expected a whole number, such as 1000000, 1e6 or 1M, got {shortened(word)}")
+
+
+_rule(Path, "PATH", expanded)  # as by a shell, which leaves the ``~`` in ``--output=~/runs``
+_rule(int, "INT", read_whole_number)
 
 
 def with_flags(words: Sequence[str], run: Callable[[list[str]], Any], command: Sequence[str]) -> list[str]:
