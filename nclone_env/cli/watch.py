@@ -120,8 +120,9 @@ class Views:
     """
 
     def __init__(self, rounds: Sequence[Rounds], views: int):
-        if views < len(rounds):
-            rounds = [_turns(rounds)]
+        if views < len(rounds):  # the runs of a round of all sources, one source after another
+            sources = tuple(rounds)
+            rounds = [lambda number: [run for make in sources for run in make(number)]]
         self._rounds, self._first = rounds, [make(0) for make in rounds]
         rows = max(map(len, self._first))
         of_sources = [
@@ -152,16 +153,12 @@ class Views:
         yield from map(self._rounds[number], itertools.count(1) if endless else ())
 
 
-def _turns(rounds: Sequence[Rounds]) -> Rounds:
-    """Return what makes the runs of a round of all sources, one source after another."""
-    return lambda number: [run for make in rounds for run in make(number)]
-
-
 def _rounds(
     sources: tuple[Path, ...], levels: tuple[str, ...], mode: Any, seed: int, live: bool, candidates: int = 1
 ) -> list[Rounds]:
     """Read the sources; return what makes the runs of a round of each."""
-    labels = [f"{letter}  " if len(sources) > 1 else "" for letter in _letters(len(sources))]
+    names = (chr(ord("A") + number) if number < 26 else str(number + 1) for number in range(len(sources)))
+    labels = [f"{name}  " if len(sources) > 1 else "" for name in names]
     makers = [
         _policy_maker(path, levels, mode, seed, label, live, candidates) if _is_policy(path) else _replayed(path, label)
         for path, label in zip(sources, labels, strict=True)
@@ -172,11 +169,6 @@ def _rounds(
         if label:
             say(f"{label}{path}")
     return makers
-
-
-def _letters(count: int) -> list[str]:
-    """Return a short name per source: A to Z, then numbers."""
-    return [chr(ord("A") + number) if number < 26 else str(number + 1) for number in range(count)]
 
 
 def _is_policy(path: Path) -> bool:

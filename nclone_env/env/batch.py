@@ -101,7 +101,8 @@ class Batch:
         depth, same_step = config.observation.frame_stack, autoreset == SAME_STEP
         self.specs = (*observation_specs(config, self.level_set), *self._own_specs(depth))
         if num_envs > 1:
-            check_fits("num_envs", num_envs, self._least_bytes())
+            own = sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in self.specs)  # of one observation
+            check_fits("num_envs", num_envs, expected_bytes(self.level_set) + own)
         self.workers = Workers(num_envs, num_threads)
         arrays = make_step_arrays(
             config,
@@ -131,10 +132,6 @@ class Batch:
         if not self.config.dict_observations:
             raise ConfigError("observation_function: expected dict_observations=True beside it, as it adds an array")
         return (self._function.spec(depth),)
-
-    def _least_bytes(self) -> int:
-        """Return the bytes of the world, on average, and of one observation of an environment."""
-        return expected_bytes(self.level_set) + sum(math.prod(spec.shape) * spec.dtype.itemsize for spec in self.specs)
 
     def _make_observers(self) -> None:
         config, slots, same_step = self.config, self.workers.count, self.autoreset == SAME_STEP

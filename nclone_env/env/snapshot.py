@@ -149,14 +149,11 @@ def _checked(data: Any, digest: bytes, levels: LevelSet) -> tuple[int, bytes]:
     if _CHECKSUM.unpack_from(data, _HEADER.size + size)[0] != zlib.crc32(data[: -_CHECKSUM.size]):
         raise SnapshotError(_SOURCE, f"offset {_HEADER.size + size}", "the checksum", "another: it was damaged")
     if got != digest:
-        mine = f"the level set of this environment ({_listed(levels)}; digest {digest.hex()[:16]})"
+        first, *others = levels.names
+        named = f"{len(levels.names)} levels from {first!r} to {others[-1]!r}" if others else repr(first)
+        mine = f"the level set of this environment ({named}; digest {digest.hex()[:16]})"
         raise SnapshotError(_SOURCE, "offset 16", mine, f"another, with digest {got.hex()[:16]}; use the same levels")
     return version, data[_HEADER.size : -_CHECKSUM.size]
-
-
-def _listed(levels: LevelSet) -> str:
-    names = levels.names
-    return f"{names[0]!r}" if len(names) == 1 else f"{len(names)} levels from {names[0]!r} to {names[-1]!r}"
 
 
 def _check_numbers(snapshot: Snapshot, levels: LevelSet) -> None:

@@ -62,17 +62,15 @@ def keys_to_action(kind: str) -> dict[tuple[int, ...], Any]:
     Keys are codes of SDL, as pygame reports them.
     """
     table: dict[tuple[int, ...], Any] = {}
+    codes: dict[int, list[int]] = {}
+    for name, bit in KEYS.items():
+        codes.setdefault(bit, []).append(_KEY_CODES.get(name) or ord(name))
     for (direction, side), (jump, jumping) in itertools.product(enumerate(DIRECTION_INPUTS), enumerate(JUMP_INPUTS)):
         action = jump * NUM_DIRECTIONS + direction
-        for held in itertools.product(*(_key_codes(bit) for bit in (side, jumping) if bit)):
+        for held in itertools.product(*(codes[bit] for bit in (side, jumping) if bit)):
             if held:
                 table[held] = action if kind == "discrete" else np.array([direction, jump])
     return table
-
-
-def _key_codes(bit: int) -> list[int]:
-    """Return the keys that set a bit of the input."""
-    return [_KEY_CODES.get(name) or ord(name) for name, held in KEYS.items() if held == bit]
 
 
 def check_actions(actions: Any, kind: str, out: np.ndarray) -> None:

@@ -354,7 +354,8 @@ def level_picture(
     """
     raw = level if isinstance(level, RawLevel) else level.raw
     items: list[Item] = []
-    for kind, x, y, orientation, _ in sorted(played_records(raw.records)[1:].tolist(), key=_drawing_order):
+    records = played_records(raw.records)[1:].tolist()
+    for kind, x, y, orientation, _ in sorted(records, key=lambda record: (record[0] not in _DOORS, record[0])):
         if kind != NINJA:  # further ninjas are for levels with two players
             shown = appearance(kind, orientation, initial_state(kind, orientation))
             items.append((x * MAP_UNIT, y * MAP_UNIT, shown))
@@ -370,11 +371,6 @@ def level_picture(
 def used_area_of(raw: RawLevel) -> Area:
     """Return the part of the world that a level uses."""
     return used_area(np.pad(raw.tiles, 1, constant_values=_FULL_TILE), raw.records[:, 1:3] * MAP_UNIT)
-
-
-def _drawing_order(record: list[int]) -> tuple[bool, int]:
-    """Return the sort key for the drawing order of a world: doors, then the rest by type."""
-    return record[0] not in _DOORS, record[0]
 
 
 class PictureCanvas:

@@ -93,7 +93,7 @@ def _entered(name: str, kernel: Any, arguments: tuple[Any, ...], machine: Any) -
     for kind in _records(arguments):
         if unaligned_fields(kind):
             raise RuntimeError(f"kernels for CUDA: expected aligned fields, got {unaligned_fields(kind)} of {kind}")
-    widened = partial(_NARROW.sub, _widened)
+    widened = partial(_NARROW.sub, lambda access: f"{access[1]}{_BYTES.get(access[2], 8)}")
     return retarget.lowered(kernel, (*arguments, 0), machine, partial(_entry, name), widened)
 
 
@@ -103,10 +103,6 @@ def _records(arguments: Any) -> Iterator[np.dtype]:
             yield from _records(each)
         elif each is not None:
             yield each.dtype
-
-
-def _widened(access: re.Match[str]) -> str:
-    return f"{access[1]}{_BYTES.get(access[2], 8)}"
 
 
 def unaligned_fields(record: np.dtype) -> list[str]:
