@@ -212,12 +212,6 @@ def test_a_stopped_planner_keeps_its_solutions(folder, monkeypatch, capsys):
     assert np.flatnonzero(found.sampled.ends["won"]).tolist() == [0, 1, 2]
 
 
-def test_minari_is_needed(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "minari", None)
-    assert main(["data", "export", "first-steps", "--name", "a-v0"]) == 2
-    assert 'minari is not installed; run pip install ".[minari]"' in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("sources", "error"),
     [

@@ -1,4 +1,3 @@
-import importlib.util
 import itertools
 import json
 import os
@@ -109,14 +108,6 @@ def test_every_form_of_environment_has_a_command(words, name, capsys):
     assert capsys.readouterr().out.startswith(f"Estimate: {name}, 2 environments")
 
 
-def test_a_page_without_its_library_is_refused_before_the_measurements(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert main(["profile", *SHORT, *STATE, "--html"]) == 2
-    printed = capsys.readouterr()
-    assert 'jinja2 is not installed; run pip install ".[profile]"' in printed.err
-    assert not printed.out
-
-
 @profiles
 def test_workers_of_asynchronous_environments_are_counted(tmp_path):
     words = ["--steps", "12", "--num-envs", "1", "--levels", "first-steps", *STATE]
@@ -124,12 +115,6 @@ def test_workers_of_asynchronous_environments_are_counted(tmp_path):
     content = json.loads((tmp_path / "memory_profiling_report.json").read_text())
     assert min(item["worker_bytes"] for item in content["snapshots"]) > 2_000_000
     assert "workers" in [item["quantity"] for item in content["growths"]]
-
-
-@pytest.mark.skipif(importlib.util.find_spec("stable_baselines3") is not None, reason="it is installed")
-def test_a_missing_library_is_named(capsys):
-    assert main(["profile", "sb3", *SHORT]) == 2
-    assert ".[sb3]" in capsys.readouterr().err
 
 
 def test_without_a_target_the_vector_environment_is_profiled():

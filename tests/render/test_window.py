@@ -1,5 +1,3 @@
-import sys
-
 import numpy as np
 import pytest
 
@@ -111,9 +109,3 @@ def test_without_a_screen_no_invisible_window_is_opened(pygame, monkeypatch, cap
     monkeypatch.setattr(pygame.display, "init", fail)
     with pytest.raises(errors.DisplayError, match=r"got none \(no display\)"):
         Window.check()
-
-
-def test_without_pygame_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pygame", None)
-    with pytest.raises(errors.MissingExtraError, match=r"\.\[human\]"):
-        make_window()

@@ -143,10 +143,3 @@ def test_the_picture_is_that_of_the_first_agent(puffer, monkeypatch):
     assert drawn == [0, 0, 1]
     assert picture.shape == (150, 264, 3)
     assert env.memory().total_bytes > 0
-
-
-def test_without_pufferlib_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pufferlib", None)
-    monkeypatch.delitem(sys.modules, "nclone_env.train.adapters.puffer", raising=False)
-    with pytest.raises(errors.MissingExtraError, match="pufferlib is not installed; run: pip install pufferlib"):
-        importlib.import_module("nclone_env.train.adapters.puffer")

@@ -174,11 +174,3 @@ def test_without_pictures_there_are_none(sb3):
     env = sb3.NPlusPlusVecEnv(num_envs=3)
     env.reset()
     assert env.env_method("render", indices=[0, 2]) == [None, None]
-
-
-def test_without_stable_baselines3_the_error_names_the_extra(monkeypatch):
-    for name in ("stable_baselines3", "stable_baselines3.common.vec_env"):
-        monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "nclone_env.train.adapters.sb3", raising=False)
-    with pytest.raises(errors.MissingExtraError, match=r'stable-baselines3 is not installed; .* "\.\[sb3\]"'):
-        importlib.import_module("nclone_env.train.adapters.sb3")

@@ -94,12 +94,6 @@ def test_what_the_hub_refuses_is_an_error_of_one_line(hub, capsys):
     assert "name: expected a repository to write to, got: '403: you are not other'" in capsys.readouterr().err
 
 
-def test_the_extra_is_named(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert main(["watch", "hub:me/ninja"]) == 2
-    assert 'huggingface-hub is not installed; run pip install ".[hub]"' in capsys.readouterr().err
-
-
 def test_there_are_policies_and_a_card_for_each():
     assert "builtin" in NAMES
     assert sorted(path.name for path in BUNDLED.iterdir()) == sorted(

@@ -1,12 +1,10 @@
 """The plots of runs."""
 
-import importlib
 import itertools
 
 import cv2
 import pytest
 
-from nclone_env.errors import MissingExtraError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.reports import plots
 from nclone_env.train.reports.comparison import by_levels
@@ -82,12 +80,3 @@ def test_labels_stand_at_the_ends_of_the_lines_and_apart(figure, tmp_path):
     assert all(box.x0 >= axes.x1 for box in labels)
     assert not any(one.overlaps(other) for one, other in itertools.combinations(labels, 2))
     assert upper.yaxis.get_major_formatter()(0.5) == "50%"
-
-
-def test_the_missing_package_is_named(tmp_path, monkeypatch):
-    def refuse(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr(importlib, "import_module", refuse)
-    with pytest.raises(MissingExtraError, match=r'matplotlib .* pip install "\.\[train\]"'):
-        write_learning_curve([], tmp_path / "x", TrainConfig())

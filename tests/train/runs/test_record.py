@@ -9,7 +9,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
 from nclone_env.cli.app import main
-from nclone_env.errors import ConfigError, MissingExtraError
+from nclone_env.errors import ConfigError
 from nclone_env.level.load import load_levels
 from nclone_env.train import TrainConfig, read_recipe, train
 from nclone_env.train.ranks import ALONE
@@ -204,13 +204,6 @@ def test_tensorboard_shows_the_options(tmp_path):
 def test_a_run_without_a_tracker(tmp_path):
     train(config(tmp_path, name="a", total_timesteps=512, track="none"), make_envs=LineWorld)
     assert not (tmp_path / "a" / "tensorboard").exists()
-
-
-def test_weights_and_biases_is_refused_without_its_library(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(MissingExtraError, match=r'wandb is not installed; run pip install "\.\[wandb\]"'):
-        train(config(tmp_path, track="wandb"), make_envs=LineWorld)
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
