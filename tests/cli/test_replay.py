@@ -50,8 +50,6 @@ def test_malformed_and_missing_files(folder, capsys):
     out = capsys.readouterr().out
     assert "none: expected a recording, got no such file" in out
     assert out.endswith("2 recordings, 1 disagree\n")
-    assert run("verify") == 2
-    assert "files: expected at least one recording" in capsys.readouterr().err
 
 
 @needs_shared

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
+from nclone_env import NPlusPlusVectorEnv, errors
 
-from ..bases import assert_same, choices, copies
+from ..bases import choices
 
 STATE = np.zeros((2, 30), np.float32)
 
@@ -23,23 +23,6 @@ def unaligned() -> np.ndarray:
 def recycled(envs) -> int:
     """Return the bytes of the pool of observations."""
     return next(node for _, node in envs.memory().walk() if node.name == "recycled observations").total_bytes
-
-
-def test_kept_observations_of_a_single_environment_never_change():
-    env = NPlusPlusEnv(levels="hazards", max_frames=60)
-    kept = [env.reset(seed=1)[0]]
-    expected = [copies(kept[0])]
-    over = False
-    for action in choices(50, 1)[:, 0]:
-        if over:
-            observation, over = env.reset()[0], False
-        else:
-            observation, _, terminated, truncated, _ = env.step(action)
-            over = terminated or truncated
-        kept.append(observation)
-        expected.append(copies(observation))
-    for left, right in zip(kept, expected):
-        assert_same(left, right)
 
 
 @pytest.mark.parametrize(
