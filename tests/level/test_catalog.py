@@ -1,20 +1,7 @@
 """The built-in levels: where they are and what they are called."""
 
-import pytest
-
 from nclone_env.level import catalog, level_sets, load_level
 from nclone_env.level.catalog import levels_folder
-
-
-@pytest.fixture
-def builtin(tmp_path, monkeypatch):
-    """A package folder with two built-in sets, in a checkout."""
-    for name in ("walks/b.toml", "walks/a.toml", "walks/README.md", "jumps/gap.toml", "empty/note.txt"):
-        path = tmp_path / "levels" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "package")
-    return tmp_path / "levels"
 
 
 def test_sets_and_files_are_sorted(builtin):

@@ -26,17 +26,6 @@ LEVELS = tuple(make_level([(0, 10, 82 + n, 0, 0)], title=title) for n, title in 
 
 
 @pytest.fixture
-def builtin(tmp_path, monkeypatch):
-    """A package folder with two built-in sets, in a checkout."""
-    for name in ("walks/b.toml", "walks/a.toml", "walks/README.md", "jumps/gap.toml"):
-        path = tmp_path / "levels" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-    monkeypatch.setattr(catalog, "_PACKAGE", tmp_path / "package")
-    return tmp_path / "levels"
-
-
-@pytest.fixture
 def opened(monkeypatch):
     """How often each file is opened."""
     counts = Counter()
