@@ -1,11 +1,14 @@
-"""Location of the reference data, and totals of the conformance tests that use them."""
+"""Location of the reference data, totals of the conformance tests that use them, folders and archives."""
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 import os
-from collections.abc import Sequence
+import warnings
+import zipfile
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -56,3 +59,24 @@ class Comparison:
 
 
 COMPARISONS = pytest.StashKey[dict[str, Comparison]]()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the contents of the files of a folder, and of folders in it, by name."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def members_of(data: bytes) -> dict[str, bytes]:
+    """Return the contents of an archive by name."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def archived(members: Iterable[tuple[str, bytes]], method: int = zipfile.ZIP_STORED) -> bytes:
+    """Return an archive of members, of which several may have one name, without their times."""
+    stream = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", method) as archive:
+        warnings.simplefilter("ignore")
+        for name, content in members:
+            archive.writestr(zipfile.ZipInfo(name), content, method)
+    return stream.getvalue()

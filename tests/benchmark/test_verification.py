@@ -1,7 +1,6 @@
 """Honest submissions are accepted, forged ones are not; the fuzzer tries thousands more (``tests/fuzz``)."""
 
 import hashlib
-import io
 import json
 import random
 import re
@@ -18,6 +17,7 @@ from nclone_env.benchmark.verification import repeats
 from nclone_env.errors import FormatError
 
 from ..fuzz import submissions as forge
+from ..shared import archived, members_of
 from .bases import TRACK, complete, honest
 
 
@@ -180,22 +180,15 @@ def test_an_object_may_lack_scores_and_count_with_numpy(tmp_path):
 
 def parts():
     """Return the index and the members of a submission."""
-    with zipfile.ZipFile(io.BytesIO(write_submission(honest()))) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+    members = members_of(write_submission(honest()))
     return json.loads(members.pop("submission.json")), members
 
 
 def packed(index, members, method=zipfile.ZIP_DEFLATED, more=0):
     """Return an archive with right digests, and empty members that the index does not list."""
     index["members"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("submission.json", json.dumps(index), method)
-        for name, data in members.items():
-            archive.writestr(name, data, method)
-        for number in range(more):
-            archive.writestr(zipfile.ZipInfo(str(number)), b"")
-    return stream.getvalue()
+    added = ((str(number), b"") for number in range(more))
+    return archived([("submission.json", json.dumps(index).encode()), *members.items(), *added], method)
 
 
 def with_policies(size):

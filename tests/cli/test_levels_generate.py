@@ -20,6 +20,7 @@ from nclone_env.level.load import load_level, load_levels
 from nclone_env.replay.recording import load_recording
 
 from ..processes import Numbers
+from ..shared import contents
 
 PYTHONPATH = str(Path(__file__).parents[2])
 FAST = ("--family", "slopes", "caves")
@@ -32,10 +33,6 @@ def run(*words) -> int:
 def alone(*words) -> int:
     """Run the command without other processes, whose start takes longer than the few levels of a test."""
     return run(*words, "--processes", 1)
-
-
-def contents(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_a_pack_a_table_and_recordings_agree(folder, capsys):

@@ -12,6 +12,8 @@ import pytest
 
 from nclone_env.cli.app import main
 
+from ..shared import contents
+
 REPORT = "memory_profiling_report.txt"
 PROGRAMS = {
     # What runs at the end.
@@ -243,10 +245,6 @@ def made(folder: Path, form: str) -> list[str]:
     return ["case"] if form in ("folder", "missing main") else ["-m", "json.none"]
 
 
-def files_in(folder: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-
-
 def without_ours(text: str, mark: str) -> str:
     """Return a text of a program without what the profiler says."""
     before, _, report = text.partition("\nMemory profile: ")
@@ -278,7 +276,7 @@ def test_a_program_ends_as_it_does_alone(form, tmp_path, monkeypatch, capfd, inp
     words = made(tmp_path / "case", form)
     monkeypatch.chdir(tmp_path / "case")
     status = subprocess.run([sys.executable, *words], check=False, timeout=60).returncode
-    alone = status if status >= 0 else 128 - status, *capfd.readouterr(), files_in(tmp_path / "case")
+    alone = status if status >= 0 else 128 - status, *capfd.readouterr(), contents(tmp_path / "case")
     os.lseek(input_given, 0, os.SEEK_SET)
     (tmp_path / "case").rename(tmp_path / "alone")
     made(tmp_path / "case", form)
@@ -286,7 +284,7 @@ def test_a_program_ends_as_it_does_alone(form, tmp_path, monkeypatch, capfd, inp
     status = main(["profile", "script", "--output-dir", str(tmp_path / "out"), words[-1] + "/" * (form == "package")])
     output, errors = capfd.readouterr()
     errors = "".join(line for line in errors.splitlines(keepends=True) if not line.startswith("nclone-env: "))
-    assert (status, without_ours(output, f"wrote {tmp_path}"), errors, files_in(tmp_path / "case")) == alone
+    assert (status, without_ours(output, f"wrote {tmp_path}"), errors, contents(tmp_path / "case")) == alone
     assert (tmp_path / "out" / REPORT).exists() == (form not in WITHOUT_REPORT)
 
 

@@ -15,6 +15,8 @@ from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.replay.recording import load_recording
 from nclone_env.replay.watch import recording_pictures
 
+from ..shared import contents
+
 
 def run(*words) -> int:
     return main(["solve", *map(str, words)])
@@ -123,14 +125,14 @@ def test_another_level_is_added_and_only_the_same_one_refused(folder, capsys):
     assert run("first-steps/01-walk", "jumps/01-stairs", "--frames", 20_000, "--output", "a") == 0
     names = ["first-steps/01-walk", "jumps/01-stairs", "first-steps/06-hop"]
     assert [row["level"] for row in rows_in(folder / "a")] == names
-    before = {path: path.read_bytes() for path in (folder / "a").iterdir()}
+    before = contents(folder / "a")
     capsys.readouterr()
     assert run("hazards/01-mind-the-mine", "jumps/01-stairs", "--frames", 1, "--output", "a") == 2
     assert capsys.readouterr().err == (
         "nclone-env: output: a/solutions.jsonl has a row of jumps/01-stairs already; "
         "--force replaces it, or name another folder\n"
     )
-    assert {path: path.read_bytes() for path in (folder / "a").iterdir()} == before
+    assert contents(folder / "a") == before
 
 
 @pytest.mark.parametrize(("name", "options"), [("replay", ()), ("mp4", ("--video",))])

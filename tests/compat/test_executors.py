@@ -12,6 +12,7 @@ pytest.importorskip("mpi4py")
 from nclone_env.jobs import Generating, Showing, Solving, run
 from tests.docs.pages import ROOT
 from tests.docs.test_examples import blocks
+from tests.shared import contents
 
 JOBS = {
     "solutions/x": Solving(("first-steps",), frames=20_000),
@@ -28,10 +29,6 @@ if __name__ == "__main__":
         for output, job in JOBS.items():
             run(job, f"shared/{output}", executor)
 """
-
-
-def contents(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..shared import archived, members_of
 from . import commands, files
-from .files import map_of, members_of, pack_line, raw_levels
+from .files import map_of, pack_line, raw_levels
 
 FOLDER = Path(__file__).with_name("corpus")
 _EMPTY = np.zeros((23, 42), np.uint8)
@@ -61,11 +62,8 @@ def _packed(name: str | None, size: int) -> bytes:
 
 def _pickled(pickled: bytes) -> bytes:
     """Return a checkpoint with another pickle beside its storages."""
-    members, stream = members_of(files.checkpoints()[0]), io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for member, content in members.items():
-            archive.writestr(member, pickled if member.endswith("data.pkl") else content)
-    return stream.getvalue()
+    members = members_of(files.checkpoints()[0])
+    return archived((each, pickled if each.endswith("data.pkl") else members[each]) for each in members)
 
 
 def _compared(**fields: Any) -> commands.Command:

@@ -52,9 +52,10 @@ from nclone_env.replay.verification import verify_peer
 from tests.level.level_bases import make_level, make_pack, make_page, swapped_hex
 
 from ..env import peek
+from ..shared import archived, members_of
 from .accidents import EDGES, VALUES, damaged, drawn, with_other_parts
 from .playing import check_finite, check_worlds, play_inputs, play_level
-from .target import SOURCE, Mutate, Target
+from .target import SOURCE, Mutate, Target, in_file
 
 _MOST_FRAMES = 2000  # are played
 _STEPS = 5
@@ -516,26 +517,15 @@ def checkpoints() -> list[bytes]:
     return [saved(fields())]
 
 
-def members_of(data: bytes) -> dict[str, bytes]:
-    """Return the contents of an archive by name."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
 def other_member(rng: random.Random, data: bytes) -> bytes:
     """Damage, exchange or leave out members of an archive, and pack or rename some."""
-    members, stream = members_of(data), io.BytesIO()
+    members, names = members_of(data), ("", "../x", "/x", "data.pkl", "a" * 300)
     name, other = rng.sample(list(members), 2)
     members[name] = rng.choice((members[other], bytes(10**6), *[damaged(rng, members[name], _PICKLE_WORDS)] * 4))
     if rng.random() < 0.1:
         del members[other]
     method = zipfile.ZIP_DEFLATED if rng.random() < 0.1 else zipfile.ZIP_STORED
-    with warnings.catch_warnings(), zipfile.ZipFile(stream, "w", method) as archive:
-        warnings.simplefilter("ignore")  # names that are there twice
-        for member, content in members.items():
-            odd = rng.choice(("", "../x", "/x", "data.pkl", "a" * 300)) if rng.random() < 0.01 else member
-            archive.writestr(zipfile.ZipInfo(odd), content, method)
-    return stream.getvalue()
+    return archived(((rng.choice(names) if rng.random() < 0.01 else each, members[each]) for each in members), method)
 
 
 def other_fields(rng: random.Random, data: bytes) -> bytes:
@@ -552,11 +542,8 @@ def other_fields(rng: random.Random, data: bytes) -> bytes:
 def read_checkpoint(data: bytes) -> None:
     from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config, restore_policy
 
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        path = Path(folder) / f"{SOURCE}.pt"
-        path.write_bytes(data)
-        content = load_checkpoint(path)
+    with warnings.catch_warnings(action="ignore"):
+        content = in_file(load_checkpoint, data, f"{SOURCE}.pt")
         restore_policy(content)
         restore_config(content)
 

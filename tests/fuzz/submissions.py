@@ -4,10 +4,8 @@ A forger knows the format: all digests inside are made right again after a chang
 """
 
 import hashlib
-import io
 import json
 import random
-import zipfile
 from dataclasses import replace
 from functools import lru_cache
 
@@ -21,6 +19,7 @@ from nclone_env.benchmark.track import TRACK_NAMES
 from nclone_env.errors import FormatError
 
 from ..benchmark.bases import TRACK, complete, honest
+from ..shared import archived, members_of
 from .accidents import VALUES, damaged, drawn, with_other_parts
 from .target import SOURCE, Target
 
@@ -63,8 +62,7 @@ def _scores(submission: Submission) -> dict[str, dict[str, float]]:
 
 def other_index(rng: random.Random, data: bytes) -> bytes:
     """Replace, remove, rename or repeat a part of the index, or a member."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+    members = members_of(data)
     index = json.loads(members.pop("submission.json"))
     if rng.random() < 0.5:
         index = with_other_parts(rng, index, lambda rng: drawn(rng, VALUES))
@@ -72,18 +70,12 @@ def other_index(rng: random.Random, data: bytes) -> bytes:
         one, other = rng.sample([*members], 2)
         members[one] = rng.choice((members[other], damaged(rng, members[one]), b""))
         index["members"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("submission.json", json.dumps(index, default=str))
-        for name, member in members.items():
-            archive.writestr(name, member)
-    return stream.getvalue()
+    return archived([("submission.json", json.dumps(index, default=str).encode()), *members.items()])
 
 
 def _episodes(run: Run) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the actions and the end of each episode."""
-    actions = np.split(run.sampled.actions, np.cumsum(run.sampled.steps)[:-1])
-    return [(part.copy(), end.copy()) for part, end in zip(actions, run.sampled.ends)]
+    return [(part.copy(), end.copy()) for part, end in zip(run.sampled.episodes(), run.sampled.ends)]
 
 
 def _with(run: Run, episodes: list[tuple[np.ndarray, np.ndarray]]) -> Run:

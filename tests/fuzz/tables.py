@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -34,8 +34,8 @@ from nclone_env.replay.verification import verify
 from tests.memory.by_hand import measurements
 
 from .accidents import VALUES, drawn, with_other_parts
-from .files import _HOSTILE, any_run, collections, json_of, mutant, packs, peers, recordings
-from .target import SOURCE, Target
+from .files import _HOSTILE, any_run, collections, json_of, mutant, packs, peers, recordings, with_other_values
+from .target import SOURCE, Target, in_file
 
 _SHARD = Shard(1, 1)
 _LEVELS = ("first-steps/01-walk", "jumps/01-stairs")
@@ -232,14 +232,6 @@ def read_options(data: bytes) -> None:
         recipe.check_inputs(TrainConfig.of(levels=("jumps",)), None)
 
 
-def in_file(read: Callable[[Path], Any], data: bytes, name: str = SOURCE) -> Any:
-    """Return what a function reads in a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / name
-        path.write_bytes(data)
-        return read(path)
-
-
 # JSON
 
 
@@ -251,10 +243,7 @@ def profiles() -> list[bytes]:
 
 def other_values(rng: random.Random, data: bytes) -> bytes:
     """Exchange one to three parts of JSON."""
-    value = json.loads(data)
-    for _ in range(rng.randint(1, 3)):
-        value = with_other_parts(rng, value, lambda rng: drawn(rng, (*VALUES, *_HOSTILE)))
-    return json_of(rng, value)
+    return json_of(rng, with_other_values(rng, json.loads(data), (*VALUES, *_HOSTILE)))
 
 
 def compare_profiles(data: bytes) -> None:

@@ -3,6 +3,8 @@
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 SOURCE = "mutant"
@@ -36,3 +38,11 @@ class Target:
     def input(self, seed: int, number: int) -> Any:
         """Return an input of a seed by its number."""
         return self.mutate(random.Random(f"{self.name} {seed} {number}"))
+
+
+def in_file(read: Callable[[Path], Any], data: bytes, name: str = SOURCE) -> Any:
+    """Return what a function reads in a file."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(data)
+        return read(path)

@@ -25,6 +25,7 @@ from nclone_env.render.picture import PALETTES, level_picture, used_area_of, zoo
 from nclone_env.replay.recording import Recording
 
 from ..level.level_bases import make_attract
+from ..shared import contents
 from .sites import DEADLY, RIGHT, WINNABLE, gallery, level_file, recording_file
 
 
@@ -305,14 +306,14 @@ def test_an_interruption_leaves_the_old_gallery(folder, monkeypatch, error):
     level_file(folder / "a.map", WINNABLE)
     level_file(folder / "b.map", DEADLY)
     assert gallery("a.map") == 0
-    before = {path: path.read_bytes() for path in (folder / "gallery").rglob("*") if path.is_file()}
+    before = contents(folder / "gallery")
 
     def fail(*_):
         raise error
 
     monkeypatch.setattr(site_module, "index_page", fail)
     assert gallery("b.map", "--force") == (130 if error is KeyboardInterrupt else 2)
-    assert {path: path.read_bytes() for path in (folder / "gallery").rglob("*") if path.is_file()} == before
+    assert contents(folder / "gallery") == before
     assert {path.name for path in folder.iterdir()} == {"a.map", "b.map", "gallery"}
 
 
@@ -433,7 +434,3 @@ def test_shards_are_merged_to_the_site_of_one_process(folder, capsys):
         "folders: expected the levels and the version of the package that its shards had, got others"
         in capsys.readouterr().err
     )
-
-
-def contents(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

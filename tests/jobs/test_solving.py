@@ -9,11 +9,9 @@ from nclone_env.cli.app import main
 from nclone_env.errors import FormatError
 from nclone_env.jobs import Solving, run
 
+from ..shared import contents
+
 JOB = Solving(("first-steps", "jumps/01-stairs"), frames=20_000)
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture
