@@ -18,7 +18,7 @@ import numpy as np
 
 import nclone_env
 from nclone_env.machine import available_cores
-from nclone_env.memory.process import resident_bytes
+from nclone_env.memory.measure.process import resident_bytes
 
 T = TypeVar("T")
 

@@ -134,7 +134,7 @@ def test_the_wheel_contains_the_package_its_levels_and_nothing_else(wheel):
     for files in DATA.values():
         assert files
         assert set(files) <= names
-    assert {"nclone_env/py.typed", "nclone_env/memory/report.html.jinja"} <= names
+    assert {"nclone_env/py.typed", "nclone_env/memory/show.html.jinja"} <= names
     tops = {name.split("/")[0] for name in names}
     assert len(tops) == 3
     assert {top.split("-")[0] for top in tops} == {"nclone_env", "nclone_env_pytest.py"}

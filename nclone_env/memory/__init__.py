@@ -12,12 +12,12 @@ if TYPE_CHECKING:  # the public names, each imported on first use
     from nclone_env.memory.watch import profile as profile
 
 if TYPE_CHECKING:  # for other rooms
-    from nclone_env.memory.measurements import Advice, OwnedNode
+    from nclone_env.memory.explain.stats import Stats, copies, of_kept_results
+    from nclone_env.memory.measure.measurements import Advice, OwnedNode
+    from nclone_env.memory.measure.process import machine, resident_bytes
+    from nclone_env.memory.measure.tree import MemoryNode, array_group, array_node, arrays_node, merged
     from nclone_env.memory.passenger import call
     from nclone_env.memory.passes import Subject, Target, estimate, measured
-    from nclone_env.memory.process import machine, resident_bytes
-    from nclone_env.memory.report import comparison, write_report
-    from nclone_env.memory.stats import Stats, copies, of_kept_results
-    from nclone_env.memory.tree import MemoryNode, array_group, array_node, arrays_node, merged
+    from nclone_env.memory.show import comparison, write_report
 
 __getattr__, __dir__ = face(__name__)

@@ -8,7 +8,7 @@ from types import CoroutineType, TracebackType
 from typing import Any
 
 from nclone_env.errors import ConfigError, check_integer, checked
-from nclone_env.memory.measurements import TIME_UNIT
+from nclone_env.memory.measure.measurements import TIME_UNIT
 from nclone_env.memory.watch import Watch, profile
 
 _BLOCKS = (_GeneratorContextManager, _AsyncGeneratorContextManager)

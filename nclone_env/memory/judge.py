@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from nclone_env.memory.measurements import ARENA, TIME_UNIT, WARM_UP_SHARE, Measurements
+from nclone_env.memory.measure.measurements import ARENA, TIME_UNIT, WARM_UP_SHARE, Measurements
 
 Verdict = Literal["flat", "growing", "undecided"]
 

@@ -22,8 +22,8 @@ from typing import Any
 from nclone_env._table import format_bytes
 from nclone_env.errors import ConfigError, plain, shortened
 from nclone_env.memory.flat import check_done
-from nclone_env.memory.process import resident_bytes
-from nclone_env.memory.report import write_report
+from nclone_env.memory.measure.process import resident_bytes
+from nclone_env.memory.show import write_report
 from nclone_env.memory.watch import Watch, fault_of
 
 INTERRUPTED = "interrupted"

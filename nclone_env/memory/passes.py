@@ -34,7 +34,8 @@ import numpy as np
 from nclone_env._files import temporary_beside
 from nclone_env._table import format_bytes
 from nclone_env.errors import check_integer, optional_module
-from nclone_env.memory.measurements import (
+from nclone_env.memory.explain.stats import Stats, chosen, compute_stats, per_environment
+from nclone_env.memory.measure.measurements import (
     COMPILED_CODE,
     FIRST_STEPS,
     FLOORS,
@@ -53,7 +54,7 @@ from nclone_env.memory.measurements import (
     SizePoint,
     floor_of_workers,
 )
-from nclone_env.memory.process import (
+from nclone_env.memory.measure.process import (
     bare_interpreter,
     committed_tree_bytes,
     machine,
@@ -64,10 +65,9 @@ from nclone_env.memory.process import (
     trim_heap,
     worker_bytes,
 )
-from nclone_env.memory.report import Section, folded, owner_rows, text_of
-from nclone_env.memory.snapshots import SnapshotLog, TracedLog, tracing
-from nclone_env.memory.stats import Stats, chosen, compute_stats, per_environment
-from nclone_env.memory.tree import MemoryNode, MemoryOwner
+from nclone_env.memory.measure.snapshots import SnapshotLog, TracedLog, tracing
+from nclone_env.memory.measure.tree import MemoryNode, MemoryOwner
+from nclone_env.memory.show import Section, folded, owner_rows, text_of
 
 _FIRST_STEPS = 10  # after them most buffers were used
 _PHASE_STEPS = 200

@@ -20,9 +20,19 @@ from typing import ClassVar
 
 from nclone_env._files import expanded
 from nclone_env.errors import checked, plain
+from nclone_env.memory.explain.keepers import find_graphs, find_keepers, large_arrays
+from nclone_env.memory.explain.stats import (
+    GrownLine,
+    Stats,
+    chosen,
+    compute_stats,
+    culprits,
+    of_kept_results,
+    traced_lines,
+)
+from nclone_env.memory.explain.workers import Loading, WorkerLines, start_thread
 from nclone_env.memory.judge import MIN_SNAPSHOTS, PARTS, growing_alone, growths_of
-from nclone_env.memory.keepers import find_graphs, find_keepers
-from nclone_env.memory.measurements import (
+from nclone_env.memory.measure.measurements import (
     ARENA,
     FLOORS,
     FREE_LISTS,
@@ -37,12 +47,19 @@ from nclone_env.memory.measurements import (
     UntracedLine,
     floor_of_workers,
 )
-from nclone_env.memory.process import machine, owned_nodes, restart_peak, stage
-from nclone_env.memory.report import answers, summary, text_of, write_reports
-from nclone_env.memory.snapshots import Budget, Garbage, NativeLines, SnapshotLog, TracedLog, held_bytes, start_tracing
-from nclone_env.memory.stats import GrownLine, Stats, chosen, compute_stats, culprits, of_kept_results, traced_lines
-from nclone_env.memory.tree import MemoryNode, MemoryOwner
-from nclone_env.memory.workers import Loading, WorkerLines, start_thread
+from nclone_env.memory.measure.process import machine, owned_nodes, restart_peak, stage
+from nclone_env.memory.measure.snapshots import (
+    Budget,
+    FilledArrays,
+    Garbage,
+    NativeLines,
+    SnapshotLog,
+    TracedLog,
+    held_bytes,
+    start_tracing,
+)
+from nclone_env.memory.measure.tree import MemoryNode, MemoryOwner
+from nclone_env.memory.show import answers, summary, text_of, write_reports
 
 _CAPACITY = 4 * PARTS
 """Snapshots kept; when there are more, every second one is dropped and the interval doubles."""
@@ -94,7 +111,7 @@ class Watch:
     ):
         self._name, self._owner, self._num_envs, self._folder = name, owner, num_envs, output_dir
         self._notify = notify
-        self._log = SnapshotLog(_CAPACITY)
+        self._log, self._filled = SnapshotLog(_CAPACITY), FilledArrays()
         self._garbage = Garbage()
         self._traced = TracedLog(_CAPACITY, self._garbage.collect)
         self._loading = Loading()
@@ -284,6 +301,7 @@ class Watch:
         """Begin what is judged: start to trace, forget the snapshots before."""
         self._garbage.include()
         self._stages.append(stage(name, how))
+        self._filled.note(large_arrays(Budget(_SEARCH_AFTER)))
         self._garbage.leave_out()
         self._garbage.all_full = True
         if self._wants_trace and not tracemalloc.is_tracing():
@@ -348,7 +366,7 @@ class Watch:
                 self._traced.thin()
             self._every *= 2
         tree = self._owner.memory() if self._owner is not None else _NOTHING
-        self._log.take(place, tree, self._traced.nbytes, self._traced.left)
+        self._log.take(place, tree, self._traced.nbytes, self._traced.left + self._filled.grown_bytes())
         self._workers.note(place, self._log.workers)
         if self._wants_trace and self._tracing is None:
             self._traced.take(place, lines=True, always=last)
@@ -372,6 +390,9 @@ class Watch:
         if growing.keys() & {"traced", "native", "process"}:
             before = held_bytes()
             with self._outliving():
+                if "process" in growing:
+                    self._garbage.include()
+                    self._filled.note(large_arrays(Budget(seconds / 3, by_clock=not self._steps)))
                 self._find_keepers(traced_lines(self._measurements(), growths), seconds)
             if not self._ended.is_set():
                 self._garbage.leave_out()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import tyro
 
 from nclone_env._table import format_bytes, table
-from nclone_env.memory.report import JSON_REPORT, load_profile
+from nclone_env.memory.show import JSON_REPORT, load_profile
 from profiling.measure import describe
 
 BUDGETS = Path(__file__).with_name("budgets.toml")

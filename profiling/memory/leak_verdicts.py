@@ -19,9 +19,9 @@ import tyro
 
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
 from nclone_env.memory.judge import growths_of
-from nclone_env.memory.measurements import ProfileSettings
+from nclone_env.memory.measure.measurements import ProfileSettings
+from nclone_env.memory.measure.tree import MemoryNode
 from nclone_env.memory.passes import Subject, Target, plain_pass, traced_pass
-from nclone_env.memory.tree import MemoryNode
 from nclone_env.profiler.environments import EnvironmentTarget, Mode
 from profiling.measure import describe, in_fresh_process
 

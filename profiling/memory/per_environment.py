@@ -18,7 +18,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, MemoryNode
 from nclone_env.config import DEFAULT_OBSERVATIONS
-from nclone_env.memory.process import resident_bytes
+from nclone_env.memory.measure.process import resident_bytes
 from profiling.contracts import CONTRACTS, LEVELS, STATE, begin, random_actions
 from profiling.measure import describe, in_fresh_process
 

@@ -15,10 +15,10 @@ from typing import get_args
 import tyro
 
 from nclone_env._table import format_bytes, table
-from nclone_env.memory.measurements import ProfileSettings
+from nclone_env.memory.explain.stats import per_environment
+from nclone_env.memory.measure.measurements import ProfileSettings
+from nclone_env.memory.measure.tree import MemoryNode
 from nclone_env.memory.passes import Process, Target, estimated, in_fresh_process, measure_sizes, steps_to_measure
-from nclone_env.memory.stats import per_environment
-from nclone_env.memory.tree import MemoryNode
 from nclone_env.profiler import Contract, EnvironmentTarget, Mode, TrainingTarget
 from profiling.measure import describe
 

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 import nclone_env
-from nclone_env.memory.process import resident_bytes
+from nclone_env.memory.measure.process import resident_bytes
 
 LEVELS = ("first-steps", "jumps", "hazards")
 _SECONDS_BETWEEN_ROWS = 2.0

@@ -13,8 +13,8 @@ import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.memory.measurements import WARM_UP_SHARE
-from nclone_env.memory.process import worker_sizes
+from nclone_env.memory.measure.measurements import WARM_UP_SHARE
+from nclone_env.memory.measure.process import worker_sizes
 from profiling.measure import describe
 
 _SNAPSHOTS = 64

@@ -41,7 +41,7 @@ class StubEnvironments:
 
     def memory(self) -> Any:
         """Return an empty tree."""
-        from nclone_env.memory.tree import MemoryNode
+        from nclone_env.memory.measure.tree import MemoryNode
 
         return MemoryNode("stub")
 

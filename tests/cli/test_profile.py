@@ -19,10 +19,10 @@ from nclone_env.errors import ConfigError
 from nclone_env.game import CELEBRATING, DEAD
 from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.load import load_levels
-from nclone_env.memory.measurements import ProfileSettings
+from nclone_env.memory.explain.stats import compute_stats
+from nclone_env.memory.measure.measurements import ProfileSettings
 from nclone_env.memory.passes import Process, measure
-from nclone_env.memory.report import JSON_REPORT, write_reports
-from nclone_env.memory.stats import compute_stats
+from nclone_env.memory.show import JSON_REPORT, write_reports
 from nclone_env.options import flat
 from nclone_env.sim.trajectory import simulate
 from nclone_env.train.runs.recipes import purpose

@@ -20,8 +20,8 @@ from nclone_env._files import write_file
 from nclone_env.cli.app import main
 from nclone_env.generate.levels import CollectionFiles, PackEntry, write_collection
 from nclone_env.level.load import load_level
-from nclone_env.memory.report import write_reports
-from nclone_env.memory.stats import compute_stats
+from nclone_env.memory.explain.stats import compute_stats
+from nclone_env.memory.show import write_reports
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.replay.video import write_video
 from nclone_env.train.config import TrainConfig

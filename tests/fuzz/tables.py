@@ -27,8 +27,8 @@ from nclone_env.jobs.job import Job, _header
 from nclone_env.jobs.shard import Journal
 from nclone_env.jobs.solving import TABLE, Row, rows_before
 from nclone_env.level.load import load_levels
-from nclone_env.memory.report import comparison, json_text
-from nclone_env.memory.stats import compute_stats
+from nclone_env.memory.explain.stats import compute_stats
+from nclone_env.memory.show import comparison, json_text
 from nclone_env.replay.recording import load_any_recording, load_recording, load_verified
 from nclone_env.replay.verification import verify
 from tests.memory.by_hand import measurements

@@ -1,6 +1,6 @@
 """Measurements written by hand, with round numbers."""
 
-from nclone_env.memory.measurements import (
+from nclone_env.memory.measure.measurements import (
     COMPILED_CODE,
     INTERPRETER,
     LIBRARIES,

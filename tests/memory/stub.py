@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nclone_env.memory.measure.tree import MemoryNode, array_group
 from nclone_env.memory.passes import Target
-from nclone_env.memory.tree import MemoryNode, array_group
 
 _malloc = ctypes.CDLL(None).malloc
 _malloc.restype = ctypes.c_void_p

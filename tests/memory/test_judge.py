@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from nclone_env.memory.judge import MIN_SNAPSHOTS, Growth, _end, combined_verdict, growth, growths_of, least_squares
-from nclone_env.memory.measurements import FLOORS, TIME_UNIT
+from nclone_env.memory.measure.measurements import FLOORS, TIME_UNIT
 
 from .by_hand import measurements
 from .curves import CLEAN, LEAKS, NOISES, SCALES, WARM_UP, times

@@ -1,8 +1,8 @@
 import dataclasses
 
-from nclone_env.memory.measurements import Advice, OwnedNode, Snapshot, Stage
-from nclone_env.memory.report import peak_parts, peak_section
-from nclone_env.memory.stats import chosen, compute_stats, copies, of_kept_results
+from nclone_env.memory.explain.stats import chosen, compute_stats, copies, of_kept_results
+from nclone_env.memory.measure.measurements import Advice, OwnedNode, Snapshot, Stage
+from nclone_env.memory.show import peak_parts, peak_section
 
 from .by_hand import measurements
 

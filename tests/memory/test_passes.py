@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from nclone_env.errors import ConfigError, MissingExtraError
-from nclone_env.memory import process
-from nclone_env.memory.measurements import ProfileSettings
+from nclone_env.memory.measure import process
+from nclone_env.memory.measure.measurements import ProfileSettings
+from nclone_env.memory.measure.process import heap_bytes, resident_bytes, worker_bytes, worker_sizes
 from nclone_env.memory.passes import drive, environment_counts, measured, plain_pass, record_allocations, traced_pass
-from nclone_env.memory.process import heap_bytes, resident_bytes, worker_bytes, worker_sizes
 
 from .by_hand import measurements
 from .stub import StubTarget
@@ -52,7 +52,9 @@ def test_without_a_leak_the_verdict_is_flat():
 
 @pytest.mark.parametrize(("workers", "floor"), [(0, 1024**2), (8, 1024**2), (24, 3 * 1024**2)])
 def test_the_floor_of_workers_is_that_of_code_of_the_user(monkeypatch, workers, floor):
-    monkeypatch.setattr("nclone_env.memory.snapshots.worker_sizes", lambda kind: dict.fromkeys(range(workers), 1))
+    monkeypatch.setattr(
+        "nclone_env.memory.measure.snapshots.worker_sizes", lambda kind: dict.fromkeys(range(workers), 1)
+    )
     assert plain_pass(StubTarget(), ProfileSettings(2, 20)).floors["workers"] == floor
 
 
@@ -192,7 +194,7 @@ def test_without_smaps_and_psutil_the_error_names_the_extra(monkeypatch, tmp_pat
 
 PEAKS = """
 import numpy as np
-from nclone_env.memory import process
+from nclone_env.memory.measure import process
 process.restart_peak()
 low = process.peak_bytes()
 held = np.ones(400_000_000, np.uint8)

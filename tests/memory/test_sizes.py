@@ -1,11 +1,11 @@
 import pytest
 
-from nclone_env.memory.measurements import ProfileSettings
+from nclone_env.memory.explain.stats import per_environment
+from nclone_env.memory.measure.measurements import ProfileSettings
+from nclone_env.memory.measure.process import owned_nodes
+from nclone_env.memory.measure.tree import MemoryNode
 from nclone_env.memory.passes import _grown, estimated, extrapolated, measure_sizes, scaled
-from nclone_env.memory.process import owned_nodes
-from nclone_env.memory.report import owner_rows
-from nclone_env.memory.stats import per_environment
-from nclone_env.memory.tree import MemoryNode
+from nclone_env.memory.show import owner_rows
 
 from .stub import StubTarget
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from nclone_env.memory import profile
-from nclone_env.memory.report import memory_text
-from nclone_env.memory.tree import MemoryNode, array_node
+from nclone_env.memory.explain.keepers import large_arrays
+from nclone_env.memory.measure.tree import MemoryNode, array_node
+from nclone_env.memory.show import memory_text
 
 pytestmark = pytest.mark.usefixtures("frozen_heap")
 
@@ -128,6 +129,20 @@ def test_arrays_of_an_owner_are_told_apart():
     assert watch.stats.measurements.snapshots[-1].committed_bytes > 1_400_000
 
 
+@pytest.mark.usefixtures("few_snapshots")
+@pytest.mark.parametrize(("arrays", "is_flat"), [(large_arrays, True), (lambda budget: (), False)])
+def test_an_array_that_is_written_bit_by_bit_is_no_growth(arrays, is_flat, monkeypatch):
+    """Such as a replay buffer; the arrays that the profiler does not find are the control."""
+    monkeypatch.setattr("nclone_env.memory.watch.large_arrays", arrays)
+    late = np.zeros((1000, 128, 128), np.uint8)
+    with profile(trace=False) as watch:
+        for part in late.reshape(1000, -1):
+            part[:] = 1
+            watch.step()
+    assert watch.stats is not None
+    assert (watch.stats.verdict == "flat") == is_flat
+
+
 def test_stretches_in_which_native_code_is_watched_count_as_searches(monkeypatch):
     stretches = []
     monkeypatch.setattr(
@@ -153,7 +168,7 @@ def test_stretches_in_which_native_code_is_watched_count_as_searches(monkeypatch
 def soon_untraced(monkeypatch):
     """End tracing after 0.1 s in which nothing grew, instead of 20 s; a step takes a millisecond of the clock."""
     monkeypatch.setattr("nclone_env.memory.watch._TRACED", 0.1)
-    monkeypatch.setattr("nclone_env.memory.snapshots._FRAMES", 1)
+    monkeypatch.setattr("nclone_env.memory.measure.snapshots._FRAMES", 1)
     monkeypatch.setattr("nclone_env.memory.watch.Watch._milliseconds", lambda watch: 1.0 + watch._steps)
 
 

@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
+from nclone_env.memory.measure.process import owned_nodes
 from nclone_env.memory.passes import Process, extrapolated, in_fresh_process
-from nclone_env.memory.process import owned_nodes
 from nclone_env.profiler.environments import EnvironmentTarget, RandomActions
 from nclone_env.profiler.training import TrainingTarget
 from nclone_env.train.config import TrainConfig

@@ -5,7 +5,7 @@ from gymnasium import spaces
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.compiled.records import DIED, PLAYING, WON
-from nclone_env.memory.tree import MemoryNode
+from nclone_env.memory.measure.tree import MemoryNode
 
 STRIDE = 0.125
 WALKER = np.dtype([("seed", "u8"), ("episode", "i8"), ("position", "f8"), ("total", "f8"), ("length", "i8"),

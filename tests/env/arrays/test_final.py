@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.env.arrays.final import FinalPool, sort_rows
-from nclone_env.memory.process import committed_tree_bytes
+from nclone_env.memory.measure.process import committed_tree_bytes
 from nclone_env.obs.spec import ObservationSpec
 
 from ..bases import QUICK_DEATH, QUICK_WIN, WALK, assert_same, choices, copies

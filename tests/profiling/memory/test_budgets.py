@@ -2,8 +2,8 @@ import tomllib
 
 import pytest
 
-from nclone_env.memory.report import JSON_REPORT, load_profile, write_reports
-from nclone_env.memory.stats import compute_stats
+from nclone_env.memory.explain.stats import compute_stats
+from nclone_env.memory.show import JSON_REPORT, load_profile, write_reports
 from profiling.memory import budgets
 from profiling.memory.budgets import BUDGETS, entries
 from tests.memory.by_hand import measurements

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from nclone_env.errors import CheckpointError, ConfigError
-from nclone_env.memory.tree import MemoryNode
+from nclone_env.memory.measure.tree import MemoryNode
 from nclone_env.train.collect.environments import make_environments
 from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.learn.learner import UpdateStatistics

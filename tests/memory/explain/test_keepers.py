@@ -17,12 +17,12 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from nclone_env.memory.keepers import _survivors, _Walk, find_graphs, find_keepers, objects
-from nclone_env.memory.measurements import Place
-from nclone_env.memory.snapshots import Budget, start_tracing, tracing
-from nclone_env.memory.stats import GrownLine
+from nclone_env.memory.explain.keepers import _survivors, _Walk, find_graphs, find_keepers, objects
+from nclone_env.memory.explain.stats import GrownLine
+from nclone_env.memory.measure.measurements import Place
+from nclone_env.memory.measure.snapshots import Budget, start_tracing, tracing
 
-from ..conftest import freeze_heap
+from ...conftest import freeze_heap
 
 
 class Looks:
@@ -98,6 +98,24 @@ def test_containers_tell_the_limit_that_they_have_not_reached(most, kind, is_fil
     assert [(keeper.kind, keeper.is_filling) for keeper in found] == [
         (f"{name} {kind}", is_filling) for name in ("deque", "lru_cache")
     ]
+
+
+def test_what_keeps_generators_is_named_after_their_variable():
+    lines = []
+
+    def running(number):
+        held = []
+        lines.append(line_after())
+        held += [Plain(number + part) for part in range(50)]
+        yield held
+
+    kept = [running(number) for number in range(5)]
+    deque(map(next, kept))
+    name, _ = keeper_of(lines[0])
+    assert name.endswith("running.held < test_what_keeps_generators_is_named_after_their_variable.kept")
+    kept.clear()
+    for _ in running(0):
+        assert keeper_of(lines[0])[0] == "running.held"
 
 
 def test_numbers_in_tuples_that_the_collector_does_not_track_are_found():
@@ -385,16 +403,18 @@ def test_running_code_of_a_library_is_named_only_where_nothing_else_is(monkeypat
         return found.name, found.doubt
 
     assert hold() == ("hold.held", 0)
-    monkeypatch.setattr("nclone_env.memory.keepers.is_own", lambda file: False)
+    monkeypatch.setattr("nclone_env.memory.explain.keepers.is_own", lambda file: False)
     assert hold() == ("hold.held", 1)
 
 
 def test_the_end_of_a_chain_is_found_behind_a_variable_that_is_too_large_to_be_walked_through(monkeypatch):
-    monkeypatch.setattr("nclone_env.memory.keepers._REACH", 1_000)
+    monkeypatch.setattr("nclone_env.memory.explain.keepers._REACH", 1_000)
     first = [[[] for _ in range(2_000)]]  # leads to the chain, after `chain` has been walked through
     chain: list = []
     first.append(chain)
-    monkeypatch.setattr("nclone_env.memory.keepers._Walk._roots", lambda walk: [("first", first), ("chain", chain)])
+    monkeypatch.setattr(
+        "nclone_env.memory.explain.keepers._Walk._roots", lambda walk: [("first", first), ("chain", chain)]
+    )
     newest = chain
     for _ in range(500):
         line = line_after()
@@ -408,7 +428,7 @@ def test_what_an_object_of_a_class_leads_to_is_not_kept_by_it(monkeypatch):
     kind = abc.ABCMeta("Kind", (), {"chain": []})  # a class whose own class is not type
     newest = chain = kind.chain
     roots = [("object", kind()), ("chain", chain)]
-    monkeypatch.setattr("nclone_env.memory.keepers._Walk._roots", lambda walk: roots)
+    monkeypatch.setattr("nclone_env.memory.explain.keepers._Walk._roots", lambda walk: roots)
     for _ in range(500):
         line = line_after()
         newest.append([])
@@ -426,7 +446,7 @@ def test_containers_near_running_variables_are_looked_at_first(are_near, monkeyp
         line = line_after()
         kept.append(Plain(number))
     if not are_near:
-        monkeypatch.setattr("nclone_env.memory.keepers._near", list)
+        monkeypatch.setattr("nclone_env.memory.explain.keepers._near", list)
     places = {Place(__file__, line, f"{__file__}:{line}"): "line"}
     traced = [part for some in larger for part in some]
     (found,) = _survivors(places, traced, Looks(10)).values()
@@ -518,7 +538,7 @@ def test_the_name_of_one_sample_is_doubtful_if_the_others_lead_nowhere(monkeypat
             _Walk, "chains", lambda walk, things, seen=seen: [*chains(walk, things)[:seen], *[None] * (5 - seen)]
         )
         monkeypatch.setattr(_Walk, "holder", lambda *arguments: None)
-        monkeypatch.setattr("nclone_env.memory.keepers._grown_object", lambda *arguments: None)
+        monkeypatch.setattr("nclone_env.memory.explain.keepers._grown_object", lambda *arguments: None)
         place = Place(__file__, line, f"{__file__}:{line}")
         (found,) = find_keepers([grown(place)], ample())
         assert (found.name.rpartition(".")[2], found.doubt) == ("kept", doubt)
@@ -554,7 +574,7 @@ class Tensor:
 )
 def test_a_graph_is_that_of_a_variable_which_the_program_goes_on_to_set(most, name, kind, monkeypatch):
     """Of graphs that are larger than what is counted, that of a variable comes first."""
-    monkeypatch.setattr("nclone_env.memory.keepers._GRAPH", most)
+    monkeypatch.setattr("nclone_env.memory.explain.keepers._GRAPH", most)
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=Tensor))
     total = other = Tensor(None)
     for _ in range(4):
@@ -566,14 +586,14 @@ def test_a_graph_is_that_of_a_variable_which_the_program_goes_on_to_set(most, na
         other = Tensor(Operation(before.grad_fn))
         return [other]
 
-    monkeypatch.setattr("nclone_env.memory.keepers.objects", set_again)
+    monkeypatch.setattr("nclone_env.memory.explain.keepers.objects", set_again)
     (found,) = find_graphs(ample(), lambda: None)
     assert found.name.endswith(f".{name}")
     assert found.kind == f"{kind} operations"
 
 
 def test_garbage_whose_collection_is_off_is_told(monkeypatch):
-    monkeypatch.setattr("nclone_env.memory.keepers._Walk._roots", lambda walk: ())  # no variable leads there
+    monkeypatch.setattr("nclone_env.memory.explain.keepers._Walk._roots", lambda walk: ())  # no variable leads there
     gc.disable()
     try:
         for _ in range(50):

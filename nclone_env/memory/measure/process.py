@@ -26,8 +26,8 @@ import numpy as np
 
 from nclone_env.errors import MissingExtraError, installation, shortened
 from nclone_env.machine import available_cores
-from nclone_env.memory.measurements import INTERPRETER, Machine, OwnedNode, Stage
-from nclone_env.memory.tree import MemoryNode
+from nclone_env.memory.measure.measurements import INTERPRETER, Machine, OwnedNode, Stage
+from nclone_env.memory.measure.tree import MemoryNode
 
 _PACKAGES = ("nclone-env", "numpy", "numba", "gymnasium")
 _IF_IMPORTED = {"torch": "torch", "stable_baselines3": "stable-baselines3"}  # module to package

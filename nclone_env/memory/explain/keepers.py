@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env.machine import available_bytes
-from nclone_env.memory.measurements import NATIVE, Keeper, Place
-from nclone_env.memory.snapshots import FOLDER, Budget, is_own, place_of
-from nclone_env.memory.stats import GrownLine
+from nclone_env.memory.explain.stats import GrownLine
+from nclone_env.memory.measure.measurements import NATIVE, Keeper, Place
+from nclone_env.memory.measure.snapshots import FOLDER, Budget, is_own, place_of
 
 _LARGE = 1024  # bytes of an object that may be all that grows
 _DEPTH = 14
@@ -61,6 +61,7 @@ _mro, _namespace = (type.__dict__[name].__get__ for name in ("__mro__", "__dict_
 """Of a class, whatever its own class says."""
 _variables = vars(types.ModuleType)["__dict__"].__get__
 """Of a module, whatever its class says."""
+_PAGED = 1 << 17  # bytes from which on the C library asks the system for pages
 _NEAR = 100  # objects near running variables
 _FIXED = {*_NO_HOLDERS, int, float, str, bytes, bool, tuple, type(None)}
 """Types of objects that take no further memory."""
@@ -257,7 +258,8 @@ class _Search:
         elif not self.is_full_of(type(referrer)):
             self._kinds[type(referrer)] += 1
             self._following.append(_above(referrer, node, name))
-            self._others += [self._to(self._following[-1], "", _NAMELESS)] if name else []
+            waits = type(referrer) is types.GeneratorType and not _is_of_library(referrer)  # in a loop without a name
+            self._others += [self._to(self._following[-1], "", 0 if waits else _NAMELESS)] if name else []
 
     def is_full_of(self, kind: type) -> bool:
         """Return whether no more objects of a type of the level above are followed: thousands may know one."""
@@ -396,8 +398,9 @@ class _Walk:
         if kind is types.FrameType or kind in _GENERATORS:  # that has no frame once it has ended
             frame = holder if kind is types.FrameType else getattr(holder, f"{_GENERATORS[kind]}_frame")
             local = _key(frame.f_locals, thing) if frame is not None else ""
-            has_ended = frame is holder and all(one is not frame for one in _running_frames())  # a traceback has it
-            return f"{frame.f_code.co_name}.{local}" if local else "", bool(local) and not has_ended
+            may_rest = kind in (types.FrameType, types.GeneratorType)  # one in a traceback, one that is kept somewhere
+            rests = may_rest and all(one is not frame for one in _running_frames())
+            return f"{frame.f_code.co_name}.{local}" if local else "", bool(local) and not rests
         if issubclass(kind, type):
             name = _key(_attributes(holder), thing) or node.key
             return f"{holder.__name__}.{name}", bool(name)
@@ -545,6 +548,24 @@ def objects() -> list[Any]:
     return found
 
 
+def large_arrays(budget: Budget) -> Iterator[np.ndarray]:
+    """Yield the arrays with so much memory of their own that the system commits it page by page."""
+    for part in _parts(budget):
+        while type(part) is np.ndarray and type(part.base) is np.ndarray:
+            part = part.base
+        if type(part) is np.ndarray and part.flags.owndata and part.nbytes >= _PAGED:
+            yield part
+
+
+def _parts(budget: Budget) -> Iterator[Any]:
+    """Yield all objects, and what they refer to that the collector does not show, as long as there is time."""
+    for some in _looks(objects()):
+        yield from some
+        yield from _hidden(gc.get_referents(*some))
+        if budget.is_over:
+            break
+
+
 def _likely(traced: list[Any], things: list[Any]) -> Iterator[tuple[bool, list[Any]]]:
     """Yield some traced things, parts of containers near running variables and of the largest of all, and the rest.
 
@@ -646,17 +667,11 @@ def _grown_object(places: Collection[Place], ends: Set[int], size: int, budget: 
     It has at least ``size`` bytes, or is near a running variable; there also one counts that has an object of ``ends``
     which the collector cannot see in it, such as the parts of a StringIO.
     """
-    for thing in _near():
-        if _has_memory_of(thing, places, ends):
-            return thing
-    for some in _looks(objects()):
-        large = (part for part in (*some, *_hidden(gc.get_referents(*some))) if type(part) in _BUFFERS)
-        for thing in large:
-            if sys.getsizeof(thing) >= size and _has_memory_of(thing, places):
-                return thing
-        if budget.is_over:
-            break
-    return None
+    near = next((thing for thing in _near() if _has_memory_of(thing, places, ends)), None)
+    if near is not None:
+        return near
+    large = (part for part in _parts(budget) if type(part) in _BUFFERS and sys.getsizeof(part) >= size)
+    return next((part for part in large if _has_memory_of(part, places)), None)
 
 
 def _has_memory_of(thing: Any, places: Collection[Place], ends: Set[int] = frozenset()) -> bool:

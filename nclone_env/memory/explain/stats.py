@@ -22,7 +22,7 @@ from nclone_env.memory.judge import (
     largest_fall,
     least_squares,
 )
-from nclone_env.memory.measurements import (
+from nclone_env.memory.measure.measurements import (
     COMPILED_CODE,
     INTERPRETER,
     LIBRARIES,

@@ -13,8 +13,9 @@ import sys
 import sysconfig
 import time
 import tracemalloc
+import weakref
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from operator import itemgetter
@@ -24,15 +25,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.memory.measurements import Place, Snapshot, SourceLine, Traced
-from nclone_env.memory.process import (
+from nclone_env.memory.measure.measurements import Place, Snapshot, SourceLine, Traced
+from nclone_env.memory.measure.process import (
+    committed_bytes,
     committed_tree_bytes,
     heap_bytes,
     resident_bytes,
     shared_file_bytes,
     worker_sizes,
 )
-from nclone_env.memory.tree import MemoryNode
+from nclone_env.memory.measure.tree import MemoryNode
 
 _LINE_SNAPSHOTS = 16
 _LINE_COST = 10
@@ -45,8 +47,8 @@ _FRAMES = 16  # of the call stack of each traced block: enough to pass through w
 _LEFT = 180
 """Bytes of each traced block that stay resident after a look at all: of its trace, and of copies of the tables."""
 _PROBES = 4_000  # objects that a measurement of tracemalloc's tables makes
-_PACKAGE = str(Path(__file__).parents[1]) + os.sep
-FOLDER = str(Path(__file__).parent) + os.sep
+_PACKAGE = str(Path(__file__).parents[2]) + os.sep
+FOLDER = str(Path(__file__).parents[1]) + os.sep
 _CALLING = ("passes.py", "flat.py")  # modules of the profiler that call what is profiled
 _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 _INSTALLED = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
@@ -216,6 +218,29 @@ def _native_bytes() -> int:
     return heap - table_bytes() if heap is not None else -1
 
 
+class FilledArrays:
+    """Arrays of the program that were made at once and are written bit by bit: each page is committed when it is."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, int], tuple[weakref.ReferenceType[np.ndarray], int, int]] = {}
+
+    def note(self, arrays: Iterable[np.ndarray]) -> None:
+        """Note those of some arrays that are yet to be written in part, with what is committed of them now."""
+        for array in arrays:
+            block = array.ctypes.data, array.nbytes
+            if block not in self._found and (committed := committed_bytes([block])) < array.nbytes:
+                self._found[block] = weakref.ref(array), committed, committed
+
+    def grown_bytes(self) -> int:
+        """Return what was committed since of those that are still there; a fork hides it, as its pages are shared."""
+        self._found = {
+            block: (array, before, max(most, committed_bytes([block])))
+            for block, (array, before, most) in self._found.items()
+            if array() is not None
+        }
+        return sum(most - before for _, before, most in self._found.values())
+
+
 class _Log:
     """Snapshots in chronological order, in a preallocated array: taking one keeps no new memory.
 
@@ -248,7 +273,7 @@ class SnapshotLog(_Log):
     def take(self, step: float, tree: MemoryNode, notes: int = 0, left: int = 0) -> None:
         """Take a snapshot without collecting garbage, and without ``notes``, bytes of the profiler's own.
 
-        ``left`` bytes that it has freed are resident yet.
+        ``left`` bytes are resident that it has freed, or that count as owned.
         """
         resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes() + notes
         self.workers = worker_sizes("anonymous")

@@ -21,6 +21,7 @@ from typing import Annotated, Any, NamedTuple
 from nclone_env._files import open_regular, write_file
 from nclone_env._table import format_bytes, is_numeric, table
 from nclone_env.errors import ConfigError, Within, check_value, optional_module, plain, shortened
+from nclone_env.memory.explain.stats import GrownLine, LiveLine, PerEnvironment, Stats, culprits
 from nclone_env.memory.judge import (
     FALLS,
     MIN_SNAPSHOTS,
@@ -32,7 +33,7 @@ from nclone_env.memory.judge import (
     least_span,
     series,
 )
-from nclone_env.memory.measurements import (
+from nclone_env.memory.measure.measurements import (
     FIRST_STEPS,
     MADE,
     NATIVE,
@@ -44,7 +45,6 @@ from nclone_env.memory.measurements import (
     FunctionTime,
     OwnedNode,
 )
-from nclone_env.memory.stats import GrownLine, LiveLine, PerEnvironment, Stats, culprits
 
 Row = Sequence[str]
 Point = tuple[float, float]
@@ -84,7 +84,7 @@ _JSON_KEYS = (
     *("advice", "keepers", "judged", "tracing", "loading"),
     *("by_cumulative", "by_own", "speed", "env_steps"),
 )
-_TEMPLATE = Path(__file__).with_name("report.html.jinja")
+_TEMPLATE = Path(__file__).with_name("show.html.jinja")
 
 
 class Section(NamedTuple):

@@ -7,10 +7,10 @@ from os.path import join
 
 import pytest
 
-from nclone_env.memory import snapshots
-from nclone_env.memory.snapshots import is_own
+from nclone_env.memory.measure import snapshots
+from nclone_env.memory.measure.snapshots import is_own
 
-from .planted import LIBC
+from ..planted import LIBC
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from multiprocessing import shared_memory
 import numpy as np
 import pytest
 
-from nclone_env.memory import process
-from nclone_env.memory.process import committed_bytes, committed_tree_bytes
-from nclone_env.memory.tree import MemoryNode, array_node, arrays_node, merged
+from nclone_env.memory.measure import process
+from nclone_env.memory.measure.process import committed_bytes, committed_tree_bytes
+from nclone_env.memory.measure.tree import MemoryNode, array_node, arrays_node, merged
 
 PAGE = mmap.PAGESIZE
 pytestmark = pytest.mark.skipif(not process._PAGEMAP.exists(), reason="needs /proc/self/pagemap")

@@ -29,9 +29,9 @@ from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from nclone_env.memory.measurements import Keeper
+    from nclone_env.memory.measure.measurements import Keeper
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = str(Path(__file__).parents[2])
 _MAKING = os.path.join(_PACKAGE, "jit", ""), os.path.join(_PACKAGE, "render", "raster.py")
 """Compiles kernels, and draws glyphs: once per machine, from thousands of small arrays."""
 _CALLING = os.path.join(_PACKAGE, "jit", "decorators.py")
@@ -186,7 +186,7 @@ class WorkerLines:
 
     def note(self, place: float, sizes: Mapping[int, int]) -> None:
         """Note the bytes of each process, by its number, at a step of the program or a time."""
-        from nclone_env.memory.process import command_of
+        from nclone_env.memory.measure.process import command_of
 
         self._sizes.append((place, time.perf_counter(), sizes))
         new = sizes.keys() - self._names.keys()
@@ -213,7 +213,7 @@ class WorkerLines:
         explain less than a tenth of what grew from place ``first`` to ``last``, the processes that grew most are named.
         """
         from nclone_env._table import format_bytes
-        from nclone_env.memory.measurements import WORKER, Keeper
+        from nclone_env.memory.measure.measurements import WORKER, Keeper
 
         rates: Counter[str] = Counter()
         keepers: list[Keeper] = []
@@ -271,9 +271,9 @@ if hasattr(os, "register_at_fork") and __name__ != SPAWNED:  # not on Windows
 
 def trace(folder: Path) -> None:
     """Trace this process and write its lines that grow to the folder, until that is removed."""
-    from nclone_env.memory.keepers import find_keepers
-    from nclone_env.memory.snapshots import Budget, Garbage, TracedLog, start_tracing
-    from nclone_env.memory.stats import culprits, grown_lines
+    from nclone_env.memory.explain.keepers import find_keepers
+    from nclone_env.memory.explain.stats import culprits, grown_lines
+    from nclone_env.memory.measure.snapshots import Budget, Garbage, TracedLog, start_tracing
 
     if not tracemalloc.is_tracing():
         start_tracing()
@@ -299,7 +299,7 @@ def trace(folder: Path) -> None:
 
 def _with_file(place: str) -> str:
     """Return a line with the file of its function, which cloudpickle leaves out of the code but not of the globals."""
-    from nclone_env.memory.keepers import objects
+    from nclone_env.memory.explain.keepers import objects
 
     file, _, line = place.rpartition(":")
     functions = objects() if file == _SENT else ()

@@ -3,12 +3,13 @@
 import types
 from functools import partial
 
+import numpy as np
 import pytest
 
-from nclone_env.memory import snapshots
-from nclone_env.memory.process import ResidentBytes
-from nclone_env.memory.snapshots import Garbage, SnapshotLog, TracedLog, tracing
-from nclone_env.memory.tree import MemoryNode
+from nclone_env.memory.measure import snapshots
+from nclone_env.memory.measure.process import ResidentBytes
+from nclone_env.memory.measure.snapshots import Garbage, SnapshotLog, TracedLog, tracing
+from nclone_env.memory.measure.tree import MemoryNode
 
 
 class Collector:
@@ -138,6 +139,20 @@ def test_looks_at_traced_blocks_leave_memory_resident():
         kept.clear()
         log.take(2, lines=True, always=True)
         assert log.left == most
+
+
+def test_what_is_written_of_arrays_counts_as_long_as_they_are_there(monkeypatch):
+    late, filled = np.zeros(3 << 20, np.uint8), snapshots.FilledArrays()
+    late[: 1 << 20] = 1
+    filled.note([late, np.ones(1 << 20)])
+    assert filled.grown_bytes() == 0
+    late[: 1 << 21] = 1
+    assert filled.grown_bytes() == pytest.approx(1 << 20, abs=8192)  # pages
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshots, "committed_bytes", lambda blocks: 0)  # after a fork
+        assert filled.grown_bytes() == pytest.approx(1 << 20, abs=8192)
+    del late
+    assert filled.grown_bytes() == 0
 
 
 def test_a_budget_ends_by_the_processor_or_after_twice_the_time_by_the_clock(monkeypatch):

@@ -11,7 +11,7 @@ import pytest
 
 import nclone_env
 from nclone_env.memory import profile
-from nclone_env.memory.workers import WorkerLines, _loads, _with_file
+from nclone_env.memory.explain.workers import WorkerLines, _loads, _with_file
 
 PACKAGE = Path(nclone_env.__file__).parent
 
@@ -60,7 +60,7 @@ def test_a_line_of_a_function_sent_by_cloudpickle_has_its_file():
 @pytest.fixture
 def grown(monkeypatch):
     """Lines of workers of which one took 20 MB in 3 s, and another began meanwhile."""
-    monkeypatch.setattr("nclone_env.memory.process.command_of", lambda process: f"command {process}")
+    monkeypatch.setattr("nclone_env.memory.measure.process.command_of", lambda process: f"command {process}")
     lines = WorkerLines()
     lines.open()
     monkeypatch.setattr("time.perf_counter", iter([0.0, 1.0, 2.0, 3.0, 4.0]).__next__)
@@ -98,7 +98,7 @@ def test_lines_that_explain_less_than_a_tenth_are_not_named(grown, rate, is_name
 
 
 def test_a_child_of_multiprocessing_has_its_name(monkeypatch):
-    monkeypatch.setattr("nclone_env.memory.process.command_of", lambda process: "command")
+    monkeypatch.setattr("nclone_env.memory.measure.process.command_of", lambda process: "command")
     child = multiprocessing.get_context("fork").Process(target=int, name="Worker-3", daemon=True)
     child.start()
     lines = WorkerLines()

@@ -2,11 +2,11 @@ import dataclasses
 
 import pytest
 
-from nclone_env.memory import report, watch
-from nclone_env.memory.measurements import FLOORS, NATIVE, Keeper, SourceLine, Traced, UntracedLine
-from nclone_env.memory.stats import compute_stats, grown_lines, largest_lines, per_environment
+from nclone_env.memory import show, watch
+from nclone_env.memory.explain.stats import compute_stats, grown_lines, largest_lines, per_environment
+from nclone_env.memory.measure.measurements import FLOORS, NATIVE, Keeper, SourceLine, Traced, UntracedLine
 
-from .by_hand import measurements
+from ..by_hand import measurements
 
 
 def test_the_bytes_of_each_further_environment_are_fitted():
@@ -180,7 +180,7 @@ def test_a_line_that_grows_traced_and_in_native_code_has_a_row_of_each():
     assert (line.behind, line.rate) == (NATIVE, pytest.approx(500_000))
     assert traced.behind == "c.py:3"
     assert not line.keeper
-    rows = report.text_of([report.summary(found)])
+    rows = show.text_of([show.summary(found)])
     assert "no line was seen" not in rows
     (line,) = (line for line in compute_stats(made).grown_lines if line.place == "mine.py:5")
     assert line.behind == "c.py:3"
