@@ -384,10 +384,11 @@ def _culprits(stats: Stats) -> Iterator[str]:
     """Yield the lines that grew most, and what keeps their memory.
 
     Where traced memory is flat, those of Python took what holds the growing memory, or are noise.
+    Of processes that grow alone they hold nothing.
     """
-    is_traced = any(item.quantity == "traced" and item.rises for item in stats.growths)
-    untraced = (NATIVE, WORKER)
-    lines = [line for line in stats.grown_lines if is_traced or line.behind in untraced or line.grown_blocks >= RISES]
+    rising = {item.quantity for item in stats.growths if item.rises}
+    untraced, least = (NATIVE, WORKER), -math.inf if "traced" in rising else RISES if rising - {"workers"} else math.inf
+    lines = [line for line in stats.grown_lines if line.behind in untraced or line.grown_blocks >= least]
     for line in culprits(lines):
         behind = f", in {location(line.behind)}" if line.behind else ""
         growth = f"{format_bytes(line.rate, sign=True)} {per(stats)} ({format_bytes(line.grown_bytes, sign=True)})"
@@ -620,12 +621,6 @@ def _growth_chart(stats: Stats, item: Growth) -> Chart:
     return chart(f"{item.quantity}: {item.verdict}", f"{stats.measurements.unit}s", lines, signed=True)
 
 
-def worst_chart(stats: Stats) -> Chart | None:
-    """Return the picture of what rose most; None if nothing did."""
-    worst = max((item for item in stats.growths if item.rises), key=lambda item: item.change, default=None)
-    return None if worst is None else _growth_chart(stats, worst)
-
-
 def _snapshots(stats: Stats) -> Section:
     found = stats.measurements
     first, last = judged_steps(found)
@@ -773,11 +768,12 @@ def html_text(stats: Stats) -> str:
     )
     answer, *sections = memory_sections(stats)
     first = [section.title for section in sections].index("Run")  # those before it are on the first screen
+    worst = max((item for item in stats.growths if item.rises), key=lambda item: item.change, default=None)
     page: str = environment.from_string(_TEMPLATE.read_text()).render(
         title=answer.title,
         verdict=stats.verdict,
         cards=[(name, texts) for name, texts in answers(stats).items() if not (name == "peak" and first)],
-        worst=worst_chart(stats),
+        worst=worst and _growth_chart(stats, worst),
         shown=sections[:first],
         folded=[*sections[first:], *time_sections(stats)],
         width=WIDTH,

@@ -92,14 +92,20 @@ def test_the_report_begins_with_the_answer():
     ]
 
 
-@pytest.mark.parametrize(("traced", "blocks", "named"), [(100, 2, True), (0, 5, False), (0, 6, True)])
-def test_where_traced_memory_is_flat_only_lines_that_took_blocks_again_and_again_are_named(traced, blocks, named):
-    """They took what holds the memory of native code that grows; others are noise."""
+@pytest.mark.parametrize(
+    ("traced", "blocks", "quantity", "named"),
+    [(100, 2, "native", True), (0, 5, "native", False), (0, 6, "native", True), (0, 6, "workers", False)],
+)
+def test_where_traced_memory_is_flat_only_lines_that_took_blocks_again_and_again_are_named(
+    traced, blocks, quantity, named
+):
+    """They took what holds the memory that grows, unless that is of other processes; others are noise."""
     lines = (SourceLine("a.py", 1, (100, 400), (1, blocks)),)
-    made = dataclasses.replace(measurements(traced, native_per_step=500), untraced=(), lines=lines)
-    grew = answers(compute_stats(made))["grew"]
+    made, field = measurements(traced), {"native": "native_bytes", "workers": "worker_bytes"}[quantity]
+    snapshots = tuple(dataclasses.replace(item, **{field: 5_000 * item.step}) for item in made.snapshots)
+    grew = answers(compute_stats(dataclasses.replace(made, snapshots=snapshots, untraced=(), lines=lines)))["grew"]
     assert grew[0].startswith("a.py:1 ") == named
-    assert grew[-1] == "native: no line was seen taking it"
+    assert grew[-1] == f"{quantity}: no line was seen taking it"
 
 
 @pytest.mark.parametrize(

@@ -335,7 +335,7 @@ class _Walk:
                 if not issubclass(kind, _ROOTS):
                     skipped = True
                     continue
-            if id(referrer) in ours or kind is _Node or kind is _Search or _is_weak(referrer) or _is_ours(referrer):
+            if id(referrer) in ours or kind in (_Node, _Search) or _is_weak(referrer) or _is_ours(referrer):
                 continue  # what the callback of a weak reference needs is kept, too, but nothing of the program
             found = _among(gc.get_referents(referrer), wanted)
             left -= found

@@ -133,18 +133,12 @@ def place_of(stack: tuple[Frame, ...]) -> Place | None:
     return Place(*stack[0], "")
 
 
-def raw_traces() -> list[tuple[int, int, tuple[Frame, ...], int]]:
-    """Return (domain, bytes, call stack, its full length) of each traced block; equal stacks are one object."""
-    import _tracemalloc  # tracemalloc.take_snapshot() makes several objects of each trace, which takes far longer
-
-    found: Any = _tracemalloc._get_traces()
-    return list(found)
-
-
 def live_lines() -> dict[Place, list[Any]]:
     """Return [bytes, blocks, largest call stack] of every line with live traced memory, but for the profiler's."""
+    import _tracemalloc  # tracemalloc.take_snapshot() makes several objects of each trace, which takes far longer
+
     stacks: dict[int, list[Any]] = {}
-    traces = raw_traces()
+    traces: Any = _tracemalloc._get_traces()  # held: equal stacks are one object
     for _, size, stack, _ in traces:
         entry = stacks.get(id(stack))
         if entry is None:

@@ -107,7 +107,7 @@ def test_what_keeps_generators_is_named_after_their_variable():
         held = []
         lines.append(line_after())
         held += [Plain(number + part) for part in range(50)]
-        yield held
+        yield number
 
     kept = [running(number) for number in range(5)]
     deque(map(next, kept))
