@@ -46,6 +46,7 @@ _COST = 20
 _FRAMES = 16  # of the call stack of each traced block: enough to pass through wrappers to the caller
 _LEFT = 180
 """Bytes of each traced block that stay resident after a look at all: of its trace, and of copies of the tables."""
+_PIECE = 1 << 28  # bytes of a block that are looked at together
 _PROBES = 4_000  # objects that a measurement of tracemalloc's tables makes
 _PACKAGE = str(Path(__file__).parents[2]) + os.sep
 FOLDER = str(Path(__file__).parents[1]) + os.sep
@@ -222,17 +223,23 @@ class FilledArrays:
         """Note those of some arrays that are yet to be written in part, with what is committed of them now."""
         for array in arrays:
             block = array.ctypes.data, array.nbytes
-            if block not in self._found and (committed := committed_bytes([block])) < array.nbytes:
+            if block not in self._found and (committed := _committed(*block)) < array.nbytes:
                 self._found[block] = weakref.ref(array), committed, committed
 
     def grown_bytes(self) -> int:
         """Return what was committed since of those that are still there; a fork hides it, as its pages are shared."""
         self._found = {
-            block: (array, before, max(most, committed_bytes([block])))
+            block: (array, before, max(most, _committed(*block)))
             for block, (array, before, most) in self._found.items()
             if array() is not None
         }
         return sum(most - before for _, before, most in self._found.values())
+
+
+def _committed(address: int, size: int) -> int:
+    """Return the committed bytes of a block, read in pieces: of gigabytes the table of pages is large, too."""
+    pieces = range(address, address + size, _PIECE)
+    return sum(committed_bytes([(start, min(_PIECE, address + size - start))]) for start in pieces)
 
 
 class _Log:
