@@ -57,7 +57,7 @@ _CALLERS = 4  # of a line, in the report
 _QUANTITIES = {
     "traced": "live memory of Python and NumPy, traced by tracemalloc",
     "native": "blocks in use, counted by the C library's allocator",
-    "process": "resident pages without a file, without the arrays of owners",
+    "process": "resident pages without a file, without arrays of owners and those that are yet to be written in part",
     "workers": "resident pages without a file of child processes",
     "files": "files in /dev/shm that the program made and has not removed, and open ones without a name",
     "owners": "bytes that the owners report",

@@ -77,15 +77,10 @@ class _Container(NamedTuple):
     most: int | None = None
     """The length that it has at most; None: it has no limit."""
 
-    @property
-    def is_filling(self) -> bool:
-        """Whether it has a limit that it has not reached."""
-        return self.most is not None and self.size < self.most
-
     def text(self, sizes: bool) -> str:
-        """Return its type, with its length if ``sizes``, and its limit."""
-        length = f" of {self.size:,}" if sizes else ""
-        return f"{self.name}{length}{f', at most {self.most:,}' if self.is_filling else ''}"
+        """Return its type, with its length if ``sizes``, and its limit if it has not reached that."""
+        length, most = f" of {self.size:,}" if sizes else "", self.most or 0
+        return f"{self.name}{length}{f', at most {most:,}' if self.size < most else ''}"
 
 
 class _Node(NamedTuple):
