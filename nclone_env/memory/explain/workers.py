@@ -34,8 +34,14 @@ if TYPE_CHECKING:
 _PACKAGE = str(Path(__file__).parents[2])
 _MAKING = os.path.join(_PACKAGE, "jit", ""), os.path.join(_PACKAGE, "render", "raster.py")
 """Compiles kernels, and draws glyphs: once per machine, from thousands of small arrays."""
-_CALLING = os.path.join(_PACKAGE, "jit", "decorators.py")
-"""Calls what was compiled, for most of the time of a training run."""
+_CALLING = (
+    os.path.join(_PACKAGE, "jit", "decorators.py"),
+    *(
+        os.path.join("numba", "core", *path)
+        for path in (("dispatcher.py",), ("serialize.py",), ("typing", "typeof.py"))
+    ),
+)
+"""Call what was compiled, for most of the time of a training run, or of one with Numba's lists and dictionaries."""
 _COMPILERS = (
     *("numba/core/", "numba/np/", "llvmlite/", "torch/_dynamo/convert_frame.py", "torch/_inductor/graph.py"),
     *("jax/_src/compiler.py", "jax/_src/interpreters/mlir.py", "jax/_src/interpreters/partial_eval.py"),
@@ -106,7 +112,7 @@ def _loads(innermost: FrameType) -> bool:
     while frame is not None:
         file = frame.f_code.co_filename
         is_making = file.startswith(("<frozen importlib", *_MAKING)) or any(part in file for part in _PARTS)
-        if is_making and file != _CALLING:
+        if is_making and not file.endswith(_CALLING):
             return True
         frame = frame.f_back
     return False
