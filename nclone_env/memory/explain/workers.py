@@ -42,6 +42,8 @@ _CALLING = (
     ),
 )
 """Call what was compiled, for most of the time of a training run, or of one with Numba's lists and dictionaries."""
+_AT_HAND = "_handle_fromlist"
+"""Runs whenever a function imports names from a package; what is not there yet is imported by others below it."""
 _COMPILERS = (
     *("numba/core/", "numba/np/", "llvmlite/", "torch/_dynamo/convert_frame.py", "torch/_inductor/graph.py"),
     *("jax/_src/compiler.py", "jax/_src/interpreters/mlir.py", "jax/_src/interpreters/partial_eval.py"),
@@ -110,9 +112,9 @@ def is_loading() -> bool:
 def _loads(innermost: FrameType) -> bool:
     frame: FrameType | None = innermost
     while frame is not None:
-        file = frame.f_code.co_filename
+        file, name = frame.f_code.co_filename, frame.f_code.co_name
         is_making = file.startswith(("<frozen importlib", *_MAKING)) or any(part in file for part in _PARTS)
-        if is_making and not file.endswith(_CALLING):
+        if is_making and name != _AT_HAND and not file.endswith(_CALLING):
             return True
         frame = frame.f_back
     return False

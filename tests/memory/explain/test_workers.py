@@ -109,6 +109,12 @@ def test_a_child_of_multiprocessing_has_its_name(monkeypatch):
     assert keeper.name == f"process {child.pid}, Worker-3: command"
 
 
+def frame_in(file, function="run"):
+    found: dict[str, Any] = {}
+    exec(compile(f"import sys\ndef {function}():\n    return sys._getframe()", str(file), "exec"), found)
+    return found[function]()
+
+
 @pytest.mark.parametrize(
     ("file", "loads"),
     [
@@ -129,9 +135,11 @@ def test_a_child_of_multiprocessing_has_its_name(monkeypatch):
     ],
 )
 def test_code_that_calls_what_was_compiled_is_not_left_out(file, loads):
-    found: dict[str, Any] = {}
-    exec(compile("import sys\ndef run():\n    return sys._getframe()", str(file), "exec"), found)
-    assert _loads(found["run"]()) is loads
+    assert _loads(frame_in(file)) is loads
+
+
+def test_an_import_of_what_is_there_is_not_left_out():
+    assert not _loads(frame_in("<frozen importlib._bootstrap>", "_handle_fromlist"))
 
 
 def test_a_worker_that_imports_gives_a_sign():
