@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 _PACKAGE = str(Path(__file__).parents[2])
 _MAKING = os.path.join(_PACKAGE, "jit", ""), os.path.join(_PACKAGE, "render", "raster.py")
 """Compiles kernels, and draws glyphs: once per machine, from thousands of small arrays."""
-_CALLING = (
-    os.path.join(_PACKAGE, "jit", "decorators.py"),
-    *(
-        os.path.join("numba", "core", *path)
-        for path in (("dispatcher.py",), ("serialize.py",), ("typing", "typeof.py"))
-    ),
+_CALLING = tuple(
+    f"/{path}.py".replace("/", os.sep)
+    for path in (
+        *("nclone_env/jit/decorators", "numba/core/dispatcher", "numba/core/serialize", "numba/core/typing/typeof"),
+        "numba/np/ufunc/gufunc",
+    )
 )
 """Call what was compiled, for most of the time of a training run, or of one with Numba's lists and dictionaries."""
 _AT_HAND = "_handle_fromlist"

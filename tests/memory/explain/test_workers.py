@@ -124,6 +124,7 @@ def frame_in(file, function="run"):
         ("/lib/numba/core/typeinfer.py", True),
         ("/lib/numba/core/serialize.py", False),  # takes a fifth of the time of numba.typed.Dict
         ("/lib/numba/core/typing/typeof.py", False),
+        ("/lib/numba/np/ufunc/gufunc.py", False),
         ("/lib/torch/_inductor/graph.py", True),
         ("/lib/torch/_inductor/output_code.py", False),
         ("/lib/torch/_dynamo/convert_frame.py", True),
