@@ -42,8 +42,8 @@ _CALLING = tuple(
     )
 )
 """Call what was compiled, for most of the time of a training run, or of one with Numba's lists and dictionaries."""
-_AT_HAND = "_handle_fromlist"
-"""Runs whenever a function imports names from a package; what is not there yet is imported by others below it."""
+_AT_HAND = ("_handle_fromlist", "_gcd_import", "_sanity_check", "_find_and_load")
+"""Run whenever a function imports something; what is not there yet is imported by others below them."""
 _COMPILERS = (
     *("numba/core/", "numba/np/", "llvmlite/", "torch/_dynamo/convert_frame.py", "torch/_inductor/graph.py"),
     *("jax/_src/compiler.py", "jax/_src/interpreters/mlir.py", "jax/_src/interpreters/partial_eval.py"),
@@ -114,7 +114,7 @@ def _loads(innermost: FrameType) -> bool:
     while frame is not None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
         is_making = file.startswith(("<frozen importlib", *_MAKING)) or any(part in file for part in _PARTS)
-        if is_making and name != _AT_HAND and not file.endswith(_CALLING):
+        if is_making and name not in _AT_HAND and not file.endswith(_CALLING):
             return True
         frame = frame.f_back
     return False

@@ -139,8 +139,9 @@ def test_code_that_calls_what_was_compiled_is_not_left_out(file, loads):
     assert _loads(frame_in(file)) is loads
 
 
-def test_an_import_of_what_is_there_is_not_left_out():
-    assert not _loads(frame_in("<frozen importlib._bootstrap>", "_handle_fromlist"))
+@pytest.mark.parametrize(("function", "loads"), [("_handle_fromlist", False), ("_find_and_load_unlocked", True)])
+def test_an_import_of_what_is_there_is_not_left_out(function, loads):
+    assert _loads(frame_in("<frozen importlib._bootstrap>", function)) is loads
 
 
 def test_a_worker_that_imports_gives_a_sign():
