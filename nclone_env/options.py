@@ -149,11 +149,22 @@ def several(value: Any) -> tuple[Any, ...]:
 
     Text, bytes, mappings, paths and open files are single items.
     """
-    value = scalar(value)
-    if isinstance(value, _SINGLE) or not isinstance(value, Iterable):
-        return (value,)
+    if not is_several(value):
+        return (scalar(value),)
     items = map(scalar, value)
     return tuple(sorted(items, key=str) if isinstance(value, (set, frozenset)) else items)
+
+
+def is_several(value: Any) -> bool:
+    """Return whether a value is several items for :func:`several`."""
+    value = scalar(value)
+    return isinstance(value, Iterable) and not isinstance(value, _SINGLE)
+
+
+def mapping(value: Any) -> Any:
+    """Return what has items by keys, as rows of tables have, as a dict; anything else as it is."""
+    has_keys = hasattr(type(value), "keys") and hasattr(type(value), "__getitem__")
+    return {key: value[key] for key in value.keys()} if has_keys else value  # noqa: SIM118 - iteration may give items
 
 
 def scalar(value: Any) -> Any:
@@ -204,7 +215,7 @@ def plain(value: Any) -> Any:
         return {field.name: plain(getattr(value, field.name)) for field, _ in _fields(type(value))}
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, _SINGLE):
+    if is_several(value):
         return [plain(item) for item in several(value)]
     return str(value) if isinstance(value, os.PathLike) else value
 
@@ -303,6 +314,7 @@ _MADE_BY: Mapping[Any, Callable[[Any], Any]] = {
 
 
 def _group(field: dataclasses.Field[Any], kind: type, value: Any) -> Any:
+    value = mapping(value)
     if isinstance(value, Mapping):
         make = field.default_factory
         return replace(make() if callable(make) else kind(), value, field.name)

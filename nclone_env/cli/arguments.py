@@ -139,6 +139,16 @@ def _flag(word: str, match: re.Match[str] | None, options: set[str]) -> str:
     return names[match[3].lower() == "false"] if options.issuperset(names) else word
 
 
+def check_repeats(words: Sequence[str], run: Callable[[list[str]], Any], command: Sequence[str]) -> None:
+    """Reject an option of several values that is given twice, of which the parser would take the last alone."""
+    own = words[: words.index("--")] if "--" in words else words
+    names = [word.partition("=")[0].replace("_", "-") for word in own if word.startswith("--")]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    several = re.findall(r"(--[\w.-]+) \[", _help(run, command)) if twice else ()
+    for name in [name for name in twice if name in several]:
+        raise ConfigError(f"{name}: expected once, with all its values behind it, got it {names.count(name)} times")
+
+
 @contextmanager
 def wide_enough() -> Iterator[None]:
     """Give the parser a terminal of 20 columns at least: its layout never ends with a few."""
@@ -228,7 +238,12 @@ def _similar(option: str, options: set[str]) -> str:
 
 def _options(run: Callable[[list[str]], Any], command: Sequence[str]) -> set[str]:
     """Return the options of a command."""
+    return set(re.findall(r"(?<![\w-])--[a-z](?:[\w.-]*\w)?", _help(run, command)))
+
+
+def _help(run: Callable[[list[str]], Any], command: Sequence[str]) -> str:
+    """Return what ``--help`` of a command prints."""
     printed = io.StringIO()
     with redirect_stdout(printed), suppress(SystemExit):
         run([*command, "--help"])
-    return set(re.findall(r"(?<![\w-])--[a-z](?:[\w.-]*\w)?", printed.getvalue()))
+    return printed.getvalue()

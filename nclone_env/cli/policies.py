@@ -46,15 +46,15 @@ def evaluate(
     Returns:
         The exit status, 0.
     """
-    from nclone_env.train import evaluate_and_report, load_policy
-
     check_episodes(episodes)
     if output is not None:
         check_folder("output", output)
+    file = policy_file(checkpoint)
+    from nclone_env.train import evaluate_and_report, load_policy  # libraries that names of files do not need
+
     policy = load_policy(checkpoint, levels)
     environment, content = policy.environment, policy.checkpoint
     held_out = content.held_out.get("digests", [])
-    file = policy_file(checkpoint)
     folder = output or (Path("runs", f"{checkpoint.name}-evaluation") if is_named(checkpoint) else file.parent)
     timesteps = None if levels or candidates > 1 else content.counters.get("timesteps", 0)
     names = {"evaluation.txt": True, "evaluation.csv": timesteps is not None, "episode.mp4": video}

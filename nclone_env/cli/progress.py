@@ -9,8 +9,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TextIO
@@ -201,8 +201,6 @@ def ended_by_signals() -> Iterator[None]:
 
     As by default, if the program that runs the command handles or ignores them, or in another thread than the main one.
     """
-    is_main = threading.current_thread() is threading.main_thread()
-    numbers = [number for number in _SIGNALS if is_main and signal.getsignal(number) == signal.SIG_DFL]
     ended = False
 
     def end(number: int, frame: FrameType | None) -> None:
@@ -211,17 +209,30 @@ def ended_by_signals() -> Iterator[None]:
             return
         ended = True
         time.sleep(_TWICE)
-        for each in {*numbers} & {signal.SIGTERM}:
-            signal.signal(each, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGTERM) == end:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
         raise EndedError(number)
 
-    for number in numbers:
-        signal.signal(number, end)
-    try:
+    with _handled(end, lambda handler: handler == signal.SIG_DFL):
         yield
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], None], is_free: Callable[[Any], bool]) -> Iterator[bool]:
+    """Handle the signals whose handler so far may be replaced, in the main thread, which alone gets them.
+
+    Yields whether this is the main thread.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS if is_main}
+    before = {number: former for number, former in handlers.items() if is_free(former)}
+    for number in before:
+        signal.signal(number, handler)
+    try:
+        yield is_main
     finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
+        for number, former in before.items():
+            signal.signal(number, former)
 
 
 @contextmanager
@@ -232,9 +243,6 @@ def stop_on_signals(message: str) -> Iterator[StopRequest]:
     Another thread than the main one gets no signals, and may not touch what belongs to the process.
     """
     request = StopRequest()
-    if threading.current_thread() is not threading.main_thread():
-        yield request
-        return
 
     def note(number: int, frame: FrameType | None) -> None:
         if request.signal is not None:
@@ -243,20 +251,15 @@ def stop_on_signals(message: str) -> Iterator[StopRequest]:
         with suppress(OSError, ValueError, RuntimeError):  # no reader, a closed stream, or one that is being written
             sys.stderr.write(f"\n{message}\n")
         time.sleep(_TWICE)
-        for each in before.keys() & {signal.SIGINT, signal.SIGTERM}:  # a terminal that closes says so repeatedly
-            signal.signal(each, signal.SIG_DFL)
+        for each in (signal.SIGINT, signal.SIGTERM):  # a terminal that closes says so repeatedly
+            if signal.getsignal(each) == note:
+                signal.signal(each, signal.SIG_DFL)
 
-    # One that is ignored, as in a background job of a shell or with `nohup`, stays so.
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    before = {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
-    for number in before:
-        signal.signal(number, note)
-    patient = _Patient(sys.stdout, request), _Patient(sys.stderr, None)
-    try:
-        with redirect_stdout(patient[0]), redirect_stderr(patient[1]):
-            yield request
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with ExitStack() as stack:
+        # One that is ignored, as in a background job of a shell or with `nohup`, stays so.
+        if stack.enter_context(_handled(note, lambda handler: handler not in (signal.SIG_IGN, None))):
+            stack.enter_context(redirect_stdout(_Patient(sys.stdout, request)))
+            stack.enter_context(redirect_stderr(_Patient(sys.stderr, None)))
+        yield request
     if request.failure is not None:
         raise request.failure

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from nclone_env.errors import ConfigError, UnknownLevelError, as_array, shortened
+from nclone_env.options import is_several, mapping, scalar, several
 
 
 def check_options(options: dict[str, Any] | None, valid: Sequence[str]) -> dict[str, Any]:
     """Return the options as a dict."""
+    options = mapping(options)
     if options is not None and not isinstance(options, Mapping):
         raise ConfigError(
             f"options: expected a dict with some of the keys {', '.join(valid)}, got {shortened(options)}"
@@ -25,8 +27,9 @@ def check_options(options: dict[str, Any] | None, valid: Sequence[str]) -> dict[
 
 def per_environment(argument: str, value: Any, num_envs: int) -> dict[int, Any]:
     """Return a value by environment: the same for all, or the items of a list that are not None."""
-    if not isinstance(value, (list, tuple)):
+    if not is_several(value):
         return dict.fromkeys(range(num_envs), value)
+    value = several(value)
     if len(value) != num_envs:
         raise ConfigError(f"{argument}: expected one, or a list of {num_envs}, got {len(value)}")
     return {index: item for index, item in enumerate(value) if item is not None}
@@ -34,19 +37,15 @@ def per_environment(argument: str, value: Any, num_envs: int) -> dict[int, Any]:
 
 def check_seed(seed: Any) -> int:
     """Return the 64 bits of a seed; ConfigError if it is not a whole number of at least 0."""
+    seed = scalar(seed)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ConfigError(f"seed: expected whole numbers of at least 0 or None, got {shortened(seed)}")
     return int(seed) % 2**64
 
 
-def is_one(seed: Any) -> bool:
-    """Return whether a seed is one, not one for each environment."""
-    return isinstance(seed, (str, bytes)) or not isinstance(seed, (Sequence, np.ndarray)) or np.shape(seed) == ()
-
-
 def seed_of(seed: Any) -> int | tuple[int | None, ...]:
     """Return ``np_random_seed`` after a reset of a vector environment with a seed, as of those of Gymnasium."""
-    return int(seed) if is_one(seed) else tuple(None if each is None else int(each) for each in seed)
+    return tuple(None if each is None else int(each) for each in seed) if is_several(seed) else int(seed)
 
 
 def check_seeds(seed: Any, num_envs: int) -> tuple[np.ndarray, np.ndarray]:
@@ -54,7 +53,7 @@ def check_seeds(seed: Any, num_envs: int) -> tuple[np.ndarray, np.ndarray]:
 
     One seed is that of the first environment, from which the others count up; a list has n seeds or None.
     """
-    seeds = [check_seed(seed) + i for i in range(num_envs)] if is_one(seed) else list(seed)
+    seeds = several(seed) if is_several(seed) else [check_seed(seed) + i for i in range(num_envs)]
     if len(seeds) != num_envs:
         raise ConfigError(f"seed: expected one seed or a list of {num_envs}, got {len(seeds)}")
     bits = [0 if value is None else check_seed(value) for value in seeds]
@@ -65,9 +64,11 @@ def check_mask(mask: Any, num_envs: int) -> np.ndarray:
     """Return the mask of environments to reset, (n,) bool; all if it is None."""
     if mask is None:
         return np.ones(num_envs, dtype=np.bool_)
-    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,):
-        raise ConfigError(f"options['reset_mask']: expected a bool array of shape ({num_envs},), got {shortened(mask)}")
-    return mask
+    expected = f"options['reset_mask']: expected a bool array of shape ({num_envs},)"
+    array = as_array(mask.cpu() if hasattr(mask, "cpu") else mask, ConfigError, expected)
+    if array.dtype != np.bool_ or array.shape != (num_envs,):
+        raise ConfigError(f"{expected}, got {shortened(mask)}")
+    return array
 
 
 def check_indices(indices: Any, num_envs: int) -> np.ndarray:
@@ -91,6 +92,7 @@ def check_weights(weights: Any, names: Sequence[str], kept: int = 0) -> np.ndarr
     if weights is None:
         return np.ones(len(names))
     try:
+        weights = mapping(weights)
         if isinstance(weights, Mapping):
             array = np.zeros(len(names))
             for name, weight in weights.items():
@@ -116,18 +118,19 @@ def check_assignment(argument: str, levels: Any, names: Sequence[str], num_envs:
     """
     if levels is None:
         return np.full(num_envs, -1)
-    is_list = isinstance(levels, (Sequence, np.ndarray)) and not isinstance(levels, (str, bytes))
-    if not is_list or getattr(levels, "shape", None) == () or len(levels) != num_envs:
+    items = several(levels) if is_several(levels) else ()
+    if len(items) != num_envs:
         raise ConfigError(
             f"{argument}: expected one level or None for each of the {num_envs} environments, got {shortened(levels)}"
         )
-    drawn = [level is None or (not isinstance(level, str) and level == -1) for level in levels]
-    pairs = zip(drawn, levels, strict=True)
+    drawn = [level is None or (not isinstance(level, str) and level == -1) for level in items]
+    pairs = zip(drawn, items, strict=True)
     return np.array([-1 if free else find_level(level, names, argument) for free, level in pairs], dtype=np.int64)
 
 
 def find_level(level: Any, names: Sequence[str], argument: str) -> int:
     """Return the index of a level given by name or index."""
+    level = scalar(level)
     if isinstance(level, str) and level in names:
         return names.index(level)
     if isinstance(level, (int, np.integer)) and not isinstance(level, bool) and 0 <= level < len(names):

@@ -35,6 +35,7 @@ from nclone_env.jit.cuda import Entry, block_of, kept_ptx
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
 from nclone_env.obs import PROGRESS, SCRATCH_WORLDS, VALUES, kernel_view, words
+from nclone_env.options import mapping
 from nclone_env.sim import NO_TRAIL, WorldArrays, copy_world, make_worlds
 
 PROGRAMS: dict[str, Any] = {
@@ -463,9 +464,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin new episodes; see :meth:`NPlusPlusVectorEnv.reset`."""
         if self._lifecycle.phase is not Phase.CLOSED:
-            self._pull(*(() if "state" in (options or {}) else ("episodes",)))
-        if options and hasattr(options.get("reset_mask"), "cpu"):
-            options = {**options, "reset_mask": options["reset_mask"].cpu().numpy()}
+            self._pull(*(() if "state" in (mapping(options) or {}) else ("episodes",)))
         return super().reset(seed=seed, options=options, out=out)
 
     def get_state(self, index: int) -> bytes:

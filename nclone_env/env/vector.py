@@ -32,6 +32,7 @@ from nclone_env.env.spaces import action_space, check_actions, observation_space
 from nclone_env.errors import ConfigError, check_integer, check_value, checked, shortened
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
+from nclone_env.options import is_several, scalar, several
 
 _MAX_ENVS, _MAX_THREADS = 1 << 24, 1024
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
@@ -142,7 +143,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
             seed: environment i gets ``seed + i``, or the i-th of a list; None continues the random sequence. Seeds
                 that differ by a multiple of 2**64 are the same.
             options: ``{"level": name or index}`` plays that level; ``{"state": snapshot}`` begins in the world of the
-                snapshot; either may be a list with one item per environment; ``{"reset_mask": (n,) bool}`` resets
+                snapshot; either may be several, one item per environment; ``{"reset_mask": (n,) bool}`` resets
                 only those.
             out: arrays to write, by name: all observations, and any of rewards (float64 or float32), terminations,
                 truncations and the columns of ``info``.
@@ -160,6 +161,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
             ClosedError: after ``close``.
         """
         self._lifecycle.check("reset", NOT_CLOSED)
+        seed = several(seed) if is_several(seed) else scalar(seed)
         chosen = check_options(options, ("level", "state", "reset_mask"))
         states = per_environment("options['state']", chosen["state"], self.num_envs) if "state" in chosen else {}
         starts = {index: self._batch.read_start(state) for index, state in states.items()}
@@ -507,7 +509,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
         """Return the level that each environment is asked to play next, (n,) int64, -1 for none."""
         if level is None:
             return np.full(self.num_envs, -1)
-        if isinstance(level, (list, tuple, np.ndarray)):
+        if is_several(level):
             return check_assignment("options['level']", level, self._batch.drawn_names, self.num_envs)
         return np.full(self.num_envs, find_level(level, self._batch.drawn_names, "options['level']"))
 

@@ -46,6 +46,29 @@ def test_values_of_other_options_and_of_programs_are_left_alone():
     assert with_flags(words[3:], show_help, ["other"]) == words[3:]  # nothing is asked
 
 
+REPEATED = [
+    ("watch runs/x --levels first-steps --seed 1 --levels jumps", "--levels: expected once, with all its"),
+    ("train --observations=game_state --levels jumps --observations locals", "--observations: expected once"),
+    ("train --levels jumps --warm_start a --warm-start b c --warm-start d", "--warm-start: expected once, with all"),
+    ("benchmark run Builtin-v1 --seed 0 --seed 1 --seed=2", "behind it, got it 3 times"),
+    ("gallery --recordings a.replay --recordings b.replay", "--recordings: expected once"),
+    ("profile --levels jumps --levels hazards", "--levels: expected once"),
+    ("compare runs/x --where seed=1 --where seed=2", "--where: expected once"),
+]
+"""The parser would take the values of the last, as of ``--seed 1 --seed 2`` where a seed is one number."""
+
+
+@pytest.mark.parametrize(("words", "answer"), REPEATED, ids=[words for words, _ in REPEATED])
+def test_an_option_of_several_values_is_given_once(capsys, words, answer):
+    assert main(words.split()) == 2
+    assert answer in capsys.readouterr().err
+
+
+def test_of_single_values_the_last_counts(capsys):
+    main(["levels", "show", "nowhere", "--theme", "light", "--theme", "dark"])
+    assert "expected once" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("columns", ["1", "2", "3", "5", "9"])
 def test_help_ends_on_a_narrow_terminal(monkeypatch, capsys, columns):
     monkeypatch.setenv("COLUMNS", columns)

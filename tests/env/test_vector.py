@@ -290,6 +290,38 @@ def test_environments_play_levels_of_their_own():
     assert len({envs.reset()[1]["level"][0] for _ in range(40)}) == NUM_LEVELS
 
 
+class Column:
+    """A row or a column of a table, as pandas has them: items by keys, while iteration gives the items."""
+
+    def __init__(self, items):
+        self._items = dict(items)
+
+    def keys(self):
+        return self._items.keys()
+
+    def __getitem__(self, key):
+        return self._items[key]
+
+    def __iter__(self):
+        return iter(self._items.values())
+
+
+@pytest.mark.parametrize("several", [np.array, iter, lambda values: Column(enumerate(values))])
+def test_what_a_reset_takes_may_come_from_tables(several):
+    envs, values = make(3), [3, 1, 2]
+    expected = copies(envs.reset(seed=values)[0])
+    assert_same(envs.reset(seed=several(values))[0], expected)
+    assert envs.np_random_seed == (3, 1, 2)
+    assert envs.reset(options=Column({"level": several(values)}))[1]["level"].tolist() == values
+    states = [envs.get_state(index) for index in (2, 0, 1)]
+    assert envs.reset(options={"state": iter(states)})[1]["level"].tolist() == [2, 3, 1]
+    envs.reset(options=Column({"level": np.int64(4), "reset_mask": [True, False, True]}))
+    assert envs.step([0, 0, 0])[4]["level"].tolist() == [4, 3, 4]
+    envs.set_level_weights(Column({"first-steps/03-drop": 1.0}))  # by name, not by place
+    assert envs.reset()[1]["level"].tolist() == [2, 2, 2]
+    assert make(1, reward=Column({"gold": 2.0})).config.reward.gold == 2.0
+
+
 def test_each_environment_can_begin_on_a_level_or_in_a_state_given_to_it():
     envs = make(3)
     assert envs.reset(seed=1, options={"level": [3, 1, 2]})[1]["level"].tolist() == [3, 1, 2]

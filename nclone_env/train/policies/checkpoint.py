@@ -25,7 +25,7 @@ from nclone_env._version import __version__
 from nclone_env.errors import CheckpointError, ConfigError, checked, cut, plain, shortened
 from nclone_env.options import Option, leaves
 from nclone_env.train.config import TrainConfig
-from nclone_env.train.policies.files import checkpoint_file, other_kind
+from nclone_env.train.policies.files import check_kind, checkpoint_file
 from nclone_env.train.policies.network import ActorCritic, make_policy
 
 FORMAT = 8
@@ -34,11 +34,6 @@ _REMOVED = ("amp", "compile", *(f"generated_{name}" for name in ("count", "inter
 """Options of earlier versions, which fix nothing."""
 _FILES = ("levels", "starts", "warm_start")  # their folder may have moved
 _OBJECTS = ("collections OrderedDict", "torch._utils _rebuild_tensor_v2")
-_OTHERS = {
-    "submission": "a submission of the benchmark; 'nclone-env watch' and 'gallery --recordings' show its episodes",
-    "sb3": "a model of Stable-Baselines3; load it there, or let 'nclone-env watch' show how it plays",
-}
-"""Files of other kinds, and what to do with them."""
 _MOST_CAUSE = 500  # characters
 _MOST_DIRECTORY = 1 << 20  # bytes of the list of members: thousands
 
@@ -329,9 +324,7 @@ def _check_objects(pickled: bytes) -> None:
 def _read(path: Path) -> Any:
     if not there(path.exists):
         raise _error(path, "expected a checkpoint file, but the file does not exist")
-    kind = other_kind(path)
-    if kind:
-        raise CheckpointError(f"{path}: expected a checkpoint of nclone_env, got {_OTHERS[kind]}")
+    check_kind(path)
     try:
         damaged = _find_damage(path)
         fields = None if damaged else torch.load(path, map_location="cpu", weights_only=True)

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from nclone_env._files import UNREADABLE, check_directory, expanded, open_regular, there
-from nclone_env.errors import CheckpointError, ConfigError, check_choice, cut, did_you_mean, optional_module, shortened
+from nclone_env.errors import (
+    CheckpointError,
+    ConfigError,
+    check_choice,
+    cut,
+    did_you_mean,
+    optional_module,
+    plain,
+    shortened,
+)
 from nclone_env.train.config import TrainConfig
 
 LATEST = "checkpoint.pt"
@@ -19,6 +28,11 @@ BUNDLED = Path(__file__).parents[2] / "policies"
 _WEIGHTS, _HUB = ".pt", "hub:"
 _KINDS = {"submission.json": "submission", "_stable_baselines3_version": "sb3"}
 """Member that files of another kind have."""
+_OTHERS = {
+    "submission": "a submission of the benchmark; 'nclone-env watch' and 'gallery --recordings' show its episodes",
+    "sb3": "a model of Stable-Baselines3; load it there, or let 'nclone-env watch' show how it plays",
+}
+"""Files of other kinds, and what to do with them."""
 _MOST_DIRECTORY = 1 << 20  # bytes of the list of members: thousands
 _CARD = """---
 library_name: nclone_env
@@ -40,6 +54,13 @@ def other_kind(path: str | Path) -> str:
         with zipfile.ZipFile(file) as archive:
             return next((kind for member, kind in _KINDS.items() if member in archive.namelist()), "")
     return ""
+
+
+def check_kind(path: Path) -> None:
+    """Reject a file of another kind, also where the libraries are missing that read checkpoints."""
+    kind = other_kind(path)
+    if kind:
+        raise CheckpointError(f"{plain(path)}: expected a checkpoint of nclone_env, got {_OTHERS[kind]}")
 
 
 def checkpoint_file(path: str | Path) -> Path:
@@ -68,13 +89,15 @@ def policy_file(path: str | Path) -> Path:
     if str(path).startswith(_HUB):
         return _hub_file(str(path))
     try:
-        return checkpoint_file(path)
+        file = checkpoint_file(path)
     except CheckpointError as error:
         name, known = str(path), bundled_names()
         if name in known:
             return BUNDLED / f"{name}{_WEIGHTS}"
         hint = did_you_mean(name, known)
         raise CheckpointError(f"{error}, or name a bundled policy: {', '.join(known)}{hint}") from error
+    check_kind(file)
+    return file
 
 
 def is_named(path: str | Path) -> bool:

@@ -5,8 +5,10 @@ The hub is a local folder here, behind a stand-in for the functions of ``hugging
 
 import hashlib
 import shutil
+import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -174,3 +176,19 @@ def test_the_list_and_the_card_are_printed(capsys):
     card = tomllib.loads((BUNDLED / "builtin.toml").read_text())
     assert card["sha256"] in shown
     assert card["commands"][0] in shown
+
+
+def test_files_of_other_kinds_are_named_where_the_trainer_is_not_installed(tmp_path):
+    program = "import sys; sys.modules['threadpoolctl'] = None; " + (
+        "from nclone_env.cli.app import main; sys.exit(main(['evaluate', sys.argv[1]]))"
+    )
+    for member, said in (("_stable_baselines3_version", "a model of Stable-"), ("submission.json", "a submission of")):
+        with zipfile.ZipFile(tmp_path / "model.zip", "w") as archive:
+            archive.writestr(member, "2.9.2")
+        with pytest.raises(CheckpointError, match=f"expected a checkpoint of nclone_env, got {said}"):
+            policy_file(tmp_path / "model.zip")
+        done = subprocess.run([sys.executable, "-c", program, tmp_path / "model.zip"], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert f"got {said}" in done.stderr
+    done = subprocess.run([sys.executable, "-c", program, "game-motion"], capture_output=True, text=True)
+    assert ".[train]" in done.stderr
