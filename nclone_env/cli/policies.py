@@ -9,6 +9,7 @@ from tyro.conf import Positional
 from nclone_env._table import table
 from nclone_env.cli.output import check_episodes, check_folder, check_free
 from nclone_env.cli.progress import LevelProgress, say
+from nclone_env.errors import check_integer
 from nclone_env.train import bundled_names, is_named, policy_card, policy_file
 
 
@@ -47,6 +48,8 @@ def evaluate(
         The exit status, 0.
     """
     check_episodes(episodes)
+    check_integer("attempts", attempts, low=1)
+    check_integer("seed", seed, low=0)
     if output is not None:
         check_folder("output", output)
     file = policy_file(checkpoint)

@@ -352,6 +352,7 @@ def run(
     """
     if num_envs < 1 or steps < 1:
         raise ConfigError(f"num_envs, steps: expected whole numbers of at least 1, got {num_envs} and {steps}")
+    check_integer("seed", seed, low=0)
     if profile_memory and not headless:
         raise ConfigError("profile_memory: requires --headless, otherwise the window would be profiled too")
     config = EnvironmentConfig(levels=levels, observations=observations)

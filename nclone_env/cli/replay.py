@@ -21,6 +21,7 @@ from nclone_env.replay import (
     load_any_recording,
     load_verified,
     named_level,
+    recording_files,
 )
 
 
@@ -62,14 +63,17 @@ def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
     """Replay recordings and print whether the simulator reproduces them; the exit status is 1 if one differs, else 0.
 
     Args:
-        files: recordings made by ``replay record``, attract files of the game, or recordings of nclone.
+        files: recordings made by ``replay record``, attract files of the game, recordings of nclone, or folders of
+            them.
     """
-    if not files:
-        raise ConfigError("files: expected at least one recording, got none")
-    rows = [_row(path) for path in files]
+    found = [file for path in files for file in recording_files(path)]
+    if not found:
+        got = shortened(f"{files[0]}", 200) if files else "none"
+        raise ConfigError(f"files: expected at least one recording or a folder of them, got {got}")
+    rows = [_row(path) for path in found]
     say(*table(("file", "agrees", "frames", "end", "gold", "reason"), rows))
     disagreeing = sum(agrees != "yes" for _, agrees, *_ in rows)
-    say(f"{counted(len(files), 'recording')}, {disagreeing} disagree")
+    say(f"{counted(len(found), 'recording')}, {disagreeing} disagree")
     return 1 if disagreeing else 0
 
 

@@ -27,11 +27,12 @@ from nclone_env.replay import (
     is_any_recording,
     load_any_recording,
     named_level,
+    recording_files,
     shown_name,
     write_video,
 )
 from nclone_env.sim import simulate
-from nclone_env.train import bundled_names, is_named, other_kind
+from nclone_env.train import LATEST, bundled_names, is_named, other_kind
 
 _ZIP_MAGIC = b"PK\x03\x04"
 _HOLD = FRAMES_PER_SECOND  # frames for which the end of a run stays
@@ -59,8 +60,8 @@ def watch_runs(
 
     Args:
         sources: checkpoints, folders of runs (their latest checkpoint), names of bundled policies
-            (``nclone-env policies list``), recordings, and submissions of the benchmark (on each level the fastest win,
-            else the longest episode), or models of Stable-Baselines3, of which loading executes code.
+            (``nclone-env policies list``), recordings and folders of them, submissions of the benchmark (on each level
+            the fastest win, else the longest episode), or models of Stable-Baselines3, of which loading executes code.
         levels: levels that policies play; by default those of their runs.
         argmax: take the most probable action instead of a sampled one.
         candidates: play so many candidates of the next 256 frames in copies of the environment, with sampled actions,
@@ -78,6 +79,7 @@ def watch_runs(
         raise ConfigError("sources: expected at least one checkpoint, folder of a run, policy or recording, got none")
     check_scale(scale)
     check_integer("views", views, low=1, high=64)
+    check_integer("seed", seed, low=0)
     if output is not None:
         check_suffix("output", output, *VIDEO_SUFFIXES)
         check_free(output, force)
@@ -172,8 +174,10 @@ def _rounds(
 
 
 def _is_policy(path: Path) -> bool:
-    if there(path.is_dir) or is_named(path):
+    if is_named(path):
         return True
+    if there(path.is_dir):
+        return there((path / LATEST).exists) or not recording_files(path)
     try:
         with open_regular(path) as file:
             is_zip = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
@@ -191,6 +195,10 @@ def _replayed(path: Path, label: str) -> Rounds:
 
         shown = [(named_level(each), each.inputs.tolist()) for each in recordings_of(path)]
         return lambda number: [WatchedRun(level, inputs, f"{label}{level.name}") for level, inputs in shown]
+    files = recording_files(path)
+    if files != [path]:
+        makers = [_replayed(file, label) for file in files]
+        return lambda number: [run for make in makers for run in make(number)]
     data = read_bytes(path)
     if not is_any_recording(data):
         expected = "expected a checkpoint, the folder of a run, or a recording (a .replay or an attract file)"

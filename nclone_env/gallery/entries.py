@@ -20,7 +20,6 @@ from nclone_env.level import (
     LevelRef,
     OpenedPacks,
     RawLevel,
-    is_attract,
     known_solutions_of,
     read_bytes,
     resolve,
@@ -28,13 +27,12 @@ from nclone_env.level import (
 )
 from nclone_env.options import several
 from nclone_env.render import Area, used_area_of, zoom_of
-from nclone_env.replay import RECORDING_SUFFIX, STATE_NAMES, Recording, Verdict, is_recording, load_verified
+from nclone_env.replay import STATE_NAMES, Recording, Verdict, load_verified, recording_files
 
 T = TypeVar("T")
 OnFault = Callable[[NcloneError], None]
 """Called with what is wrong with a level, recording or table that is left out."""
 _NAME_LENGTH = 60
-_START = 1 << 16  # bytes that show whether a file is a recording: a level has at most so many before its inputs
 
 
 @dataclass(frozen=True)
@@ -161,23 +159,6 @@ def load_run(path: Path) -> GalleryRun:
     if not found.agrees:
         raise RecordingError(str(path), "replay", "a run that the simulator reproduces", found.reason)
     return _run(path.stem, file.level, file.inputs, found)
-
-
-def recording_files(path: Path) -> list[Path]:
-    """Return a file, or the recordings in a folder by name; other files of the folder are not recordings."""
-    if not path.is_dir():
-        return [path]
-    try:
-        files = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
-        return [file for file in files if _starts_as_recording(file)]
-    except OSError as error:
-        raise LevelFormatError(str(path), "folder", "a readable folder of recordings", str(error)) from error
-
-
-def _starts_as_recording(path: Path) -> bool:
-    with path.open("rb") as file:
-        start = file.read(_START)
-    return is_recording(start) or is_attract(start) or path.suffix == RECORDING_SUFFIX
 
 
 def without_copies(runs: Sequence[GalleryRun]) -> list[GalleryRun]:

@@ -20,7 +20,7 @@ from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.reader import INDEX_SUFFIX, MAP_SUFFIX, TEXT_SUFFIX, LevelFile
 from nclone_env.level.level import Level, RawLevel, loading_fault
-from nclone_env.options import several
+from nclone_env.options import as_text, several
 
 _MOST_NAMED, _MOST_OTHERS = 50, 10
 """Files of a folder that are named: those left out, and those where there is no level."""
@@ -111,7 +111,7 @@ def resolve(name_or_path: str | Path, packs: OpenedPacks | None = None) -> tuple
     try:
         return _refs_at(expanded(name_or_path), {} if packs is None else packs)
     except OSError as error:  # missing, or impossible as a path
-        raise UnknownLevelError(_unknown(str(name_or_path), sets)) from error
+        raise UnknownLevelError(_unknown(str(as_text(name_or_path)), sets)) from error
 
 
 def _generated_refs(name: str) -> tuple[LevelRef, ...]:
@@ -262,8 +262,9 @@ def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
         return f"level: expected a level file, got {shortened(name, 200)}, which does not exist"
     hint = f"; did you mean {close[0]!r}?" if close else "."
     hint = "; did you mean 'generated:0-255'?" if name == _GENERATED[:-1] else hint
-    if "," in name and set(name.split(",")) <= set(known):
-        hint = f"; did you mean {' and '.join(map(repr, name.split(',')))}, as separate names?"
+    words = re.findall(r"[^,\s]+", name)
+    if len(words) > 1 and set(words) <= set(known):
+        hint = f"; did you mean {' and '.join(map(repr, words))}, as separate names?"
     listed = ", ".join(f"{key} ({len(levels)})" for key, levels in sets.items())
     return (
         f"level: expected a built-in set or level, a file or a folder, got {shortened(name, 200)}{hint}"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # for other rooms
         load_any_recording,
         load_verified,
         named_level,
+        recording_files,
         recording_name,
         shown_name,
         write_recording,

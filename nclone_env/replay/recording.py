@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env._files import write_file
+from nclone_env._files import there, write_file
 from nclone_env.errors import InputsError, LevelFormatError, RecordingError, checked, plain, shortened
 from nclone_env.level import (
     LARGEST_MAP,
@@ -75,6 +75,7 @@ _CHECKSUM = struct.Struct("<I")
 _BODY = _HEADER.size + _CHECKSUM.size
 _HASH = re.compile("[0-9a-f]{16}")
 _PIECE = 1 << 14  # frames hashed at a time
+_START = 1 << 16  # bytes that show whether a file is a recording: a level has at most so many before its inputs
 _FRAME = np.dtype([("x", "<f8"), ("y", "<f8"), ("xspeed", "<f8"), ("yspeed", "<f8"), ("state", "i1")])
 
 
@@ -219,6 +220,23 @@ def load_verified(path: str | Path) -> tuple[Recording | AttractFile | PeerFile,
 def is_any_recording(data: bytes) -> bool:
     """Return whether data begin like a recording that :func:`load_any_recording` reads; all data may be needed."""
     return is_recording(data) or is_attract(data) or is_peer(data)
+
+
+def recording_files(path: Path) -> list[Path]:
+    """Return a file, or the recordings in a folder by name; other files of the folder are not recordings."""
+    if not there(path.is_dir):
+        return [path]
+    try:
+        files = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
+        return [file for file in files if _starts_as_recording(file)]
+    except OSError as error:
+        raise LevelFormatError(str(path), "folder", "a readable folder of recordings", str(error)) from error
+
+
+def _starts_as_recording(path: Path) -> bool:
+    with path.open("rb") as file:
+        start = file.read(_START)
+    return is_recording(start) or is_attract(start) or path.suffix == RECORDING_SUFFIX
 
 
 def _load_either(path: str | Path) -> Recording | AttractFile | PeerFile:

@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.train.policies.acting import one_thread_per_call
     from nclone_env.train.policies.checkpoint import resumed_config
     from nclone_env.train.policies.files import (
+        LATEST,
         bundled_names,
         is_named,
         other_kind,

@@ -52,6 +52,16 @@ def test_malformed_and_missing_files(folder, capsys):
     assert out.endswith("2 recordings, 1 disagree\n")
 
 
+def test_a_folder_is_the_recordings_in_it(folder, capsys):
+    (folder / "empty").mkdir()
+    (folder / "readme.txt").write_text("no recording")
+    assert run("verify", folder) == 1
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines()[1:-1]] == [f"{folder}/bad", f"{folder}/good"]
+    assert run("verify", "empty") == 2
+    assert "files: expected at least one recording or a folder of them, got 'empty'" in capsys.readouterr().err
+
+
 @needs_shared
 def test_recordings_of_the_game(capsys):
     assert run("verify", *(SHARED / "attract" / number for number in COMPLETE)) == 0

@@ -118,6 +118,13 @@ def test_a_policy_plays_ahead_as_it_is_evaluated(folder):
     assert inputs != list(alone.inputs)
 
 
+def test_a_folder_is_a_run_or_the_recordings_in_it(folder):
+    runs = _rounds((folder,), (), "sampled", 0, False)[0](0)
+    assert [list(run.inputs) for run in runs] == [[RIGHT] * 20, [RIGHT] * 30]
+    Recording.of(DEADLY, [RIGHT]).save(folder / "run" / "a.replay")
+    assert len(_rounds((folder / "run",), (), "sampled", 0, False)[0](0)) == 2, "a policy on its levels"
+
+
 def test_an_episode_ends_at_the_limit_of_frames():
     standing = list(episode_inputs(runner(0), ENVIRONMENT.replace(max_frames=42), MINED, "argmax", 0))
     assert standing == [0] * 42

@@ -225,6 +225,8 @@ def test_bytes_of_several_levels(tmp_path):
         ("first-steps/2", "; did you mean 'first-steps/02-step'[?] Built-in"),
         ("first-steps/02", "; did you mean 'first-steps/02-step'[?] Built-in"),
         ("jumps,hazards", "; did you mean 'jumps' and 'hazards', as separate names[?] Built-in"),
+        ("jumps hazards,first-steps", "; did you mean 'jumps' and 'hazards' and 'first-steps', as separate"),
+        (Path("jumps"), "got './jumps'; did you mean 'jumps'[?] Built-in"),
         ("jumps,zzzzzzzzzzzzzzzz", r"got 'jumps,zzzzzzzzzzzzzzzz'\. Built-in"),
     ],
 )

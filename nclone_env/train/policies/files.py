@@ -68,7 +68,9 @@ def checkpoint_file(path: str | Path) -> Path:
     path = expanded(path)
     file = path / LATEST if there(path.is_dir) else path
     if not there(file.exists):
-        hint = f"; to begin a new run with this policy pass --init {path}" if is_named(path) else ""
+        inner = sorted(path.glob(f"*/{LATEST}")) if there(path.is_dir) else []
+        hint = f", such as {inner[0].parent}" if inner else ""
+        hint = f"; to begin a new run with this policy pass --init {path}" if is_named(path) else hint
         raise CheckpointError(
             f"{cut(file)}: expected a checkpoint file, but the file does not exist; "
             f"pass the folder of a run or a checkpoint in it{hint}"

@@ -178,6 +178,14 @@ def test_the_list_and_the_card_are_printed(capsys):
     assert card["commands"][0] in shown
 
 
+def test_a_folder_of_runs_is_answered_with_a_run_in_it(tmp_path):
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "checkpoint.pt").touch()
+    with pytest.raises(CheckpointError, match=f"or a checkpoint in it, such as {tmp_path}/a, or name a bundled"):
+        policy_file(tmp_path)
+
+
 def test_files_of_other_kinds_are_named_where_the_trainer_is_not_installed(tmp_path):
     program = "import sys; sys.modules['threadpoolctl'] = None; " + (
         "from nclone_env.cli.app import main; sys.exit(main(['evaluate', sys.argv[1]]))"
