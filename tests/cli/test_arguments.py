@@ -192,7 +192,7 @@ MISTAKES = [
     ("watch builtin --levels nosuch", "level: expected a built-in set or level"),
     ("watch mine.toml --output x.avi", "output: expected a name ending in .mp4 or .webm or .gif, got 'x.avi'"),
     ("replay video x.replay", "command: expected one of verify, convert, record, got 'video'"),
-    ("replay verify", "files: expected at least one recording, got none"),
+    ("replay verify", "files: expected at least one recording or a folder of them, got none"),
     ("replay record jumps/01-stairs --inputs 3X", "inputs: word 1: expected a count"),
     ("replay record jumps/01-stairs", "inputs, human: expected exactly one of --inputs '24RJ 3.' and --human"),
     ("replay record jumps/01-stairs --human --inputs 3R", "inputs, human: expected exactly one of"),
