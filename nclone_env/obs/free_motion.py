@@ -132,8 +132,11 @@ def follow_floor(levels, worlds, index, ninja, x, y):
     """Put a ninja on the ground on its floor, with its velocity along it, or let it leave an edge."""
     level = ninja["level"]
     states, own = states_of(worlds, index)
-    fall = sweep_tiles(levels, level, states, own, ninja["x"], y - _STEP, 0.0, 2.0 * _STEP, _BODY)
-    floor = y - _STEP + 2.0 * _STEP * fall - (RADIUS - _BODY)
+    top, fall = y - _STEP, sweep_tiles(levels, level, states, own, ninja["x"], y - _STEP, 0.0, 2.0 * _STEP, _BODY)
+    if fall == 0.0:  # a ceiling is that low: begin half way to it
+        top = y - 0.5 * _STEP * sweep_tiles(levels, level, states, own, ninja["x"], y, 0.0, -_STEP, _BODY)
+        fall = sweep_tiles(levels, level, states, own, ninja["x"], top, 0.0, y + _STEP - top, _BODY)
+    floor = top + (y + _STEP - top) * fall - (RADIUS - _BODY)
     if fall == 1.0 or ninja["y"] < floor - _LIFT:
         ninja["airborne"] = 1
     elif fall > 0.0:

@@ -141,6 +141,18 @@ def test_mines_beside_the_way_do_not_matter_and_the_world_stays_as_it_is():
     assert within.worlds.ninjas.tobytes() == plain.worlds.ninjas.tobytes()
 
 
+def passage() -> Level:
+    """Return a passage one cell high."""
+    tiles = hall_tiles((2, 30), (5, 5))
+    return build_level("exit 100 22", "exit_switch 90 22", tiles=tiles, spawn=(20, 22))
+
+
+def test_a_ninja_runs_through_a_low_passage():
+    free, simulated = motions(passage(), 30, vx=1.5)
+    assert not free[:3, : AT["early_x"]].any()
+    np.testing.assert_allclose(free[:3, AT["early_x"] :], simulated[:3, 2:], atol=1e-6)
+
+
 def test_random_play_stays_within_bounds():
     levels = (*BUILT_IN, everything(), QUICK_WIN, QUICK_DEATH, WALK)
     envs = NPlusPlusVectorEnv(None, 7, observations=NAME, levels=levels, max_frames=90)
