@@ -1,9 +1,9 @@
 """The writer of ``free_motion``: how far each action takes the ninja by its own motion, until it meets something.
 
-The ninja follows its equations of motion (physics 01, sections 6.1, 10 and 11) past the walls and entities of this
-moment: the first wall, deadly entity or exit that it meets ends the motion, nothing pushes it, and nothing else moves.
-A ninja on the ground stays on its floor up to the edge. ``action_outcomes`` copies the world and simulates all of it.
-``obs.spec.FREE_MOTION`` defines the elements.
+The ninja follows its equations of motion (physics 01, sections 6.1, 10 and 11) past the walls of this moment: the first
+wall, deadly entity or exit that it meets ends the motion, and nothing pushes it. A ninja on the ground stays on its
+floor up to the edge. Deadly entities fly on as they do now until a wall stops them, and nothing else moves.
+``action_outcomes`` copies the world and simulates all of it. ``obs.spec.FREE_MOTION`` defines the elements.
 """
 
 import math
@@ -17,6 +17,7 @@ from nclone_env.game import (
     KINDS,
     MAX_HORIZONTAL_SPEED,
     MAX_IMPACT,
+    MINE,
     NUM_ACTIONS,
     NUM_DIRECTIONS,
     RADIUS,
@@ -34,7 +35,6 @@ from nclone_env.sim import (
     integrate,
     mines_of,
     mover_of,
-    place_of,
     radius_of,
     state_of,
     states_of,
@@ -46,11 +46,18 @@ AT, _SIZE = columns(FREE_MOTION), len(FREE_MOTION)
 _RECORD_WORDS = NINJA_RECORD.itemsize // 8
 _DIRECTIONS = (0, -1, 1)  # of actions, in their order
 _DEADLY = bits(kind for kind in KINDS if kind.deadly)
+_ARMED = KINDS[MINE].states["armed"]
 _LOOK = 2  # frames from one look at the surroundings to the next
 _BODY = 9.0  # radius of the disc that walls stop, pixels; smaller than the ninja, whose floor is no wall
 _STEP = 8.0  # pixels by which a floor may rise or fall from one look to the next
 _LIFT = 1.0  # pixels above a floor from which on the ninja has left it
 _LEVEL_Y = 0.0001  # normals with less of y are those of vertical walls
+_ENEMIES = 64  # at most, the first ones of a level that the ninja may meet
+_ENEMY_BODY = 5.0  # radius of the disc that walls stop, pixels: narrow enough for the passages of all
+_X, _Y, _VX, _VY, _FLIGHT, _REACH, _ENEMY = range(7)
+"""Numbers of an enemy: place, pixels; velocity, pixels per frame; frames until a wall stops it; distance from which on
+a ninja is safe, pixels. Then their count."""
+_ENEMY_NUMBERS = _ENEMIES * _ENEMY
 
 
 @kernel
@@ -63,17 +70,46 @@ def write_free_motion(levels, paths, worlds, index, frames, out):
             ``FREE_MOTION``.
     """
     field, slot = objective(levels, paths, worlds, index)
+    enemies = local_f64(_ENEMY_NUMBERS, 1)
+    met = enemies[: list_enemies(levels, worlds, index, frames, enemies)]
     for action in range(NUM_ACTIONS):
-        write_motion(levels, paths, worlds, index, action, frames, field, slot, out)
+        write_motion(levels, paths, worlds, index, action, frames, field, slot, met, out)
+
+
+@kernel
+def list_enemies(levels, worlds, index, frames, enemies):
+    """Write the deadly entities with movers that the ninja may meet in so many frames; return where they end."""
+    ninja, end = worlds.ninjas[index], 0
+    header = levels.header[ninja["level"]]
+    states, own = states_of(worlds, index)
+    for number in range(header["mover_count"]):
+        slot = levels.mover_slots[header["first_mover"] + number]
+        entity, state = levels.entities[header["first_entity"] + slot], int(state_of(worlds, index, slot))
+        if end == len(enemies) or not _DEADLY >> int(entity["type"]) & 1:
+            continue
+        mover, reach = mover_of(worlds, index, entity["mover"]), radius_of(entity["type"], state) + RADIUS
+        vx, vy, _, _, _, deadly, _ = describe(worlds, index, entity, mover, state)
+        far = reach + frames * (MAX_HORIZONTAL_SPEED + abs(vx))
+        if not deadly or abs(mover["x"] - ninja["x"]) > far:
+            continue
+        enemy, flown = enemies[end : end + _ENEMY], 1.0
+        if vx != 0.0 or vy != 0.0:
+            mx, my = frames * vx, frames * vy
+            flown = sweep_tiles(levels, ninja["level"], states, own, mover["x"], mover["y"], mx, my, _ENEMY_BODY)
+        enemy[_X], enemy[_Y], enemy[_VX], enemy[_VY] = mover["x"], mover["y"], vx, vy
+        enemy[_FLIGHT], enemy[_REACH] = flown * frames, reach
+        end += _ENEMY
+    return end
 
 
 @called_kernel
-def write_motion(levels, paths, worlds, index, action, frames, field, slot, out):
+def write_motion(levels, paths, worlds, index, action, frames, field, slot, enemies, out):
     """Write the free motion of one action.
 
     Args as in :func:`write_free_motion`, and:
         field: row of the objective in ``paths.fields``.
         slot: entity of the objective.
+        enemies: (6 k,) float64, those that :func:`list_enemies` writes.
     """
     start, values, record = worlds.ninjas[index], local_f64(_SIZE), local_f64(_RECORD_WORDS).view(NINJA_RECORD)
     record[0] = start
@@ -95,6 +131,8 @@ def write_motion(levels, paths, worlds, index, action, frames, field, slot, out)
         frame += _LOOK
         left = max(frames + 1 - frame, 1) / frames
         ended = look(levels, worlds, index, ninja, x, y, slot, left, values) or frame >= frames
+        if meets_enemy(enemies, frame, ninja["x"], ninja["y"]):
+            values[AT.death], ended = left, True
         think(ninja, direction, jump)
         if not passed and (ended or frame >= early):
             passed = True
@@ -118,7 +156,7 @@ def look(levels, worlds, index, ninja, x, y, slot, left, values):
         ninja["x"], ninja["y"] = x + fraction * mx, y + fraction * my
         values[AT.contact] = left
         meet_wall(levels, worlds, index, ninja, left, values)
-    if is_deadly_at(levels, worlds, index, ninja["x"], ninja["y"]):
+    if touches_mine(levels, worlds, index, ninja["x"], ninja["y"]):
         values[AT.death] = left
     goal = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
     arrived = is_within(ninja["x"], ninja["y"], goal["x"], goal["y"], radius_of(goal["type"], 1) + RADIUS)
@@ -173,34 +211,29 @@ def meet_wall(levels, worlds, index, ninja, left, values):
 
 
 @called_kernel
-def is_deadly_at(levels, worlds, index, x, y):
-    """Return whether a ninja at (x, y) would touch something deadly."""
-    header = levels.header[worlds.ninjas[index]["level"]]
-    first_entity, first_mover = header["first_entity"], header["first_mover"]
+def touches_mine(levels, worlds, index, x, y):
+    """Return whether a ninja at (x, y) would touch a mine that is on."""
     level = worlds.ninjas[index]["level"]
+    first_entity = levels.header[level]["first_entity"]
     first_column, last_column, first_row, last_row = cells_within(x, y, CELL_SIZE)
     for column in range(first_column, last_column + 1):
         first, end = mines_of(levels, level, column, first_row, last_row)
         for i in range(first, end):
-            if kills(worlds, index, levels.entities[first_entity + levels.mines[i]], levels.mines[i], x, y):
+            mine, state = levels.entities[first_entity + levels.mines[i]], int(state_of(worlds, index, levels.mines[i]))
+            if is_within(x, y, mine["x"], mine["y"], radius_of(mine["type"], state) + RADIUS) and state == _ARMED:
                 return True
-    for number in range(header["mover_count"]):
-        slot = levels.mover_slots[first_mover + number]
-        if kills(worlds, index, levels.entities[first_entity + slot], slot, x, y):
-            return True
     return False
 
 
 @kernel
-def kills(worlds, index, entity, slot, x, y):
-    """Return whether an entity kills a ninja at (x, y)."""
-    if not _DEADLY >> int(entity["type"]) & 1:
-        return False
-    state = int(state_of(worlds, index, slot))
-    entity_x, entity_y = place_of(worlds, index, entity)
-    if not is_within(x, y, entity_x, entity_y, radius_of(entity["type"], state) + RADIUS):
-        return False
-    return describe(worlds, index, entity, mover_of(worlds, index, max(entity["mover"], 0)), state)[5]
+def meets_enemy(enemies, frame, x, y):
+    """Return whether a ninja at (x, y) meets one of the enemies after so many frames."""
+    for first in range(0, len(enemies), _ENEMY):
+        enemy = enemies[first : first + _ENEMY]
+        flown = min(float(frame), enemy[_FLIGHT])
+        if is_within(x, y, enemy[_X] + flown * enemy[_VX], enemy[_Y] + flown * enemy[_VY], enemy[_REACH]):
+            return True
+    return False
 
 
 @kernel

@@ -141,10 +141,25 @@ def test_mines_beside_the_way_do_not_matter_and_the_world_stays_as_it_is():
     assert within.worlds.ninjas.tobytes() == plain.worlds.ninjas.tobytes()
 
 
-def passage() -> Level:
-    """Return a passage one cell high."""
+def passage(*entities: str, wall: int | None = None) -> Level:
+    """Return a passage one cell high, with a wall in a column of cells or without any."""
     tiles = hall_tiles((2, 30), (5, 5))
-    return build_level("exit 100 22", "exit_switch 90 22", tiles=tiles, spawn=(20, 22))
+    if wall is not None:
+        tiles[4, wall - 1] = 1
+    return build_level("exit 100 22", "exit_switch 90 22", *entities, tiles=tiles, spawn=(20, 22))
+
+
+@pytest.mark.parametrize("enemy", ["zap_drone", "mini_drone", "chaser_drone"])
+def test_enemies_fly_on_as_they_do_now_until_a_wall(enemy):
+    drone = f"{enemy} 50 22 4"
+    free, simulated = motions(passage(drone), 180)
+    away, _ = motions(passage(f"{enemy} 50 22 0"), 180)
+    safe, _ = motions(passage(drone, wall=10), 180)
+    death = simulated[0, SIMULATED_AT["death"]]
+    assert 0 < death < 0.9
+    assert free[0, AT["death"]] == pytest.approx(death, abs=3.1 / 180)
+    assert away[0, AT["death"]] == 0
+    assert safe[0, AT["death"]] == 0
 
 
 def test_a_ninja_runs_through_a_low_passage():
