@@ -183,7 +183,7 @@ MISTAKES = [
     ("watch", "sources: expected at least one checkpoint, folder of a run, policy or recording, got none"),
     ("watch x.replay", "sources: expected a checkpoint, the folder of a run, a recording or a policy (builtin"),
     ("watch none.pt", "got 'none.pt': No such file"),
-    ("watch .", "checkpoint.pt: expected a checkpoint file, but the file does not exist"),
+    ("evaluate .", "checkpoint.pt: expected a checkpoint file, but the file does not exist"),
     ("watch a.replay --levels jumps", "levels: expected none for recordings, which have a level of their own"),
     ("watch a.replay --views 0", "views: expected a whole number from 1 to 64, got 0"),
     ("watch a.replay --scale -1", "scale: expected a number from 0.1 to 4, got -1.0"),

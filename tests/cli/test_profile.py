@@ -197,7 +197,8 @@ def test_the_run_of_a_profile_is_that_of_the_defaults(words, pack):
 @pytest.mark.usefixtures("measured_here")
 @pytest.mark.parametrize(("words", "recipe"), [((), "game-lookahead"), (("--config", "generated"), "generated")])
 def test_a_profile_says_its_recipe_once(words, recipe, pack, capsys):
-    small = [*SMALL_RUN, "--levels", "own.txt", "--starts", "--no-mirrored", *STATE, *words]
+    small = [word.replace("first-steps", "own.txt") for word in SMALL_RUN]
+    small += ["--starts", "--no-mirrored", *STATE, *words]
     assert main(["profile", "train", "--estimate", *small]) == 0
     said = capsys.readouterr().err
     assert said.count("recipe ") == said.count(f"recipe {recipe}: {purpose(recipe)}; --config takes others: ") == 1

@@ -52,7 +52,6 @@ TRUSTED = {
     "nclone_env.benchmark.track": "tracks of the package, by their digests; packs are compared with a digest",
     "nclone_env.benchmark.verification._bytes": "bytes of an array",
     "nclone_env.benchmark.submission.write_submission": "writes",
-    "nclone_env.benchmark.datasets.played": "actions of episodes that read_submission has checked",
     "nclone_env.benchmark.entries.Entered": "bytes of a checkpoint that load_policy has read",
     "nclone_env.generate.names.named_level": "maps in the cache, which only its owner writes",
     "nclone_env.level.solutions": "solutions of the package",

@@ -134,7 +134,7 @@ def test_arrays_of_an_owner_are_told_apart():
 def test_an_array_that_is_written_bit_by_bit_is_no_growth(arrays, is_flat, monkeypatch):
     """Such as a replay buffer; the arrays that the profiler does not find are the control."""
     monkeypatch.setattr("nclone_env.memory.watch.large_arrays", arrays)
-    late = np.zeros((1000, 128, 128), np.uint8)
+    late = np.zeros((1000, 192, 192), np.uint8)  # over 32 MB, so that the pages are new ones
     with profile(trace=False) as watch:
         for part in late.reshape(1000, -1):
             part[:] = 1

@@ -21,8 +21,8 @@ from nclone_env.train.runs.record import read_recipe
 ROOT = Path(__file__).parents[3]
 NAMES = recipe_names()
 OF_THE_RUN = {"levels", "seed", "name", "output", "num_threads", "checkpoint_interval", "evaluation_interval", "track"}
-NOT_KEPT = {"starts", "mirrored", "max_frames"}
-"""Options that bundled policies do not keep."""
+NOT_KEPT = {"starts", "mirrored", "max_frames", "total_timesteps"}
+"""Options that bundled policies do not keep, and the length of their last run, which may go on from another."""
 
 
 def options(recipe):
