@@ -1,8 +1,8 @@
-"""The writer of ``free_motion``: how far each action takes the ninja by its own motion, until it meets something.
+"""The writer of ``free_motion``: how far each action takes the ninja by its own motion.
 
-The ninja follows its equations of motion (physics 01, sections 6.1, 10 and 11) past the walls of this moment: the first
-wall, deadly entity or exit that it meets ends the motion, and nothing pushes it. A ninja on the ground stays on its
-floor up to the edge. Deadly entities fly on as they do now until a wall stops them, and nothing else moves.
+The ninja follows its equations of motion (physics 01, sections 6.1, 10 and 11) among the walls of this moment. Floors
+carry it up to their edges, walls and ceilings take its velocity towards them, and a deadly entity or the exit ends the
+motion. Deadly entities fly on as they do now until a wall stops them; nothing else moves, and nothing pushes the ninja.
 ``action_outcomes`` copies the world and simulates all of it. ``obs.spec.FREE_MOTION`` defines the elements.
 """
 
@@ -49,6 +49,7 @@ _DEADLY = bits(kind for kind in KINDS if kind.deadly)
 _ARMED = KINDS[MINE].states["armed"]
 _LOOK = 2  # frames from one look at the surroundings to the next
 _BODY = 9.0  # radius of the disc that walls stop, pixels; smaller than the ninja, whose floor is no wall
+_CLEAR = 9.5  # pixels from the centre to a wall that it slides along, more than those of the disc
 _STEP = 8.0  # pixels by which a floor may rise or fall from one look to the next
 _LIFT = 1.0  # pixels above a floor from which on the ninja has left it
 _LEVEL_Y = 0.0001  # normals with less of y are those of vertical walls
@@ -143,7 +144,7 @@ def write_motion(levels, paths, worlds, index, action, frames, field, slot, enem
 
 @kernel
 def look(levels, worlds, index, ninja, x, y, slot, left, values):
-    """Keep the ninja on its floor and stop it at walls; write what it meets, and return whether it meets anything.
+    """Keep the ninja on its floor and out of walls; write what it meets, and return whether that ends the motion.
 
     ``ninja`` was at (x, y) at the last look; ``slot`` is the objective, ``left`` the share of the frames that are left.
     """
@@ -154,15 +155,16 @@ def look(levels, worlds, index, ninja, x, y, slot, left, values):
     fraction = sweep_tiles(levels, ninja["level"], states, own, x, y, mx, my, _BODY)
     if fraction < 1.0:
         ninja["x"], ninja["y"] = x + fraction * mx, y + fraction * my
-        values[AT.contact] = left
         meet_wall(levels, worlds, index, ninja, left, values)
+        if values[AT.contact] == 0.0:
+            values[AT.contact] = left
     if touches_mine(levels, worlds, index, ninja["x"], ninja["y"]):
         values[AT.death] = left
     goal = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
     arrived = is_within(ninja["x"], ninja["y"], goal["x"], goal["y"], radius_of(goal["type"], 1) + RADIUS)
     if arrived and values[AT.arrival] == 0.0:
         values[AT.arrival] = left
-    return values[AT.contact] + values[AT.death] > 0.0 or (arrived and goal["type"] == EXIT)
+    return values[AT.death] > 0.0 or (arrived and goal["type"] == EXIT)
 
 
 @kernel
@@ -195,19 +197,29 @@ def slide_along(ninja, dx, dy):
 
 @kernel
 def meet_wall(levels, worlds, index, ninja, left, values):
-    """Write whether the wall that stops a ninja is a floor, and whether it kills."""
+    """Let a ninja slide along what stops it, or land on it; write whether it lands, and whether that kills."""
     level = ninja["level"]
     states, own = states_of(worlds, index)
     facing, a, b = closest_point(levels, level, states, own, ninja["x"], ninja["y"], RADIUS)
     dx, dy = ninja["x"] - a, ninja["y"] - b
     distance = math.sqrt(dx * dx + dy * dy)
-    if ninja["airborne"] == 0 or facing == 0 or abs(dy) <= _LEVEL_Y * distance:
+    if facing == 0 or distance == 0.0:
+        ninja["vx"], ninja["vy"] = 0.0, 0.0
         return
-    impact = -(dx * ninja["vx"] + dy * ninja["vy"]) / distance
-    if impact > MAX_IMPACT - (4.0 / 3.0) * abs(dy) / distance:  # physics 01, section 9.5
-        values[AT.death] = left
-    elif dy < 0.0:
-        values[AT.landing] = 1.0
+    nx, ny = dx / distance, dy / distance
+    impact, clear = -(nx * ninja["vx"] + ny * ninja["vy"]), _CLEAR
+    if ninja["airborne"] != 0 and abs(ny) > _LEVEL_Y:
+        if impact > MAX_IMPACT - (4.0 / 3.0) * abs(ny):  # physics 01, section 9.5
+            values[AT.death] = left
+            return
+        if ny < 0.0:
+            if values[AT.contact] == 0.0:
+                values[AT.landing] = 1.0
+            ninja["airborne"], clear = 0, RADIUS
+    if impact > 0.0:
+        ninja["vx"] += impact * nx
+        ninja["vy"] += impact * ny
+    ninja["x"], ninja["y"] = a + clear * nx, b + clear * ny
 
 
 @called_kernel

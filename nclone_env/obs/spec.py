@@ -121,7 +121,7 @@ _DISPLACEMENTS = (  # of an action
 FREE_MOTION = (
     Feature("death", 0, 1, "share of the frames that are left when it meets something deadly or a floor too fast"),
     Feature("arrival", 0, 1, "share of the frames that are left when it meets the objective, 0 if it does not"),
-    Feature("contact", 0, 1, "share of the frames that are left when it meets a wall, 0 if it does not"),
+    Feature("contact", 0, 1, "share of the frames that are left when it first meets a wall, 0 if it does not"),
     Feature("landing", 0, 1, "1 if that is a floor, met from the air"),
     *_DISPLACEMENTS,
 )
@@ -192,7 +192,7 @@ def _frame_specs(
         spec("entity_count", (1,), uint8, 0, most, "number of rows in use"),
         spec("locals", planes, uint8, 0, 255, "occupancy grid around the ninja"),
         spec("reachability", (len(REACHABILITY),), vector, -1, 1, "paths with the current door states"),
-        spec("free_motion", motions, vector, -1, 1, "where each action leads until the ninja meets something"),
+        spec("free_motion", motions, vector, -1, 1, "where each action leads by the ninja's own motion"),
         spec("action_outcomes", outcomes, vector, -1, 1, "where each action leads if it is held"),
         spec("graph_level", (1,), int32, 0, last_level, "index in ``graphs``", stacks=False),
         spec("graph_node", (1,), int32, NO_NODE, 32767, "node of the ninja, or -1", stacks=False),

@@ -125,6 +125,22 @@ def test_a_wall_is_a_contact_and_no_landing():
     assert free[RIGHT, AT["death"]] == 0
 
 
+def test_a_ninja_that_lands_runs_on_and_one_at_a_wall_slides_down():
+    """In the simulator it loses a little more or less speed when it lands, and slides down more slowly."""
+    level = build_room("exit 160 57", "exit_switch 150 57", cells={(12, row): 1 for row in range(8, 15)})
+    landing, simulated = motions(level, airborne=1, state=FALLING, x=100.0, y=300.0, vx=1.0)
+    for name in MOVES:
+        at = landing[:3, AT[name]], simulated[:3, SIMULATED_AT[name]]
+        np.testing.assert_allclose(*at, atol=0.05, err_msg=name)
+    assert (landing[:3, AT["landing"]] == 1).all()
+    assert abs(landing[RIGHT, AT["late_x"]]) > 0.1
+    sliding, simulated = motions(level, 30, airborne=1, state=FALLING, x=270.0, y=260.0, vx=2.0)
+    assert sliding[RIGHT, AT["contact"]] > 0.8
+    assert sliding[RIGHT, AT["landing"]] == 0
+    assert sliding[RIGHT, AT["late_x"]] == pytest.approx(simulated[RIGHT, SIMULATED_AT["late_x"]], abs=0.02)
+    assert 0.1 < simulated[RIGHT, SIMULATED_AT["late_y"]] <= sliding[RIGHT, AT["late_y"]] + 0.05
+
+
 def test_mines_beside_the_way_do_not_matter_and_the_world_stays_as_it_is():
     """A mine counts where the ninja passes; a world that is observed is not changed."""
     levels = [build_room("exit 160 57", "exit_switch 150 57", f"mine 50 {y}") for y in (45, 58)]
