@@ -2,8 +2,9 @@
 
 The ninja follows its equations of motion (physics 01, sections 6.1, 10 and 11) among the walls of this moment. Floors
 carry it up to their edges, walls and ceilings take its velocity towards them, and a deadly entity or the exit ends the
-motion. Deadly entities fly on as they do now until a wall stops them; nothing else moves, and nothing pushes the ninja.
-``action_outcomes`` copies the world and simulates all of it. ``obs.spec.FREE_MOTION`` defines the elements.
+motion. Drones go on with their patrol, other deadly entities fly on as they do now until a wall stops them; nothing
+else moves, and nothing pushes the ninja. ``action_outcomes`` copies the world and simulates all of it.
+``obs.spec.FREE_MOTION`` defines the elements.
 """
 
 import math
@@ -11,6 +12,7 @@ import math
 from nclone_env.game import (
     CELEBRATING,
     CELL_SIZE,
+    CHASER_DRONE,
     DEAD,
     EXIT,
     JUMPING,
@@ -18,9 +20,11 @@ from nclone_env.game import (
     MAX_HORIZONTAL_SPEED,
     MAX_IMPACT,
     MINE,
+    MINI_DRONE,
     NUM_ACTIONS,
     NUM_DIRECTIONS,
     RADIUS,
+    ZAP_DRONE,
     bits,
 )
 from nclone_env.jit import called_kernel, kernel, local_f64
@@ -28,13 +32,16 @@ from nclone_env.obs.game_state import clip, objective, path_length
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import FREE_MOTION, columns
 from nclone_env.sim import (
+    MOVER,
     NINJA_RECORD,
     cells_within,
     closest_point,
     describe,
+    frames_to_node,
     integrate,
     mines_of,
     mover_of,
+    next_leg,
     radius_of,
     state_of,
     states_of,
@@ -43,7 +50,7 @@ from nclone_env.sim import (
 )
 
 AT, _SIZE = columns(FREE_MOTION), len(FREE_MOTION)
-_RECORD_WORDS = NINJA_RECORD.itemsize // 8
+_RECORD_WORDS, _MOVER_WORDS = NINJA_RECORD.itemsize // 8, MOVER.itemsize // 8
 _DIRECTIONS = (0, -1, 1)  # of actions, in their order
 _DEADLY = bits(kind for kind in KINDS if kind.deadly)
 _ARMED = KINDS[MINE].states["armed"]
@@ -53,12 +60,13 @@ _CLEAR = 9.5  # pixels from the centre to a wall that it slides along, more than
 _STEP = 8.0  # pixels by which a floor may rise or fall from one look to the next
 _LIFT = 1.0  # pixels above a floor from which on the ninja has left it
 _LEVEL_Y = 0.0001  # normals with less of y are those of vertical walls
-_ENEMIES = 64  # at most, the first ones of a level that the ninja may meet
+_PATROLS = bits(KINDS[number] for number in (ZAP_DRONE, MINI_DRONE, CHASER_DRONE))
 _ENEMY_BODY = 5.0  # radius of the disc that walls stop, pixels: narrow enough for the passages of all
-_X, _Y, _VX, _VY, _FLIGHT, _REACH, _ENEMY = range(7)
-"""Numbers of an enemy: place, pixels; velocity, pixels per frame; frames until a wall stops it; distance from which on
-a ninja is safe, pixels. Then their count."""
-_ENEMY_NUMBERS = _ENEMIES * _ENEMY
+_X, _Y, _VX, _VY, _BEGIN, _END, _REACH, _LEG = range(8)
+"""Numbers of a leg, straight flight of an enemy: place at its begin, pixels; velocity, pixels per frame; its begin and
+end, frames; distance from which on a ninja is safe, pixels. Then their count."""
+_LEGS = 128  # at most, the first ones of the entities that the ninja may meet
+_LEG_NUMBERS = _LEGS * _LEG
 
 
 @kernel
@@ -71,46 +79,84 @@ def write_free_motion(levels, paths, worlds, index, frames, out):
             ``FREE_MOTION``.
     """
     field, slot = objective(levels, paths, worlds, index)
-    enemies = local_f64(_ENEMY_NUMBERS, 1)
-    met = enemies[: list_enemies(levels, worlds, index, frames, enemies)]
+    legs = local_f64(_LEG_NUMBERS, 1)
+    met = legs[: list_legs(levels, worlds, index, frames, legs)]
     for action in range(NUM_ACTIONS):
         write_motion(levels, paths, worlds, index, action, frames, field, slot, met, out)
 
 
 @kernel
-def list_enemies(levels, worlds, index, frames, enemies):
-    """Write the deadly entities with movers that the ninja may meet in so many frames; return where they end."""
-    ninja, end = worlds.ninjas[index], 0
-    header = levels.header[ninja["level"]]
-    states, own = states_of(worlds, index)
+def list_legs(levels, worlds, index, frames, legs):
+    """Write the legs on which the deadly entities with movers fly that the ninja may meet; return where they end."""
+    ninja, end, record = worlds.ninjas[index], 0, local_f64(_MOVER_WORDS).view(MOVER)
+    header, mover = levels.header[ninja["level"]], record[0]
     for number in range(header["mover_count"]):
         slot = levels.mover_slots[header["first_mover"] + number]
         entity, state = levels.entities[header["first_entity"] + slot], int(state_of(worlds, index, slot))
-        if end == len(enemies) or not _DEADLY >> int(entity["type"]) & 1:
+        if not _DEADLY >> int(entity["type"]) & 1:
             continue
-        mover, reach = mover_of(worlds, index, entity["mover"]), radius_of(entity["type"], state) + RADIUS
+        record[0] = mover_of(worlds, index, entity["mover"])
         vx, vy, _, _, _, deadly, _ = describe(worlds, index, entity, mover, state)
-        far = reach + frames * (MAX_HORIZONTAL_SPEED + abs(vx))
-        if not deadly or abs(mover["x"] - ninja["x"]) > far:
+        reach = radius_of(entity["type"], state) + RADIUS
+        if not deadly or abs(mover["x"] - ninja["x"]) > reach + frames * (MAX_HORIZONTAL_SPEED + abs(vx) + abs(vy)):
             continue
-        enemy, flown = enemies[end : end + _ENEMY], 1.0
-        if vx != 0.0 or vy != 0.0:
-            mx, my = frames * vx, frames * vy
-            flown = sweep_tiles(levels, ninja["level"], states, own, mover["x"], mover["y"], mx, my, _ENEMY_BODY)
-        enemy[_X], enemy[_Y], enemy[_VX], enemy[_VY] = mover["x"], mover["y"], vx, vy
-        enemy[_FLIGHT], enemy[_REACH] = flown * frames, reach
-        end += _ENEMY
+        if _PATROLS >> int(entity["type"]) & 1:
+            end = list_patrol(levels, worlds, index, entity, mover, state, reach, frames, legs, end)
+        else:
+            end = list_flight(levels, worlds, index, mover, vx, vy, reach, frames, legs, end)
     return end
 
 
+@kernel
+def list_patrol(levels, worlds, index, entity, mover, state, reach, frames, legs, end):
+    """Write the legs of a drone that turns as on its patrol; return where they end."""
+    ninja, x, y, begin, time = worlds.ninjas[index], mover["x"], mover["y"], 0.0, 0.0
+    while begin < frames:
+        vx, vy, _, _, _, _, _ = describe(worlds, index, entity, mover, state)
+        following = state
+        while following == state and time < frames:
+            time += frames_to_node(mover, abs(vx) + abs(vy))
+            following = next_leg(levels, worlds, index, entity, mover, state)
+        end = list_leg(ninja, x, y, vx, vy, begin, min(time, frames), reach, legs, end)
+        if following < 0:
+            return list_leg(ninja, mover["x"], mover["y"], 0.0, 0.0, time, frames, reach, legs, end)
+        x, y, begin, state = mover["x"], mover["y"], time, following
+    return end
+
+
+@kernel
+def list_flight(levels, worlds, index, mover, vx, vy, reach, frames, legs, end):
+    """Write the legs of an entity that flies straight on until a wall stops it; return where they end."""
+    ninja, x, y, stop = worlds.ninjas[index], mover["x"], mover["y"], 0.0
+    if vx != 0.0 or vy != 0.0:
+        states, own = states_of(worlds, index)
+        mx, my = frames * vx, frames * vy
+        stop = frames * sweep_tiles(levels, ninja["level"], states, own, x, y, mx, my, _ENEMY_BODY)
+        end = list_leg(ninja, x, y, vx, vy, 0.0, stop, reach, legs, end)
+    return list_leg(ninja, x + stop * vx, y + stop * vy, 0.0, 0.0, stop, frames, reach, legs, end)
+
+
+@kernel
+def list_leg(ninja, x, y, vx, vy, begin, stop, reach, legs, end):
+    """Write a leg that the ninja may meet, unless there are too many; return where the legs end."""
+    last = x + (stop - begin) * vx
+    nearest = min(max(ninja["x"], min(x, last)), max(x, last))
+    if end == len(legs) or abs(nearest - ninja["x"]) > reach + stop * MAX_HORIZONTAL_SPEED:
+        return end
+    leg = legs[end : end + _LEG]
+    leg[_X], leg[_Y], leg[_VX], leg[_VY] = x, y, vx, vy
+    leg[_BEGIN], leg[_END], leg[_REACH] = begin, stop, reach
+    return end + _LEG
+
+
 @called_kernel
-def write_motion(levels, paths, worlds, index, action, frames, field, slot, enemies, out):
+def write_motion(levels, paths, worlds, index, action, frames, field, slot, legs, out):
     """Write the free motion of one action.
 
     Args as in :func:`write_free_motion`, and:
         field: row of the objective in ``paths.fields``.
         slot: entity of the objective.
-        enemies: (6 k,) float64, those that :func:`list_enemies` writes.
+        legs: (7 k,) float64, those that :func:`list_legs` writes.
     """
     start, values, record = worlds.ninjas[index], local_f64(_SIZE), local_f64(_RECORD_WORDS).view(NINJA_RECORD)
     record[0] = start
@@ -132,7 +178,7 @@ def write_motion(levels, paths, worlds, index, action, frames, field, slot, enem
         frame += _LOOK
         left = max(frames + 1 - frame, 1) / frames
         ended = look(levels, worlds, index, ninja, x, y, slot, left, values) or frame >= frames
-        if meets_enemy(enemies, frame, ninja["x"], ninja["y"]):
+        if meets_enemy(legs, frame, ninja["x"], ninja["y"]):
             values[AT.death], ended = left, True
         think(ninja, direction, jump)
         if not passed and (ended or frame >= early):
@@ -238,13 +284,14 @@ def touches_mine(levels, worlds, index, x, y):
 
 
 @kernel
-def meets_enemy(enemies, frame, x, y):
+def meets_enemy(legs, frame, x, y):
     """Return whether a ninja at (x, y) meets one of the enemies after so many frames."""
-    for first in range(0, len(enemies), _ENEMY):
-        enemy = enemies[first : first + _ENEMY]
-        flown = min(float(frame), enemy[_FLIGHT])
-        if is_within(x, y, enemy[_X] + flown * enemy[_VX], enemy[_Y] + flown * enemy[_VY], enemy[_REACH]):
-            return True
+    for first in range(0, len(legs), _LEG):
+        leg = legs[first : first + _LEG]
+        flown = frame - leg[_BEGIN]
+        if flown >= 0.0 and frame <= leg[_END]:
+            if is_within(x, y, leg[_X] + flown * leg[_VX], leg[_Y] + flown * leg[_VY], leg[_REACH]):
+                return True
     return False
 
 

@@ -6,6 +6,7 @@ from nclone_env._faces import face
 
 if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.dispatch import beam_of, describe, radius_of
+    from nclone_env.sim.entities.drone import frames_to_node, next_leg
     from nclone_env.sim.entities.fixed import is_closed
     from nclone_env.sim.entities.laser.turret import beam_orientation
     from nclone_env.sim.entities.turrets import is_flying

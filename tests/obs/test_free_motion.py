@@ -1,12 +1,15 @@
 """Free motion against the simulator, where nothing is met, and its ends against the simulator's within a look."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.game import CELEBRATING, DEAD, FALLING, JUMP_GRAVITY, JUMPING
+from nclone_env.game import CELEBRATING, DEAD, FALLING, JUMP_GRAVITY, JUMPING, MAX_HORIZONTAL_SPEED
 from nclone_env.level.build import build_level, build_room, everything, hall_tiles
 from nclone_env.level.level import Level
+from nclone_env.obs.free_motion import list_legs
 from nclone_env.obs.spec import ACTION_OUTCOME, FREE_MOTION
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, WALK
@@ -165,17 +168,47 @@ def passage(*entities: str, wall: int | None = None) -> Level:
     return build_level("exit 100 22", "exit_switch 90 22", *entities, tiles=tiles, spawn=(20, 22))
 
 
-@pytest.mark.parametrize("enemy", ["zap_drone", "mini_drone", "chaser_drone"])
-def test_enemies_fly_on_as_they_do_now_until_a_wall(enemy):
-    drone = f"{enemy} 50 22 4"
-    free, simulated = motions(passage(drone), 180)
-    away, _ = motions(passage(f"{enemy} 50 22 0"), 180)
-    safe, _ = motions(passage(drone, wall=10), 180)
-    death = simulated[0, SIMULATED_AT["death"]]
-    assert 0 < death < 0.9
-    assert free[0, AT["death"]] == pytest.approx(death, abs=3.1 / 180)
-    assert away[0, AT["death"]] == 0
-    assert safe[0, AT["death"]] == 0
+@pytest.mark.parametrize("enemy", ["zap_drone", "mini_drone"])
+def test_drones_patrol_as_in_the_simulator(enemy):
+    """One flies at the ninja, one away, one away until a wall turns it, one is behind a wall."""
+    drone, turning = f"{enemy} 50 22 4", passage(f"{enemy} 30 22 0", wall=9)
+    levels = passage(drone), passage(f"{enemy} 50 22 0"), turning, passage(drone, wall=10)
+    deaths = []
+    for level in levels:
+        free, simulated = motions(level, 180)
+        deaths.append(free[0, AT["death"]])
+        assert deaths[-1] == pytest.approx(simulated[0, SIMULATED_AT["death"]], abs=3.1 / 180)
+    at, away, turned, behind = deaths
+    assert 0 < at < 0.9
+    assert 0 < turned < 0.9
+    assert away == behind == 0
+
+
+@pytest.mark.parametrize("kind", ["zap_drone", "mini_drone", "chaser_drone"])
+def test_legs_lead_where_drones_patrol_in_the_simulator(kind):
+    """In a hall with scattered walls, of which one hides the ninja, within 170 frames."""
+    draw, frames = np.random.default_rng(0), 170
+    tiles = hall_tiles((1, 42), (1, 23))
+    tiles[2:20, 1:41] = draw.random((18, 40)) < 0.2
+    tiles[20] = 1
+    rows, columns = np.nonzero(tiles[2:20, 1:41] == 0)
+    places = draw.permutation(len(rows))[:40]
+    ends, modes = ("exit 8 94", "exit_switch 16 94"), itertools.cycle(range(4))
+    drones = [f"{kind} {4 * columns[i] + 10} {4 * rows[i] + 14} {2 * draw.integers(4)} {next(modes)}" for i in places]
+    env = NPlusPlusEnv(levels=build_level(*ends, *drones, tiles=tiles, spawn=(84, 94)), frame_skip=1)
+    env.reset()
+    levels, worlds, legs = env.level_set.arrays, env.worlds, np.zeros(4096)
+    legs = legs[: list_legs(levels, worlds, 0, frames, legs)].reshape(-1, 7)
+    for frame in range(1, frames + 1):
+        env.step(0)
+        x, y, vx, vy, begin, _, _ = legs[(legs[:, 4] < frame) & (frame <= legs[:, 5])].T
+        there = x + (frame - begin) * vx + 1j * (y + (frame - begin) * vy)
+        movers = worlds.movers[worlds.movers["y"] < 500.0]
+        reached = abs(movers["x"] - worlds.ninjas["x"]) < frame * MAX_HORIZONTAL_SPEED
+        errors = abs(there[:, None] - (movers["x"] + 1j * movers["y"]))
+        assert errors.min(1).max() < 1e-9, "all legs are of drones"
+        assert errors[:, reached].min(0).max(initial=0) < 1e-9, "all drones that the ninja can reach are there"
+    assert len(legs) > 2 * len(drones), "they turn"
 
 
 def test_a_ninja_runs_through_a_low_passage():

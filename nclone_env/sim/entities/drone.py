@@ -360,6 +360,28 @@ def swept(mover, state, ux, uy):
 
 
 @kernel
+def next_leg(levels, worlds, index, entity, mover, state):
+    """Put a zap, mini or chaser drone that sees no ninja on its node and choose the next; return its state, or -1.
+
+    Only ``mover`` is changed, so that a copy of a mover can fly on alone.
+    """
+    level, mode, mini = worlds.ninjas[index]["level"], entity["mode"], entity["type"] == MINI_DRONE
+    states, own = states_of(worlds, index)
+    mover["x"], mover["y"] = mover[NODE_X], mover[NODE_Y]
+    if state & CHASING != 0:
+        if try_heading(levels, level, mini, mover, states, own, state & HEADING):
+            return state
+        return choose(levels, level, mini, mode, mover, states, own, (state + 4 - TURNS[mode][0]) & HEADING)
+    return choose(levels, level, mini, mode, mover, states, own, state)
+
+
+@kernel
+def frames_to_node(mover, speed):
+    """Return the frames that a drone needs to the node it flies to; it flies along one axis."""
+    return (abs(mover[NODE_X] - mover["x"]) + abs(mover[NODE_Y] - mover["y"])) / speed
+
+
+@kernel
 def describe_shooting(entity, mover, state):
     """Describe a laser or chaingun drone, see ``sim.dispatch.describe``."""
     phase, speed = state & PHASE, 0.0
