@@ -1,52 +1,64 @@
 """The writer of ``free_motion``: how far each action takes the ninja by its own motion.
 
 The ninja follows its equations of motion (physics 01, sections 6.1, 10 and 11) among the walls of this moment. Floors
-carry it up to their edges, walls and ceilings take its velocity towards them, and a deadly entity or the exit ends the
-motion. Drones go on with their patrol, other deadly entities fly on as they do now until a wall stops them; nothing
-else moves, and nothing pushes the ninja. ``action_outcomes`` copies the world and simulates all of it.
-``obs.spec.FREE_MOTION`` defines the elements.
+carry it up to their edges, walls and ceilings take its velocity towards them; mines, pads, one-way platforms and blocks
+act as they stand now. A deadly entity or the exit ends the motion. Drones go on with their patrol, other deadly
+entities fly on as they do now until a wall stops them; nothing else moves or changes. ``action_outcomes`` copies the
+world and simulates all of it. ``obs.spec.FREE_MOTION`` defines the elements.
 """
 
 import math
 
+import numpy as np
+
 from nclone_env.game import (
+    BOOST_PAD,
     CELEBRATING,
-    CELL_SIZE,
     CHASER_DRONE,
     DEAD,
     EXIT,
     JUMPING,
     KINDS,
+    LAUNCH_PAD,
     MAX_HORIZONTAL_SPEED,
     MAX_IMPACT,
     MINE,
     MINI_DRONE,
-    NUM_ACTIONS,
     NUM_DIRECTIONS,
+    ONE_WAY,
     RADIUS,
     ZAP_DRONE,
     bits,
 )
 from nclone_env.jit import called_kernel, kernel, local_f64
+from nclone_env.level import NO_ENTITY
 from nclone_env.obs.game_state import clip, objective, path_length
 from nclone_env.obs.half import write_vector
 from nclone_env.obs.spec import FREE_MOTION, columns
 from nclone_env.sim import (
+    CONTACT_SLOTS,
+    FIRST,
     MOVER,
     NINJA_RECORD,
-    cells_within,
+    boost,
+    cell_of,
     closest_point,
     describe,
+    first_near,
     frames_to_node,
+    hash_ninja,
     integrate,
-    mines_of,
+    meets,
     mover_of,
     next_leg,
+    push_from,
     radius_of,
+    square_penetration,
     state_of,
     states_of,
     sweep_tiles,
     think,
+    touch_launch_pad,
 )
 
 AT, _SIZE = columns(FREE_MOTION), len(FREE_MOTION)
@@ -54,12 +66,16 @@ _RECORD_WORDS, _MOVER_WORDS = NINJA_RECORD.itemsize // 8, MOVER.itemsize // 8
 _DIRECTIONS = (0, -1, 1)  # of actions, in their order
 _DEADLY = bits(kind for kind in KINDS if kind.deadly)
 _ARMED = KINDS[MINE].states["armed"]
+_SETTLED = 8  # frames after which the press of a jump has no more effect, a multiple of those from look to look
+_NO_MARK = np.uint64(0)
 _LOOK = 2  # frames from one look at the surroundings to the next
 _BODY = 9.0  # radius of the disc that walls stop, pixels; smaller than the ninja, whose floor is no wall
 _CLEAR = 9.5  # pixels from the centre to a wall that it slides along, more than those of the disc
 _STEP = 8.0  # pixels by which a floor may rise or fall from one look to the next
+_DEEPEST = 20.0  # pixels by which a ninja may have passed the plane of a platform since the last look
 _LIFT = 1.0  # pixels above a floor from which on the ninja has left it
 _LEVEL_Y = 0.0001  # normals with less of y are those of vertical walls
+_IN_THE_WAY = _DEADLY | bits(kind for kind in KINDS if kind.solid)
 _PATROLS = bits(KINDS[number] for number in (ZAP_DRONE, MINI_DRONE, CHASER_DRONE))
 _ENEMY_BODY = 5.0  # radius of the disc that walls stop, pixels: narrow enough for the passages of all
 _X, _Y, _VX, _VY, _BEGIN, _END, _REACH, _LEG = range(8)
@@ -67,6 +83,11 @@ _X, _Y, _VX, _VY, _BEGIN, _END, _REACH, _LEG = range(8)
 end, frames; distance from which on a ninja is safe, pixels. Then their count."""
 _LEGS = 128  # at most, the first ones of the entities that the ninja may meet
 _LEG_NUMBERS = _LEGS * _LEG
+_BLOCK_X, _BLOCK_Y, _HALF, _FACE_X, _FACE_Y, _BLOCK = range(6)
+"""Numbers of a block, an entity that stands in the way: its centre; its half side and the radius of the ninja, pixels;
+the side that kills, a unit vector or zeros. Then their count."""
+_BLOCKS = 64  # at most, the first ones of the entities that the ninja may meet
+_BLOCK_NUMBERS = _BLOCKS * _BLOCK
 
 
 @kernel
@@ -79,32 +100,50 @@ def write_free_motion(levels, paths, worlds, index, frames, out):
             ``FREE_MOTION``.
     """
     field, slot = objective(levels, paths, worlds, index)
-    legs = local_f64(_LEG_NUMBERS, 1)
-    met = legs[: list_legs(levels, worlds, index, frames, legs)]
-    for action in range(NUM_ACTIONS):
-        write_motion(levels, paths, worlds, index, action, frames, field, slot, met, out)
+    legs, blocks = local_f64(_LEG_NUMBERS, 1), local_f64(_BLOCK_NUMBERS, 1)
+    last_leg, last_block = list_movers(levels, worlds, index, frames, legs, blocks)
+    legs, blocks = legs[:last_leg], blocks[:last_block]
+    for action in range(NUM_DIRECTIONS):
+        mark = write_motion(levels, paths, worlds, index, action, frames, field, slot, legs, blocks, _NO_MARK, out)
+        jump = action + NUM_DIRECTIONS
+        write_motion(levels, paths, worlds, index, jump, frames, field, slot, legs, blocks, mark, out)
 
 
 @kernel
-def list_legs(levels, worlds, index, frames, legs):
-    """Write the legs on which the deadly entities with movers fly that the ninja may meet; return where they end."""
-    ninja, end, record = worlds.ninjas[index], 0, local_f64(_MOVER_WORDS).view(MOVER)
-    header, mover = levels.header[ninja["level"]], record[0]
+def list_movers(levels, worlds, index, frames, legs, blocks):
+    """Write the legs and blocks of the entities with movers that the ninja may meet; return where they end."""
+    ninja, last_leg, last_block = worlds.ninjas[index], 0, 0
+    header, record = levels.header[ninja["level"]], local_f64(_MOVER_WORDS).view(MOVER)
+    mover = record[0]
     for number in range(header["mover_count"]):
         slot = levels.mover_slots[header["first_mover"] + number]
         entity, state = levels.entities[header["first_entity"] + slot], int(state_of(worlds, index, slot))
-        if not _DEADLY >> int(entity["type"]) & 1:
+        kind = int(entity["type"])
+        if not _IN_THE_WAY >> kind & 1:
             continue
         record[0] = mover_of(worlds, index, entity["mover"])
-        vx, vy, _, _, _, deadly, _ = describe(worlds, index, entity, mover, state)
-        reach = radius_of(entity["type"], state) + RADIUS
-        if not deadly or abs(mover["x"] - ninja["x"]) > reach + frames * (MAX_HORIZONTAL_SPEED + abs(vx) + abs(vy)):
+        vx, vy, fx, fy, _, deadly, solid = describe(worlds, index, entity, mover, state)
+        reach = radius_of(kind, state) + RADIUS
+        if abs(mover["x"] - ninja["x"]) > reach + frames * (MAX_HORIZONTAL_SPEED + abs(vx) + abs(vy)):
             continue
-        if _PATROLS >> int(entity["type"]) & 1:
-            end = list_patrol(levels, worlds, index, entity, mover, state, reach, frames, legs, end)
-        else:
-            end = list_flight(levels, worlds, index, mover, vx, vy, reach, frames, legs, end)
-    return end
+        if solid and not (deadly and (vx != 0.0 or vy != 0.0)):
+            last_block = list_block(mover, reach, fx, fy, deadly, blocks, last_block)
+        elif deadly and _PATROLS >> kind & 1:
+            last_leg = list_patrol(levels, worlds, index, entity, mover, state, reach, frames, legs, last_leg)
+        elif deadly:
+            last_leg = list_flight(levels, worlds, index, mover, vx, vy, reach, frames, legs, last_leg)
+    return last_leg, last_block
+
+
+@kernel
+def list_block(mover, half, fx, fy, deadly, blocks, end):
+    """Write a block unless there are too many; return where the blocks end."""
+    if end == len(blocks):
+        return end
+    block = blocks[end : end + _BLOCK]
+    block[_BLOCK_X], block[_BLOCK_Y], block[_HALF] = mover["x"], mover["y"], half
+    block[_FACE_X], block[_FACE_Y] = (fx, fy) if deadly else (0.0, 0.0)
+    return end + _BLOCK
 
 
 @kernel
@@ -150,13 +189,14 @@ def list_leg(ninja, x, y, vx, vy, begin, stop, reach, legs, end):
 
 
 @called_kernel
-def write_motion(levels, paths, worlds, index, action, frames, field, slot, legs, out):
-    """Write the free motion of one action.
+def write_motion(levels, paths, worlds, index, action, frames, field, slot, legs, blocks, mark, out):
+    """Write the free motion of one action; return the mark of the ninja after ``_SETTLED`` frames, if it goes on.
 
     Args as in :func:`write_free_motion`, and:
         field: row of the objective in ``paths.fields``.
         slot: entity of the objective.
-        legs: (7 k,) float64, those that :func:`list_legs` writes.
+        legs, blocks: (7 k,), (5 k,) float64, those that :func:`list_movers` writes.
+        mark: of the action without the jump. A ninja that comes to the same in spite of the jump moves on as there.
     """
     start, values, record = worlds.ninjas[index], local_f64(_SIZE), local_f64(_RECORD_WORDS).view(NINJA_RECORD)
     record[0] = start
@@ -164,48 +204,64 @@ def write_motion(levels, paths, worlds, index, action, frames, field, slot, legs
     if ninja["state"] >= DEAD:  # nothing moves any more
         values[AT.arrival if ninja["state"] == CELEBRATING else AT.death] = 1.0
         write_vector(values, out[action])
-        return
+        return _NO_MARK
     length = path_length(paths, field, start)
-    early, frame, ended, passed = (frames + 2) // 3, 0, False, False
+    early, frame, ended, passed, settled = (frames + 2) // 3, 0, False, False, _NO_MARK
     while not ended:
         x, y = ninja["x"], ninja["y"]
         integrate(ninja)
         think(ninja, direction, jump)
-        ninja["walled"] = 0
         if frame == 0 and ninja["state"] == JUMPING:
             ninja["airborne"] = 1
         integrate(ninja)
         frame += _LOOK
         left = max(frames + 1 - frame, 1) / frames
-        ended = look(levels, worlds, index, ninja, x, y, slot, left, values) or frame >= frames
+        ended = look(levels, worlds, index, ninja, x, y, slot, blocks, left, values) or frame >= frames
         if meets_enemy(legs, frame, ninja["x"], ninja["y"]):
             values[AT.death], ended = left, True
         think(ninja, direction, jump)
         if not passed and (ended or frame >= early):
             passed = True
             write_place(paths, field, start, length, ninja, early, AT.early_x, values)
+        if frame == _SETTLED and not ended:
+            settled = mark_without_jump(ninja)
+            if settled == mark:
+                for place in range(out.shape[1]):
+                    out[action, place] = out[action - NUM_DIRECTIONS, place]
+                return mark
     write_place(paths, field, start, length, ninja, frames, AT.late_x, values)
     write_vector(values, out[action])
+    return settled
 
 
 @kernel
-def look(levels, worlds, index, ninja, x, y, slot, left, values):
+def mark_without_jump(ninja):
+    """Return a hash of a ninja that does not depend on whether the jump is held."""
+    held = ninja["jump_held"]
+    ninja["jump_held"] = 0
+    mark = hash_ninja(ninja, FIRST)
+    ninja["jump_held"] = held
+    return mark
+
+
+@kernel
+def look(levels, worlds, index, ninja, x, y, slot, blocks, left, values):
     """Keep the ninja on its floor and out of walls; write what it meets, and return whether that ends the motion.
 
     ``ninja`` was at (x, y) at the last look; ``slot`` is the objective, ``left`` the share of the frames that are left.
     """
-    if ninja["airborne"] == 0:
+    grounded = ninja["airborne"] == 0
+    if grounded:
         follow_floor(levels, worlds, index, ninja, x, y)
     mx, my = ninja["x"] - x, ninja["y"] - y
+    ninja["walled"] = 1 if ninja["walled"] != 0 and abs(mx) < _CLEAR - _BODY else 0
     states, own = states_of(worlds, index)
     fraction = sweep_tiles(levels, ninja["level"], states, own, x, y, mx, my, _BODY)
     if fraction < 1.0:
         ninja["x"], ninja["y"] = x + fraction * mx, y + fraction * my
         meet_wall(levels, worlds, index, ninja, left, values)
-        if values[AT.contact] == 0.0:
-            values[AT.contact] = left
-    if touches_mine(levels, worlds, index, ninja["x"], ninja["y"]):
-        values[AT.death] = left
+    meet_blocks(ninja, blocks, grounded, left, values)
+    meet_near(levels, worlds, index, ninja, grounded, x, y, left, values)
     goal = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
     arrived = is_within(ninja["x"], ninja["y"], goal["x"], goal["y"], radius_of(goal["type"], 1) + RADIUS)
     if arrived and values[AT.arrival] == 0.0:
@@ -243,7 +299,7 @@ def slide_along(ninja, dx, dy):
 
 @kernel
 def meet_wall(levels, worlds, index, ninja, left, values):
-    """Let a ninja slide along what stops it, or land on it; write whether it lands, and whether that kills."""
+    """Put a ninja that a wall stops beside it, on a floor upon it, and let it slide along or stand."""
     level = ninja["level"]
     states, own = states_of(worlds, index)
     facing, a, b = closest_point(levels, level, states, own, ninja["x"], ninja["y"], RADIUS)
@@ -253,34 +309,89 @@ def meet_wall(levels, worlds, index, ninja, left, values):
         ninja["vx"], ninja["vy"] = 0.0, 0.0
         return
     nx, ny = dx / distance, dy / distance
-    impact, clear = -(nx * ninja["vx"] + ny * ninja["vy"]), _CLEAR
-    if ninja["airborne"] != 0 and abs(ny) > _LEVEL_Y:
-        if impact > MAX_IMPACT - (4.0 / 3.0) * abs(ny):  # physics 01, section 9.5
-            values[AT.death] = left
-            return
-        if ny < 0.0:
-            if values[AT.contact] == 0.0:
-                values[AT.landing] = 1.0
-            ninja["airborne"], clear = 0, RADIUS
-    if impact > 0.0:
-        ninja["vx"] += impact * nx
-        ninja["vy"] += impact * ny
+    clear = RADIUS if ninja["airborne"] != 0 and ny < -_LEVEL_Y else _CLEAR
+    stop(ninja, nx, ny, left, values)
     ninja["x"], ninja["y"] = a + clear * nx, b + clear * ny
 
 
+@kernel
+def stop(ninja, nx, ny, left, values):
+    """Let a ninja slide along what it touches, or stand on it; write the first contact, and an impact that kills.
+
+    Args:
+        nx, ny: unit vector from what it touches to the ninja.
+        left: share of the frames that are left; 0 for a floor that carries it already, which is no contact.
+    """
+    impact, landing = -(nx * ninja["vx"] + ny * ninja["vy"]), False
+    if abs(ny) <= _LEVEL_Y:
+        ninja["walled"], ninja["wall_normal"] = 1, nx
+    elif ninja["airborne"] != 0:
+        kills = impact > MAX_IMPACT - (4.0 / 3.0) * abs(ny)  # physics 01, section 9.5
+        values[AT.death] = left if kills else values[AT.death]
+        landing = ny < 0.0 and not kills
+    if impact > 0.0:
+        ninja["vx"] += impact * nx
+        ninja["vy"] += impact * ny
+    if landing:
+        ninja["airborne"], ninja["floor_x"], ninja["floor_y"] = 0, nx, ny
+    if values[AT.contact] == 0.0:
+        values[AT.contact], values[AT.landing] = left, 1.0 if landing else 0.0
+
+
+@kernel
+def leave(ninja, nx, ny, length, grounded, left, values):
+    """Move a ninja out of an entity; one that was on the ground is carried by it if it is a floor."""
+    ninja["x"] += length * nx
+    ninja["y"] += length * ny
+    carried = grounded and ny < 0.0
+    if carried:
+        ninja["airborne"] = 0
+    stop(ninja, nx, ny, 0.0 if carried else left, values)
+
+
+@kernel
+def meet_blocks(ninja, blocks, grounded, left, values):
+    """Keep a ninja out of the blocks; write whether one kills it."""
+    for first in range(0, len(blocks), _BLOCK):
+        block = blocks[first : first + _BLOCK]
+        inside, nx, ny, depth, _ = square_penetration(
+            block[_BLOCK_X], block[_BLOCK_Y], ninja["x"], ninja["y"], block[_HALF]
+        )
+        if inside:
+            leave(ninja, nx, ny, depth, grounded, left, values)
+            if nx * block[_FACE_X] + ny * block[_FACE_Y] > 0.5:
+                values[AT.death] = left
+
+
 @called_kernel
-def touches_mine(levels, worlds, index, x, y):
-    """Return whether a ninja at (x, y) would touch a mine that is on."""
-    level = worlds.ninjas[index]["level"]
+def meet_near(levels, worlds, index, ninja, grounded, x, y, left, values):
+    """Let the mines, pads and one-way platforms near a ninja act on it, which was at (x, y); write what it meets."""
+    level, contacts = ninja["level"], local_f64(CONTACT_SLOTS)
     first_entity = levels.header[level]["first_entity"]
-    first_column, last_column, first_row, last_row = cells_within(x, y, CELL_SIZE)
-    for column in range(first_column, last_column + 1):
-        first, end = mines_of(levels, level, column, first_row, last_row)
-        for i in range(first, end):
-            mine, state = levels.entities[first_entity + levels.mines[i]], int(state_of(worlds, index, levels.mines[i]))
-            if is_within(x, y, mine["x"], mine["y"], radius_of(mine["type"], state) + RADIUS) and state == _ARMED:
-                return True
-    return False
+    i = first_near(levels, level, cell_of(ninja["x"], ninja["y"]))
+    while levels.near[i] != NO_ENTITY:
+        slot = levels.near[i]
+        entity = levels.entities[first_entity + slot]
+        kind = entity["type"]
+        i += 1
+        if kind == ONE_WAY:
+            hit, nx, ny, length = push_from(ninja, entity, x, y, -_DEEPEST)
+            if hit:
+                leave(ninja, nx, ny, length, grounded, left, values)
+        elif kind == LAUNCH_PAD:
+            speed = ninja["vy"]
+            touch_launch_pad(ninja, entity, contacts)
+            if ninja["vy"] != speed:
+                ninja["airborne"] = 1
+        elif kind == BOOST_PAD:
+            radius = radius_of(kind, 0)
+            if meets(ninja, entity["x"], entity["y"], radius):
+                if not is_within(x, y, entity["x"], entity["y"], radius + RADIUS):
+                    boost(ninja)
+        elif _DEADLY >> int(kind) & 1:
+            state = int(state_of(worlds, index, slot))
+            if state == _ARMED and meets(ninja, entity["x"], entity["y"], radius_of(kind, state)):
+                values[AT.death] = left
 
 
 @kernel

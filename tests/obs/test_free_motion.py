@@ -9,7 +9,7 @@ from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.game import CELEBRATING, DEAD, FALLING, JUMP_GRAVITY, JUMPING, MAX_HORIZONTAL_SPEED
 from nclone_env.level.build import build_level, build_room, everything, hall_tiles
 from nclone_env.level.level import Level
-from nclone_env.obs.free_motion import list_legs
+from nclone_env.obs.free_motion import list_movers
 from nclone_env.obs.spec import ACTION_OUTCOME, FREE_MOTION
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, WALK
@@ -144,6 +144,38 @@ def test_a_ninja_that_lands_runs_on_and_one_at_a_wall_slides_down():
     assert 0.1 < simulated[RIGHT, SIMULATED_AT["late_y"]] <= sliding[RIGHT, AT["late_y"]] + 0.05
 
 
+@pytest.mark.parametrize(
+    ("entity", "ninja"),
+    [
+        ("one_way 50 57 6", {"x": 300.0, "y": 300.0, "vy": 1.0}),
+        ("one_way 52 50 4", {"x": 290.0, "y": 296.0, "vx": 2.0}),
+        ("launch_pad 50 58 6", {"x": 300.0, "y": 320.0, "vy": 1.0}),
+        ("launch_pad 52 52 4", {"x": 290.0, "y": 306.0, "vx": 2.0}),
+        ("boost_pad 52 51", {"x": 290.0, "y": 306.0, "vx": 1.0}),
+        ("thwump 50 55 2", {"x": 300.0, "y": 290.0, "vy": 1.0}),
+        ("shove_thwump 50 55", {"x": 300.0, "y": 290.0, "vy": 1.0}),
+    ],
+)
+def test_what_stands_still_acts_on_a_ninja_nearly_as_in_the_simulator(entity, ninja):
+    """Displacements differ by less than half of what the entity changes."""
+    fall = {"airborne": 1, "state": FALLING, "vx": 0.0, "vy": 0.0} | ninja
+    rooms = build_room("exit 160 57", "exit_switch 150 57", entity), build_room("exit 160 57", "exit_switch 150 57")
+    (free, simulated), (_, without) = (motions(room, 30, **fall) for room in rooms)
+    names = [name for name in MOVES if "progress" not in name]
+    places, simulated_places = [AT[name] for name in names], [SIMULATED_AT[name] for name in names]
+    change = abs(simulated[:3, simulated_places] - without[:3, simulated_places]).max()
+    assert change > 0.1
+    assert abs(simulated[:3, simulated_places] - free[:3, places]).max() < 0.5 * change
+
+
+def test_the_face_of_a_thwump_kills_and_its_back_carries():
+    face, back = (build_room("exit 160 57", "exit_switch 150 57", f"thwump 50 58 {facing}") for facing in (6, 2))
+    fall = {"airborne": 1, "state": FALLING, "x": 300.0, "y": 320.0}
+    deaths = [motions(room, 30, **fall)[0][0, AT["death"]] for room in (face, back)]
+    assert deaths[0] > 0.3
+    assert deaths[1] == 0
+
+
 def test_mines_beside_the_way_do_not_matter_and_the_world_stays_as_it_is():
     """A mine counts where the ninja passes; a world that is observed is not changed."""
     levels = [build_room("exit 160 57", "exit_switch 150 57", f"mine 50 {y}") for y in (45, 58)]
@@ -198,7 +230,7 @@ def test_legs_lead_where_drones_patrol_in_the_simulator(kind):
     env = NPlusPlusEnv(levels=build_level(*ends, *drones, tiles=tiles, spawn=(84, 94)), frame_skip=1)
     env.reset()
     levels, worlds, legs = env.level_set.arrays, env.worlds, np.zeros(4096)
-    legs = legs[: list_legs(levels, worlds, 0, frames, legs)].reshape(-1, 7)
+    legs = legs[: list_movers(levels, worlds, 0, frames, legs, np.zeros(0))[0]].reshape(-1, 7)
     for frame in range(1, frames + 1):
         env.step(0)
         x, y, vx, vy, begin, _, _ = legs[(legs[:, 4] < frame) & (frame <= legs[:, 5])].T

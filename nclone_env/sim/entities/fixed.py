@@ -238,17 +238,29 @@ def move_boost_pad(ninja, entity, states, own, slot):
     if not meets(ninja, entity["x"], entity["y"], _BOOST_PAD_RADIUS):
         states[own + slot] = _PAD_IDLE
     elif states[own + slot] == _PAD_IDLE:
-        vx, vy = ninja["vx"], ninja["vy"]
-        speed = math.sqrt(vx * vx + vy * vy)
-        if speed > 0.0:
-            ninja["vx"] = vx + _BOOST * vx / speed
-            ninja["vy"] = vy + _BOOST * vy / speed
+        boost(ninja)
         states[own + slot] = _PAD_TOUCHED
+
+
+@kernel
+def boost(ninja):
+    """Accelerate the ninja in its direction of motion."""
+    vx, vy = ninja["vx"], ninja["vy"]
+    speed = math.sqrt(vx * vx + vy * vy)
+    if speed > 0.0:
+        ninja["vx"] = vx + _BOOST * vx / speed
+        ninja["vy"] = vy + _BOOST * vy / speed
 
 
 @kernel
 def push_one_way(ninja, entity, x0, y0):
     """Return (hit, nx, ny, length): out of the platform if the ninja comes from its front (section 6.10)."""
+    return push_from(ninja, entity, x0, y0, 0.0)
+
+
+@kernel
+def push_from(ninja, entity, x0, y0, least):
+    """Return the same of a ninja whose centre is farther than ``least`` in front of the platform, pixels."""
     fx, fy = FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]]
     px, py, vx, vy = entity["x"], entity["y"], ninja["vx"], ninja["vy"]
     dx, dy = ninja["x"] - px, ninja["y"] - py
@@ -257,7 +269,7 @@ def push_one_way(ninja, entity, x0, y0):
     if abs(lateral) >= limit:
         return False, 0.0, 0.0, 0.0
     distance = dx * fx + dy * fy
-    if not 0.0 < distance <= RADIUS or vx * fx + vy * fy > 0.0:
+    if not least < distance <= RADIUS or vx * fx + vy * fy > 0.0:
         return False, 0.0, 0.0, 0.0
     before = (x0 - px) * fx + (y0 - py) * fy
     if RADIUS - before > _DEEPEST:
