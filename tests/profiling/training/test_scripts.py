@@ -3,7 +3,7 @@
 import pytest
 
 from nclone_env.train.policies.mlp import MLP
-from profiling.training import device, ranks, recipes
+from profiling.training import device, foresight, ranks, recipes
 
 from ..output import lines
 
@@ -43,3 +43,11 @@ def test_recipes_on_levels_that_they_train_on(capsys):
     assert random.split()[0] == "random"
     assert row.split()[:3] == ["defaults", "0", "16,384"]
     assert row.count("%") == random.count("%") + 2
+
+
+def test_foresight_on_built_in_levels(capsys):
+    foresight.main(("hazards",), frames=30, steps=40)
+    _, deaths, foretold, coming, *errors = capsys.readouterr().out.splitlines()
+    assert deaths.endswith(" motions end in a death")
+    assert all(float(line.split("%")[0]) > 80 for line in (foretold, coming))
+    assert all(float(line.split()[-1].rstrip("%")) < 5 for line in errors)
