@@ -1,29 +1,7 @@
 """Files with a level and a recording made on it, by the game and by the package nclone (numbers are little-endian).
 
-Attract files of the game are a map block, then a replay block (physics 01, sections 14.3 and 14.4):
-
-====== ===== ==============================================================================================
-offset size  content
-====== ===== ==============================================================================================
-0      4     length M of the map block, not counting these first 8 bytes
-4      4     length Q of the replay block
-8      M     map block from its byte 8 on: all offsets of :mod:`nclone_env.level.formats.map_bytes` hold
-8 + M  Q     replay block
-====== ===== ==============================================================================================
-
-The replay block (offsets inside it):
-
-====== ===== ==============================================================================================
-0      1     kind: 0 level, 1 level inside an episode, 2 level inside a story
-1      4     length of the block, Q again
-5      4     format version, 1
-9      4     number of frames, Q - 30
-13     4     number of a level or of an episode: does not identify the level
-17     8     game mode, unknown
-25     1     ninja mask: 1 one player, 3 two players
-26     4     0xFFFFFFFF
-30     Q-30  one input byte a frame: bit 0 jump, 1 right, 2 left, 3 suicide
-====== ===== ==============================================================================================
+Attract files of the game are two lengths, a map block and a replay block: its head and one input byte a frame (physics
+01, sections 14.3 and 14.4).
 
 Recordings of nclone are a map block, then input bytes:
 

@@ -1,29 +1,8 @@
-"""The map block of the game, byte by byte (physics 01, sections 14.1 and 14.2; numbers are little-endian).
+"""The map block of the game: a head, tiles, counts and records (physics 01, sections 14.1 and 14.2).
 
-====== ===== ==============================================================================================
-offset size  content
-====== ===== ==============================================================================================
-0      4     0 or 6 in level files; other files have lengths here: ignored
-4      4     size of the file in level files; other files have other lengths here: ignored
-8      4     level id; 0xFFFFFFFF for unpublished levels
-12     4     game mode: 0 solo, 1 co-op, 2 race, 4 unset
-16     4     0x25
-20     4     author id; 0xFFFFFFFF in level files
-24     14    zero
-38     129   title, UTF-8, ended by a zero byte and padded with zeros: at most 128 bytes
-167    17    author, likewise: at most 16 bytes
-184    966   tiles: the byte at 184 + i + 42 * j is the tile in column i = 0..41 and row j = 0..22
-1150   80    counts: for each type 0..39 the number of its records, two bytes each
-1230   5 * N records: type, x, y, orientation, mode; x and y in units of 6 pixels of the bordered level
-====== ===== ==============================================================================================
-
-N is the sum of the counts of all types except 7 and 9, plus those of types 6 and 8 again: every locked and
-trap door has a switch record, whether or not the file counts the switches. Bytes after the N records are not
-part of the level.
-
-The header fields, which every format shares, are title, author, level id and game mode. Titles and authors are UTF-8,
-or Latin-1 where only that is short enough. Files of other programs also have control characters and longer titles:
-readers take what is not UTF-8 for Latin-1, drop control characters and cut the rest.
+The header fields, which every format shares, are title, author, level id and game mode. Titles are at most 128 bytes,
+authors 16, both in UTF-8, or in Latin-1 where only that is short enough. Files of other programs also have control
+characters and longer titles: readers take what is not UTF-8 for Latin-1, drop control characters and cut the rest.
 
 Readers ignore unreliable fields: the lengths, and unknown game modes (read as unset). Where the counts contradict the
 records that they count, or leave out the exits, as in the files of a public level generator, the records go on to the
