@@ -24,6 +24,8 @@ def shared_folder() -> Path | None:
 
 SHARED = shared_folder()
 needs_shared = pytest.mark.skipif(SHARED is None, reason="the reference data are not here (set NCLONE_SHARED)")
+ATTRACT = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "") if SHARED else ()
+"""Levels of the game, each with a recording."""
 
 
 def each_value(*axes: Sequence[Any]) -> list[Any]:

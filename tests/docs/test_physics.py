@@ -8,7 +8,9 @@ import pytest
 
 from nclone_env.game import KINDS
 
-ROOT = Path(__file__).parents[2]
+from .pages import ROOT
+from .test_links import anchors
+
 SPECIFICATION = ROOT / "docs" / "physics"
 PAGES = sorted(SPECIFICATION.glob("*.md"))
 PARTS = {page.name[:2]: page for page in PAGES if page.name[:2].isdigit()}
@@ -139,16 +141,10 @@ def test_made_up_citations_are_found(text, fault):
     assert fault is None or fault in bad[0]
 
 
-def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, as GitHub makes them."""
-    titles = (re.sub(r"[^\w\- ]", "", heading[2].strip().lower()) for heading in HEADING.finditer(page.read_text()))
-    return {title.replace(" ", "-") for title in titles}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_headings_are_told_apart(page):
-    headings = HEADING.findall(page.read_text())
-    assert len(anchors(page)) == len(headings)
+    text = page.read_text()
+    assert len(anchors(text)) == len(HEADING.findall(text))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

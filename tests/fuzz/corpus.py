@@ -106,10 +106,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "command-compare-a-curve-of-huge-numbers": lambda: _compared_curve({"timesteps": 2**64}),
     "command-compare-without-counters": lambda: _compared(counters={}),
     "command-compare-into-a-folder-without-a-name": lambda: (("compare", "k.pt", "--output", "/"), _compared()[1]),
-    "command-train-with-a-long-family": lambda: (
-        ("train", "--levels", "generated", "--generated-families", "a" * 5000),
-        {},
-    ),
+    "command-train-with-a-long-family": lambda: (("train", "--levels", f"generated:0:{'a' * 5000}"), {}),
     "configuration-local-position-a-function": lambda: ("make", {"observation": {"local_position": len}}),
     "configuration-of-a-huge-number": lambda: ("make", {"frame_skip": 10**5000}),
     "configuration-of-a-long-name": lambda: ("make", {"observations": ["y" * 5000] * 3}),

@@ -1,8 +1,5 @@
 """Landmarks in order, and path lengths against a search with a heap."""
 
-import heapq
-import math
-
 import numpy as np
 import pytest
 
@@ -17,26 +14,10 @@ from nclone_env.plan.kernels import path_remaining
 from nclone_env.sim.session import Session
 
 from .routes.decoded import all_lengths
+from .routes.test_distance import naive_distances
 
 HALL = hall_tiles((2, 40), (5, 15))
 CORRIDOR = hall_tiles((2, 40), (14, 15))  # y from 336 to 384
-
-
-def naive_lengths(costs, seeds):
-    """Return path lengths by Dijkstra's algorithm from {(row, column): length}."""
-    found, heap = {}, [(length, node) for node, length in seeds.items()]
-    heapq.heapify(heap)
-    while heap:
-        length, (j, i) = heapq.heappop(heap)
-        if (j, i) in found:
-            continue
-        found[j, i] = length
-        for b in (-1, 0, 1):
-            for a in (-1, 0, 1):
-                if costs[j + b, i + a] > 0 and (j + b, i + a) not in found:
-                    step = 6.0 * math.hypot(a, b) * float(costs[j + b, i + a])
-                    heapq.heappush(heap, (length + step, (j + b, i + a)))
-    return found
 
 
 def test_lengths_are_those_of_a_search_with_a_heap():
@@ -45,7 +26,8 @@ def test_lengths_are_those_of_a_search_with_a_heap():
     costs[2:-2, 2:-2] = rng.choice([0.0, 1.0, 1.0, 4.0], (LATTICE[0] - 4, LATTICE[1] - 4))
     costs[50, 80] = 1.0
     field = path_lengths(costs, 480.0, 300.0, 1.0, onward=7.0)
-    expected = naive_lengths(costs, {(50, 80): 7.0})
+    free = set(zip(*np.nonzero(costs)))
+    expected = naive_distances(free, {(50, 80): 7.0}, lambda node: 6.0 * float(costs[node]))
     assert set(zip(*np.nonzero(field < FAR))) == set(expected)
     for node, length in expected.items():
         assert field[node] == pytest.approx(length, rel=1e-5)  # float32 sums

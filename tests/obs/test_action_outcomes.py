@@ -12,7 +12,7 @@ from nclone_env.obs.game_state import objective
 from nclone_env.obs.spec import ACTION_OUTCOME
 from nclone_env.sim.session import Session
 from nclone_env.sim.state import WorldArrays, copy_world
-from tests.shared import SHARED, needs_shared
+from tests.shared import ATTRACT, SHARED, needs_shared
 
 from ..env import peek
 from ..env.bases import QUICK_DEATH, QUICK_WIN, choices
@@ -102,8 +102,7 @@ def test_ends_come_nearer_frame_by_frame(level, element):
 @needs_shared
 @pytest.mark.parametrize("paths", [pytest.param("tiles", marks=pytest.mark.slow), "doors"])
 def test_outcomes_on_recorded_levels(paths):
-    levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
-    check_run(60, 2, every=4, levels=levels, max_frames=120, paths=paths)
+    check_run(60, 2, every=4, levels=ATTRACT, max_frames=120, paths=paths)
 
 
 @needs_shared

@@ -16,7 +16,7 @@ from nclone_env.sim.state import world_at
 from ..env import peek
 from ..golden.tiles import SOLID
 from ..level.routes.decoded import lengths_of
-from ..shared import SHARED, needs_shared
+from ..shared import ATTRACT, needs_shared
 from .levels import BUILT_IN, compiled, run
 
 EXIT = "exit 150 80\nexit_switch 150 60"
@@ -68,11 +68,10 @@ def test_windows_of_built_in_levels(size):
 
 @needs_shared
 def test_windows_of_recorded_levels():
-    levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
-    envs = make(len(levels), levels, max_frames=90)
+    envs = make(len(ATTRACT), ATTRACT, max_frames=90)
     for step, observations in enumerate(run(envs, 60)):
         if step % 20 == 0:
-            for i in range(len(levels)):
+            for i in range(len(ATTRACT)):
                 level = envs.levels[envs.worlds.ninjas[i]["level"]]
                 np.testing.assert_array_equal(observations["locals"][i], window(level, envs.worlds, i, 21))
 

@@ -11,12 +11,11 @@ from nclone_env.sim.session import Session
 from nclone_env.sim.trajectory import simulate
 
 from ..golden.values import FRAME_TABLES, REPLAYS
-from ..shared import SHARED, needs_shared
+from ..shared import ATTRACT, SHARED, needs_shared
 from ..sim.bases import motion_crc
 
 pytestmark = needs_shared
 
-ATTRACT = [path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == ""] if SHARED else []
 WITHOUT_LASERS = {"19"}  # in the checksums, not in the game: one kills in the last frame
 
 

@@ -9,15 +9,14 @@ from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text, parse_text
 
 from ..level.level_bases import same
-from ..shared import SHARED, needs_shared
+from ..shared import ATTRACT, SHARED, needs_shared
 
 pytestmark = needs_shared
 
 
 def test_all_attract_files():
-    paths = [path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == ""]
-    assert len(paths) >= 14
-    for path in paths:
+    assert len(ATTRACT) >= 14
+    for path in ATTRACT:
         data = path.read_bytes()
         assert is_attract(data)
         file = read_attract(data, str(path))

@@ -13,7 +13,7 @@ from nclone_env.level.build import everything
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.state import MOVER, NINJA_RECORD, copy_world, equal_worlds, worlds_of
-from tests.shared import SHARED, needs_shared
+from tests.shared import ATTRACT, needs_shared
 
 from ...obs.levels import BUILT_IN
 from ..bases import QUICK_DEATH, QUICK_WIN, choices
@@ -66,8 +66,7 @@ def test_dying_leaves_only_the_choice_of_the_remembered_jump():
 
 @needs_shared
 def test_masks_on_recorded_levels():
-    levels = tuple(path for path in sorted((SHARED / "attract").iterdir()) if path.suffix == "")
-    check_run(200, 3, levels=levels, max_frames=60)
+    check_run(200, 3, levels=ATTRACT, max_frames=60)
 
 
 def test_every_bit_of_a_world_counts():

@@ -39,8 +39,8 @@ def naive_free(tiles) -> set[Node]:
     }
 
 
-def naive_distances(free: set[Node], seeds: dict[Node, float]) -> dict[Node, float]:
-    """Dijkstra over the eight neighbours."""
+def naive_distances(free: set[Node], seeds: dict[Node, float], step=lambda node: 12.0) -> dict[Node, float]:
+    """Dijkstra over the eight neighbours; a straight step to a node is as long as ``step`` says."""
     best, queue = {}, [(value, node) for node, value in seeds.items()]
     heapq.heapify(queue)
     while queue:
@@ -52,7 +52,7 @@ def naive_distances(free: set[Node], seeds: dict[Node, float]) -> dict[Node, flo
             for b in (-1, 0, 1):
                 neighbour = column + a, row + b
                 if neighbour in free and neighbour not in best:
-                    heapq.heappush(queue, (value + 12.0 * math.hypot(a, b), neighbour))
+                    heapq.heappush(queue, (value + step(neighbour) * math.hypot(a, b), neighbour))
     return best
 
 
@@ -151,16 +151,6 @@ def test_no_exit_no_field_but_the_first():
     assert len(fields.fields) == 1
 
 
-def test_the_way_is_continuous_at_the_switch():
-    """At the switch, the way over the switch is the way from it to the exit."""
-    tiles = np.pad(np.zeros((23, 42), np.uint8), 1, constant_values=1)
-    for switch in ((500, 300), (126, 78), (504, 312)):
-        fields = objective_fields(tiles, [(900, 500)], [switch])
-        x, y = map(float, switch)
-        over = distance_at(fields, 0, x, y)
-        assert 0.0 <= over - distance_at(fields, 1, x, y) <= 2 * math.hypot(6.0, 6.0)
-
-
 def test_of_several_exits_the_best_pair_counts():
     tiles = np.pad(np.zeros((23, 42), np.uint8), 1, constant_values=1)
     near, far = ((240, 240), (480, 240)), ((900, 480), (960, 240))  # exit, switch
@@ -168,16 +158,6 @@ def test_of_several_exits_the_best_pair_counts():
     single = [lengths_of(objective_fields(tiles, [exit_point], [switch]), 0) for exit_point, switch in (near, far)]
     assert np.array_equal(lengths_of(both, 0), np.minimum(*single))
     assert len(both.fields) == 3
-
-
-def test_mirrored_levels_have_mirrored_fields():
-    rng = np.random.default_rng(3)
-    holes = {(c, r): int(rng.integers(0, 2)) for c in range(2, 30) for r in range(2, 20)} | {(10, 10): 0}
-    tiles = full_level(holes)
-    field = lengths_of(objective_fields(tiles, [(252, 252)], []), 1)
-    mirrored = lengths_of(objective_fields(tiles[:, ::-1].copy(), [(1056 - 252, 252)], []), 1)
-    assert np.isfinite(field).sum() > 1
-    assert np.allclose(field[:, ::-1], mirrored)
 
 
 def test_packed_fields_and_the_length_of_the_whole_way():
