@@ -267,8 +267,7 @@ def test_headless_prints_the_speed(capsys):
 
 
 @pytest.mark.usefixtures("frozen_heap")
-def test_a_profile_writes_its_reports_and_prints_the_verdict(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("nclone_env.memory.passes.measure_sizes", lambda *arguments: ())
+def test_a_profile_writes_its_reports_and_prints_the_verdict(capsys, tmp_path):
     words = "--headless --profile-memory --profile-frames 100 --memory-snapshot-interval 10 --num-envs 3 --json"
     assert main(["run", *words.split(), *STATE, "--output-dir", str(tmp_path / "out")]) == 0
     names = {path.name for path in (tmp_path / "out").iterdir()}

@@ -8,8 +8,7 @@ from nclone_env.replay.recording import load_recording
 
 from ..level.level_bases import make_attract
 from ..replay.bases import DEADLY, RIGHT
-from ..replay.test_verification import COMPLETE, DEATH
-from ..shared import SHARED, needs_shared
+from ..replay.test_verification import DEATH
 
 
 @pytest.fixture
@@ -60,12 +59,6 @@ def test_a_folder_is_the_recordings_in_it(folder, capsys):
     assert [line.split()[0] for line in out.splitlines()[1:-1]] == [f"{folder}/bad", f"{folder}/good"]
     assert run("verify", "empty") == 2
     assert "files: expected at least one recording or a folder of them, got 'empty'" in capsys.readouterr().err
-
-
-@needs_shared
-def test_recordings_of_the_game(capsys):
-    assert run("verify", *(SHARED / "attract" / number for number in COMPLETE)) == 0
-    assert capsys.readouterr().out.endswith("5 recordings, 0 disagree\n")
 
 
 def test_record_and_verify(folder, capsys):

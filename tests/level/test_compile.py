@@ -26,7 +26,6 @@ from ..golden.tiles import SOLID
 from ..golden.values import CONSTRUCTION
 from ..shared import SHARED, needs_shared
 from .level_bases import lattices
-from .routes.decoded import all_lengths
 
 DOORS = {5: 1, 10: 14, 12: 2, 14: 2, 19: 2}  # physics 01, section 15.3
 
@@ -279,14 +278,6 @@ def test_arrays_are_read_only_and_compiling_twice_gives_the_same():
         assert array.tobytes() == same.tobytes()
     other = compile_level(build_level("exit 30 30", "exit_switch 20 20", spawn=(40, 30)))
     assert other.segments.tobytes() != first.segments.tobytes()
-
-
-def test_distances_are_those_of_the_exits_and_their_switches():
-    level = compile_level(build_level("exit 60 30", "exit_switch 20 30", spawn=(40, 30)))
-    distances = all_lengths(level.distances())
-    assert distances.shape == (2, 51, 89)
-    assert distances[1, 15, 20] == 120.0  # from (240, 180) to (360, 180)
-    assert distances[0, 15, 20] == 120.0 + 240.0
 
 
 def test_packed_levels_keep_their_parts():

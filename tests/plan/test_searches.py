@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from nclone_env.errors import ConfigError
 from nclone_env.plan.searches import Rounds
 from nclone_env.plan.solver import POLISHED, SHORTER, TUBE, solve
 
@@ -25,11 +24,6 @@ def test_threads_do_not_change_the_result(objective):
     one = outcome(level, objective=objective)
     assert one == outcome(level, objective=objective, threads=2) == outcome(level, objective=objective, threads=4)
     assert one != outcome(level, objective=objective, seed=1)
-
-
-def test_the_number_of_threads_is_checked():
-    with pytest.raises(ConfigError, match="threads: expected a whole number of at least 1, got 0"):
-        solve(LEVEL, frames=10, threads=0)
 
 
 class Counting:

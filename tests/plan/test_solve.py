@@ -136,6 +136,8 @@ def test_levels_with_doors_are_solved_by_their_switches():
             {"frames": 10, "seed": 2**63},
             "seed: expected a whole number from 0 to 9223372036854775807, got 9223372036854775808",
         ),
+        ({"frames": 10, "objective": "speed"}, "objective: expected one of time, score, all-gold, got 'speed'"),
+        ({"frames": 10, "threads": 0}, "threads: expected a whole number of at least 1, got 0"),
         ({"frames": 10, "memory": 100}, "memory: expected room for 4 archives of worlds, got 100 bytes"),
     ],
 )

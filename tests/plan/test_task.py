@@ -10,7 +10,7 @@ from nclone_env.level import build_level, build_room, hall_tiles, known_solution
 from nclone_env.level.routes.guide import no_gold
 from nclone_env.plan.kernels import path_remaining, path_to_exit
 from nclone_env.plan.solver import solve
-from nclone_env.plan.task import PRICES, origin_of, price_of, replay, smooth
+from nclone_env.plan.task import PRICES, origin_of, replay, smooth
 from nclone_env.sim import Session, hash_world, simulate, world_at
 
 from .test_solve import wins
@@ -74,12 +74,6 @@ def test_a_replay_counts_gold_and_rejects_what_does_not_win():
     assert (run.gold, run.cost) == (best.gold, best.frames + 120 * (3 - best.gold))
     with pytest.raises(RuntimeError, match="does not win at the end"):
         replay(levels, origin_of(levels), best.inputs[:-1], 120)
-
-
-def test_an_unknown_objective_is_named():
-    with pytest.raises(ConfigError, match="objective: expected one of time, score, all-gold, got 'speed'"):
-        solve(LEVEL, frames=10, objective="speed")
-    assert price_of("time") == 0
 
 
 def test_gold_makes_the_way_longer_until_it_is_taken():

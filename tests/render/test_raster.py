@@ -230,19 +230,6 @@ def test_nothing_is_written_outside_the_output():
             assert (views[[0, 2]] == 7).all()
 
 
-def test_a_mover_is_drawn_to_the_nearest_quarter_of_a_pixel():
-    levels = make_levels((NO_TILES, ["bounce_block 60 51"]))
-    worlds = put_worlds(levels, [(330.0, 300.0, 0, 0, 1)])
-    pictures = pictures_of(levels.arrays, RenderConfig(64, 2.0))
-    frames = []
-    for x in (360.0, 360.2, 360.5, 361.0, 361.5, 362.0):
-        world_at(worlds, 0).movers[0]["x"] = x
-        frames.append(frame_of(levels.arrays, worlds, 0, pictures, 64).copy())
-    np.testing.assert_array_equal(frames[0], frames[1])
-    assert len({frame.tobytes() for frame in frames}) == 5
-    np.testing.assert_array_equal(frames[0][:, 35:60], frames[5][:, 36:61])
-
-
 def test_resolutions_share_their_stamps_and_report_their_bytes():
     levels, _ = random_scene(3)
     pictures = pictures_of(levels, PRESETS[2])

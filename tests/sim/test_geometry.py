@@ -104,11 +104,6 @@ def test_touching_discs_do_not_overlap():
     assert discs_overlap(0.0, 0.0, 6.0, 7.999999, 10.0)
 
 
-@pytest.mark.parametrize(("value", "cell"), [(-1e9, 0), (-0.5, 0), (0.0, 0), (23.9, 0), (24.0, 1), (1e9, 43)])
-def test_cells_are_clamped(value, cell):
-    assert clamp_cell(value, 43) == cell
-
-
 def test_the_zero_vector_has_a_default():
     assert unit(0.0, 0.0, 1.0, 0.0) == (1.0, 0.0)
     assert unit(0.0, 0.0, 0.0, -1.0) == (0.0, -1.0)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
-from nclone_env.errors import ConfigError
 from nclone_env.game import EXIT, EXIT_SWITCH, LOCKED_DOOR
 from nclone_env.level.build import build_level, hall_tiles
 from nclone_env.obs.spec import GAME_STATE
@@ -96,11 +95,6 @@ def test_memory_counts_the_fields():
     ]
     assert sizes["doors"] - sizes["tiles"] == sum(array.nbytes for array in paths[1])
     assert paths[1].codes.nbytes > 2 * 3 * 100
-
-
-def test_an_unknown_choice_is_named():
-    with pytest.raises(ConfigError, match=r"paths: expected one of 'tiles', 'doors', got 'door'"):
-        NPlusPlusEnv(paths="door")
 
 
 def test_mirrored_levels_follow_the_others():

@@ -6,14 +6,8 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusVectorEnv
-from nclone_env.errors import CheckpointError
 from nclone_env.game import Action
-from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.collect.rollout import RolloutStorage
-from nclone_env.train.config import TrainConfig
-from nclone_env.train.loop import train
-from nclone_env.train.policies.checkpoint import load_checkpoint, restore_config, restore_policy
-from nclone_env.train.policies.network import ActorCritic
 
 from ..env.bases import QUICK_DEATH, QUICK_WIN, assert_same, choices, copies
 
@@ -88,38 +82,3 @@ def test_each_observation_is_stored_once():
         assert inputs == (depth * NUM_ENVS * observation if depth > 1 else 0)
     starts = 2 * NUM_ENVS
     assert totals[4] - totals[2] == 2 * NUM_ENVS * observation + starts
-
-
-def test_policy_sees_every_observation_of_a_stack():
-    """Stacked pictures become channels, stacked vectors one long vector; every entry affects the value."""
-    shapes = {"game_state": (3, 30), "player_frame": (3, 40, 40, 1)}
-    generator = torch.Generator().manual_seed(0)
-    policy = ActorCritic(shapes, hidden_size=16, generator=generator)
-    seen = {
-        "game_state": torch.rand(2, 3, 30, generator=generator),
-        "player_frame": torch.randint(0, 256, (2, 3, 40, 40, 1), dtype=torch.uint8, generator=generator),
-    }
-    assert policy.encoders["player_frame"].patches.in_features == 3 * 8 * 8
-    values = policy(seen)[1]
-    for name in shapes:
-        for place in range(3):
-            other = {**seen, name: seen[name].clone()}
-            other[name][:, place] = 0
-            assert (policy(other)[1] != values).all()
-
-
-def test_a_policy_with_stacks_is_saved_evaluated_and_resumed(tmp_path):
-    fields = {"num_envs": 4, "num_steps": 8, "num_minibatches": 2, "hidden_size": 8, "max_frames": 40}
-    config = TrainConfig.of(frame_stack=3, total_timesteps=96, output=tmp_path, name="run", **fields)
-    result = train(config)
-    content = load_checkpoint(result.checkpoint)
-    assert content.observation_shapes == {"game_state": [3, 30]}
-    policy = restore_policy(content)
-    environment = restore_config(content).evaluated_environment
-    assert environment.observation.frame_stack == 3
-    first, *_ = evaluate(policy, environment, episodes_per_level=2)
-    assert first.mean_frames > 0
-    longer = {"total_timesteps": 160, "output": tmp_path, **fields}
-    assert train(TrainConfig.of(frame_stack=3, **longer), resume=result.checkpoint).counters.timesteps == 160
-    with pytest.raises(CheckpointError, match="frame_stack: expected 3, as in the run to resume, got 2"):
-        train(TrainConfig.of(frame_stack=2, **longer), resume=result.checkpoint)

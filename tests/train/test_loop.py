@@ -35,17 +35,6 @@ def test_learns_and_stops_when_every_level_is_solved(tmp_path):
     assert max(level.success_rate for level in chance) < 0.5
 
 
-def test_same_seed_same_curve_other_seed_other_curve(tmp_path):
-    first, second, other = (
-        train(config(tmp_path, seed=seed, name=name), make_envs=LineWorld)
-        for seed, name in ((3, "first"), (3, "second"), (4, "other"))
-    )
-    assert untimed(first.curve) == untimed(second.curve)
-    assert untimed(first.curve) != untimed(other.curve)
-    parameters = zip(first.policy.parameters(), second.policy.parameters())
-    assert all(torch.equal(a, b) for a, b in parameters)
-
-
 @contextmanager
 def default_dtype(dtype):
     before = torch.get_default_dtype()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from nclone_env.errors import ConfigError, NonFiniteError
+from nclone_env.errors import NonFiniteError
 from nclone_env.train import TrainConfig
 from nclone_env.train.collect.evaluate import evaluate
 from nclone_env.train.learn import learners
@@ -21,7 +21,6 @@ from nclone_env.train.runs.steps import collect_rollout, compute_returns, update
 from ..env.processor import Processor
 from .on_device import as_on_the_processor, choose_device
 from .runs import config, contents, until, untimed, vector
-from .stub import LineWorld
 
 CPU = torch.device("cpu")
 LEVELS = {"levels": ("first-steps/01-walk", "hazards/01-mind-the-mine"), "max_frames": 160, "frame_skip": 8}
@@ -184,12 +183,6 @@ def test_the_state_of_the_environments_stays_on_the_device(tmp_path, monkeypatch
         with pytest.raises(pytest.fail.Exception, match="the state is read"):
             run.collectors[0].states()
         monkeypatch.undo()
-
-
-def test_environments_of_ones_own_are_refused(tmp_path, monkeypatch):
-    choose_device(monkeypatch)
-    with pytest.raises(ConfigError, match="device: expected cpu with environments of your own"):
-        train(config(tmp_path), make_envs=LineWorld)
 
 
 ESTIMATES = {

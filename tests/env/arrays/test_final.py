@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
+from nclone_env import NPlusPlusVectorEnv
 from nclone_env.env.arrays.final import FinalPool, sort_rows
 from nclone_env.memory.measure.process import committed_tree_bytes
 from nclone_env.obs.spec import ObservationSpec
@@ -253,19 +253,6 @@ def test_stacks_of_a_vector_environment(mode, num_threads):
             check(stacked, queues)
         was_over = over
     assert ends > 20
-
-
-def test_stacks_of_a_single_environment():
-    plain, env = (NPlusPlusEnv(observations=NAMES, observation={"frame_stack": d}, **FIELDS) for d in (1, DEPTH))
-    queue = Queue().start(plain.reset(seed=3)[0])
-    assert_same(env.reset(seed=3)[0], queue())
-    for action in choices(120, 1)[:, 0]:
-        left, right = plain.step(action), env.step(action)
-        assert right[0] in env.observation_space
-        assert_same(right[0], queue.push(left[0])())
-        if left[2] or left[3]:
-            queue.start(plain.reset()[0])
-            assert_same(env.reset()[0], queue())
 
 
 def test_kept_stacks_never_change_and_out_is_written():

@@ -5,7 +5,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors
-from nclone_env.env.compiled.records import EPISODE, RESULT, WON
+from nclone_env.env.compiled.records import EPISODE, RESULT
 from nclone_env.env.compiled.starts import START
 from nclone_env.level.build import build_room, everything, moving
 from nclone_env.sim.state import MOVER, NINJA_RECORD
@@ -198,18 +198,6 @@ def test_steps_and_return_count_from_the_start_state():
     rewards, info = (step := envs.step([RIGHT] * 2))[1], step[4]
     assert info["episode_steps"].tolist() == [1, 1]
     assert info["episode_return"].tolist() == rewards.tolist()
-
-
-def test_a_won_episode_tells_its_start():
-    (state,) = snapshots(0, 1, frame_skip=1)
-    envs = make(2)
-    envs.assign_levels([0, 0])
-    envs.set_starts([state])
-    envs.reset(seed=0)
-    while "final_info" not in (info := envs.step([RIGHT] * 2)[4]):
-        pass
-    assert info["final_info"]["outcome"].tolist() == [WON, WON]
-    assert info["final_info"]["start"].tolist() == [0, 0]
 
 
 def test_start_states_survive_gathering_and_snapshots_keep_the_start():

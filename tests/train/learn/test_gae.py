@@ -70,16 +70,6 @@ def test_against_naive(seed):
     np.testing.assert_allclose(returns, expected + values[:-1], rtol=0, atol=2e-5)
 
 
-def test_final_values_matter_only_where_truncated():
-    zeros, ends = np.zeros((3, 1)), [[0], [1], [0]]
-    arguments = {"rewards": zeros, "values": np.zeros((4, 1)), "gamma": 0.9, "gae_lambda": 0.9}
-    huge = np.full((3, 1), 1e6)
-    terminated, _ = run(**arguments, terminated=ends, truncated=zeros, final_values=huge)
-    truncated, _ = run(**arguments, terminated=zeros, truncated=ends, final_values=huge)
-    assert not terminated.any()
-    assert truncated[:, 0].tolist() == pytest.approx([0.9 * 0.9 * 9e5, 9e5, 0])
-
-
 def test_on_a_device_the_bits_are_those_of_the_processor():
     random, shape = np.random.default_rng(2), (40, 9)
     fields = {name: np.zeros(shape, np.float32) for name in StepFields._fields}

@@ -88,21 +88,6 @@ def praise(storage, action):
 
 
 @NETWORKS
-def test_update_raises_the_probability_of_praised_actions(network):
-    config = TrainConfig.of(num_envs=16, num_steps=8, num_minibatches=2, update_epochs=4, learning_rate=1e-3)
-    ppo, storage, policy = trainer(network, config)
-    praise(storage, 4)
-    seen = {"game_state": torch.zeros(1, 4)}
-    before, value_before = (each.detach().clone() for each in policy(seen))
-    statistics = ppo.update(1, config.ppo.learning_rate, config.ppo.entropy_coef, 0.0)
-    after, value_after = policy(seen)
-    assert (after - before)[0].argmax().item() == 4
-    assert abs(value_after - 2) < abs(value_before - 2)
-    assert all(isinstance(value, float) and math.isfinite(value) for value in statistics)
-    assert statistics.entropy == pytest.approx(math.log(6), abs=0.05)
-
-
-@NETWORKS
 def test_one_step_is_the_weighted_loss_clipped_and_given_to_adam(network):
     config = TrainConfig.of(
         num_envs=16,

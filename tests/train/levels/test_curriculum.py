@@ -54,16 +54,6 @@ def test_the_order_within_an_update_has_no_effect(batches, data):
     assert fed(batches).weights().tobytes() == fed(shuffled).weights().tobytes()
 
 
-def test_the_order_of_updates_has_one():
-    first, last = LevelCurriculum(1), LevelCurriculum(1)
-    for number in range(2):
-        first.update(np.zeros(5, int), np.full(5, number == 0))
-        last.update(np.zeros(5, int), np.full(5, number == 1))
-    assert first.weights() == last.weights()  # one level has all the weight
-    assert first.scores() != last.scores() or first.success_rates() != last.success_rates()
-    assert first.success_rates()[0] < last.success_rates()[0]
-
-
 def test_levels_in_motion_beat_solved_and_hopeless_ones():
     weights = measured().weights()
     for moving in (RISING, FALLING, EVEN, UNSEEN):

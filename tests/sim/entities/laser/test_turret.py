@@ -121,14 +121,6 @@ def test_where_every_step_turns_no_motion_is_known():
         assert (mover["x"], mover["y"], mover[FRAMES_LEFT]) == (978.1, 390.0, 0)
 
 
-def test_a_lap_takes_about_209_frames():
-    turret = laser(516, 264, 6, tiles=BLOCK)
-    turret.until(208, FAR_AWAY)
-    assert turret.mover["x"] < 516.0
-    turret.until(209, FAR_AWAY)
-    assert 516.0 < turret.mover["x"] < 517.0
-
-
 def test_the_other_sense():
     turret = laser(516, 264, 6, mode=1, tiles=BLOCK)
     assert turret.state == COUNTERCLOCKWISE
