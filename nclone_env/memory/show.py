@@ -57,9 +57,9 @@ _CALLERS = 4  # of a line, in the report
 _QUANTITIES = {
     "traced": "live memory of Python and NumPy, traced by tracemalloc",
     "native": "blocks in use, counted by the C library's allocator",
-    "process": "resident pages without a file, without arrays of owners and those that are yet to be written in part",
-    "workers": "resident pages without a file of child processes",
-    "files": "files in /dev/shm that the program made and has not removed, and open ones without a name",
+    "process": "private resident pages, without arrays of owners and blocks that were yet to be written in part",
+    "workers": "private resident pages of child processes",
+    "files": "shared memory by its size: files in /dev/shm that the program made, what is open or mapped without a name",
     "owners": "bytes that the owners report",
 }
 _SMALL_SHARE = 0.01  # of the bytes of the root; smaller rows are folded

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 from nclone_env._files import expanded
 from nclone_env.errors import checked, plain
-from nclone_env.memory.explain.keepers import find_graphs, find_keepers, large_arrays
+from nclone_env.memory.explain.keepers import find_graphs, find_keepers
 from nclone_env.memory.explain.stats import (
     GrownLine,
     Stats,
@@ -50,7 +50,7 @@ from nclone_env.memory.measure.measurements import (
 from nclone_env.memory.measure.process import machine, owned_nodes, restart_peak, stage
 from nclone_env.memory.measure.snapshots import (
     Budget,
-    FilledArrays,
+    FilledBlocks,
     Garbage,
     NativeLines,
     SnapshotLog,
@@ -111,7 +111,7 @@ class Watch:
     ):
         self._name, self._owner, self._num_envs, self._folder = name, owner, num_envs, output_dir
         self._notify = notify
-        self._log, self._filled = SnapshotLog(_CAPACITY), FilledArrays()
+        self._log, self._filled = SnapshotLog(_CAPACITY), FilledBlocks()
         self._garbage = Garbage()
         self._traced = TracedLog(_CAPACITY, self._garbage.collect)
         self._loading = Loading()
@@ -301,7 +301,7 @@ class Watch:
         """Begin what is judged: start to trace, forget the snapshots before."""
         self._garbage.include()
         self._stages.append(stage(name, how))
-        self._filled.note(large_arrays(Budget(_SEARCH_AFTER)))
+        self._filled.note()
         self._garbage.leave_out()
         self._garbage.all_full = True
         if self._wants_trace and not tracemalloc.is_tracing():
@@ -391,8 +391,7 @@ class Watch:
             before = held_bytes()
             with self._outliving():
                 if "process" in growing:
-                    self._garbage.include()
-                    self._filled.note(large_arrays(Budget(seconds / 3, by_clock=not self._steps)))
+                    self._filled.note()
                 self._find_keepers(traced_lines(self._measurements(), growths), seconds)
             if not self._ended.is_set():
                 self._garbage.leave_out()

@@ -1,13 +1,17 @@
 import json
+import mmap
+import tempfile
 import time
 import tracemalloc
 import types
+from contextlib import contextmanager, nullcontext
+from multiprocessing import shared_memory
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from nclone_env.memory import profile
-from nclone_env.memory.explain.keepers import large_arrays
 from nclone_env.memory.measure.tree import MemoryNode, array_node
 from nclone_env.memory.show import memory_text
 
@@ -129,18 +133,51 @@ def test_arrays_of_an_owner_are_told_apart():
     assert watch.stats.measurements.snapshots[-1].committed_bytes > 1_400_000
 
 
+@contextmanager
+def tensor(size):
+    torch = pytest.importorskip("torch")
+    yield torch.empty(size, dtype=torch.uint8).numpy()
+
+
+@contextmanager
+def shared_block(size):
+    shared = shared_memory.SharedMemory(create=True, size=size)
+    yield shared.buf
+    shared.close()
+    shared.unlink()
+
+
+@contextmanager
+def copy_of_a_file(size):
+    with tempfile.NamedTemporaryFile() as file:
+        file.truncate(size)
+        yield np.memmap(file.name, np.uint8, "c")
+
+
+RESERVED = {
+    "array": lambda size: nullcontext(np.zeros(size, np.uint8)),
+    "tensor": tensor,
+    "map": lambda size: nullcontext(memoryview(mmap.mmap(-1, size))),
+    "shared block": shared_block,
+    "copy of a file": copy_of_a_file,
+}
+
+
 @pytest.mark.usefixtures("few_snapshots")
-@pytest.mark.parametrize(("arrays", "is_flat"), [(large_arrays, True), (lambda budget: (), False)])
-def test_an_array_that_is_written_bit_by_bit_is_no_growth(arrays, is_flat, monkeypatch):
-    """Such as a replay buffer; the arrays that the profiler does not find are the control."""
-    monkeypatch.setattr("nclone_env.memory.watch.large_arrays", arrays)
-    late = np.zeros((1000, 192, 192), np.uint8)  # over 32 MB, so that the pages are new ones
-    with profile(trace=False) as watch:
-        for part in late.reshape(1000, -1):
-            part[:] = 1
-            watch.step()
+@pytest.mark.skipif(not Path("/proc/self/pagemap").exists(), reason="needs the table of pages")
+@pytest.mark.parametrize("kind", [*RESERVED, "control"])
+def test_memory_that_is_reserved_at_once_and_written_bit_by_bit_is_no_growth(kind, monkeypatch):
+    """Such as a replay buffer. The control is an array whose block is not found."""
+    if kind == "control":
+        monkeypatch.setattr("nclone_env.memory.measure.snapshots.reserved_blocks", lambda: ())
+    part = bytes([1]) * (1 << 17)
+    with RESERVED.get(kind, RESERVED["array"])(300 * len(part)) as late:  # over 32 MB: the system maps it
+        with profile(trace=False) as watch:
+            for step in range(300):
+                late[step * len(part) : (step + 1) * len(part)] = np.frombuffer(part, np.uint8)
+                watch.step()
     assert watch.stats is not None
-    assert (watch.stats.verdict == "flat") == is_flat
+    assert watch.stats.verdict == ("growing" if kind == "control" else "flat")
 
 
 def test_stretches_in_which_native_code_is_watched_count_as_searches(monkeypatch):

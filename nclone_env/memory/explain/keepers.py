@@ -61,7 +61,6 @@ _mro, _namespace = (type.__dict__[name].__get__ for name in ("__mro__", "__dict_
 """Of a class, whatever its own class says."""
 _variables = vars(types.ModuleType)["__dict__"].__get__
 """Of a module, whatever its class says."""
-_PAGED = 1 << 17  # bytes from which on the C library asks the system for pages
 _NEAR = 100  # objects near running variables
 _FIXED = {*_NO_HOLDERS, int, float, str, bytes, bool, tuple, type(None)}
 """Types of objects that take no further memory."""
@@ -541,15 +540,6 @@ def objects() -> list[Any]:
     itself = next(compress(itertools.count(), map(is_, found, repeat(found))), len(found))
     del found[itself : itself + 1]
     return found
-
-
-def large_arrays(budget: Budget) -> Iterator[np.ndarray]:
-    """Yield the arrays with so much memory of their own that the system commits it page by page."""
-    for part in _parts(budget):
-        while type(part) is np.ndarray and type(part.base) is np.ndarray:
-            part = part.base
-        if type(part) is np.ndarray and part.flags.owndata and part.nbytes >= _PAGED:
-            yield part
 
 
 def _parts(budget: Budget) -> Iterator[Any]:

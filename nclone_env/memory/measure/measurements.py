@@ -130,7 +130,7 @@ class Snapshot:
     pss_bytes: int
     """Proportional set size: pages shared by several processes count in proportion."""
     data_bytes: int
-    """Resident pages without a file: heap, stacks, shared memory. Independent of other processes."""
+    """Private resident pages: heap, stacks. Independent of other processes."""
     worker_bytes: int
     """The same of all child processes."""
     native_bytes: int
@@ -140,7 +140,7 @@ class Snapshot:
     committed_bytes: int
     """The part of them in committed pages."""
     shared_file_bytes: int = 0
-    """Bytes of the files in ``/dev/shm`` that the program made."""
+    """Bytes of the shared memory that the program made, written or not."""
 
 
 @dataclass(frozen=True)

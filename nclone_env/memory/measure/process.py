@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from functools import cache
@@ -39,14 +40,23 @@ _MALLINFO2 = (
     *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
     *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
 )
-_PAGEMAP = Path("/proc/self/pagemap")
+_PAGEMAP, _MAPS = Path("/proc/self/pagemap"), Path("/proc/self/maps")
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _SHARED = Path("/dev/shm")
+_NAMELESS = re.compile(rf"^(\w+)-(\w+) ..\Ss \w+ (\S+) (\d+) +(?:/dev/zero|/SYSV|/memfd:|{_SHARED}/).* \(deleted\)$", re.M)
+"""Shared memory in a list of mappings: first and last address, device and number of the file."""
+_RESERVED = re.compile(r"^(\w+)-(\w+) rw\Sp \w+ \S+ \d+ *(\[heap\]|/.*|)$", re.M)
+"""Private memory in one that may be written, with the name of its file."""
 _STARTED = time.time()
 _ours: dict[str, bool] = {}
 """Whether a file of shared memory is ours, by its name."""
 _ENTRY = 8  # bytes of an entry of the page map
-_PRESENT, _SWAPPED, _OWN = 63, 62, 56  # bits of an entry; own: mapped only here, as the common page of zeros is not
+_PRESENT, _SWAPPED, _FILE, _OWN = 63, 62, 61, 56
+"""Bits of an entry. File: of a file, or of shared memory; own: mapped only here, as the common page of zeros is not."""
+_PIECE = 1 << 28  # bytes whose pages are looked at together
+_LEAST = 1 << 17  # bytes of what is reserved at once; from there on the C library has the system map a block
+_MAPPED = 2  # mark of such a block, in the last bits of its size
+_TOGETHER = 1024  # addresses of one reading
 _FARTHEST = 256  # pages between two blocks that are still read together
 
 
@@ -60,7 +70,7 @@ class ResidentBytes(NamedTuple):
     data: int
     """PSS without file-backed pages."""
     anonymous: int
-    """Pages without a file, shared ones whole: what another process does to pages it shares leaves it as it is."""
+    """Private pages, with written ones of files mapped privately: what another process does leaves it as it is."""
 
 
 def resident_bytes() -> ResidentBytes:
@@ -69,13 +79,12 @@ def resident_bytes() -> ResidentBytes:
 
 
 def _read_rollup(path: Path) -> ResidentBytes:
-    found = dict.fromkeys(("Rss:", "Pss:", "Pss_File:", "Pss_Shmem:", "Anonymous:"), 0)
+    found = dict.fromkeys(("Rss:", "Pss:", "Pss_File:", "Anonymous:"), 0)
     for line in path.read_text(encoding="utf-8").splitlines():
         name, _, rest = line.partition(" ")
         if name in found:
             found[name] = int(rest.split()[0]) * 1024
-    data, anonymous = found["Pss:"] - found["Pss_File:"], found["Anonymous:"] + found["Pss_Shmem:"]
-    return ResidentBytes(found["Rss:"], found["Pss:"], data, anonymous)
+    return ResidentBytes(found["Rss:"], found["Pss:"], found["Pss:"] - found["Pss_File:"], found["Anonymous:"])
 
 
 def _resident_by_psutil() -> ResidentBytes:
@@ -104,9 +113,10 @@ def worker_sizes(field: Literal["data", "anonymous"]) -> dict[int, int]:
 
 
 def shared_file_bytes() -> int:
-    """Return the bytes of the files in ``/dev/shm`` made since this module was loaded, and of those without a name.
+    """Return the bytes of the shared memory of this program, by its size: written or not.
 
-    They count mapped or not. Files that processes outside of this program map when they are first seen are theirs.
+    That is the files in ``/dev/shm`` made since this module was loaded, and memory without a name that is open here, or
+    mapped here or in a descendant. Files that processes outside of this program map when they are first seen are theirs.
     """
     sizes: dict[str, int] = {}
     with suppress(OSError), os.scandir(_SHARED) as files:
@@ -114,7 +124,7 @@ def shared_file_bytes() -> int:
             with suppress(OSError):  # it is removed by now
                 found = file.stat(follow_symlinks=False)
                 if found.st_uid == os.geteuid() and found.st_ctime >= _STARTED:
-                    sizes[file.path] = found.st_blocks * 512
+                    sizes[file.path] = found.st_size
     if sizes.keys() - _ours.keys():
         mapped = _mapped_by_others()
         _ours.update({name: name not in mapped for name in sizes.keys() - _ours.keys()})
@@ -124,16 +134,23 @@ def shared_file_bytes() -> int:
 
 
 def _nameless_bytes() -> int:
-    """Return the bytes of files in memory that have no name: removed and open here, or made by ``memfd_create``."""
-    sizes: dict[tuple[int, int], int] = {}
+    """Return the bytes of shared memory without a name: mapped, or of files that are open here, each once."""
+    sizes: Counter[tuple[str, str]] = Counter()
+    for process in (os.getpid(), *_descendants(os.getpid())):
+        mapped: Counter[tuple[str, str]] = Counter()
+        with suppress(OSError):  # it has ended by now
+            for first, last, *file in _NAMELESS.findall((_PROC / str(process) / "maps").read_text(errors="replace")):
+                mapped[file[0], file[1]] += int(last, 16) - int(first, 16)
+        sizes |= mapped
     with suppress(OSError), os.scandir(_PROC / "self" / "fd") as files:
         for file in files:
             with suppress(OSError):  # it is closed by now
                 name = os.readlink(file.path)
                 if name.startswith((f"{_SHARED}/", "/memfd:")) and name.endswith(" (deleted)"):
                     found = file.stat()
-                    sizes[found.st_dev, found.st_ino] = found.st_blocks * 512
-    return sum(sizes.values())
+                    device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}"
+                    sizes[device, str(found.st_ino)] = found.st_size
+    return sizes.total()
 
 
 def _mapped_by_others() -> set[str]:
@@ -296,10 +313,76 @@ def _neighbours(ranges: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _committed(pagemap: int, ranges: np.ndarray) -> int:
-    """Return the bytes of ranges, (n, 2) int64 [first, past the last address], in committed pages."""
-    first, last = int(ranges[:, 0].min()) // _PAGE, (int(ranges[:, 1].max()) - 1) // _PAGE
-    entries = np.frombuffer(os.pread(pagemap, (last - first + 1) * _ENTRY, first * _ENTRY), dtype=np.uint64)
-    bits = ((entries >> np.uint64(_PRESENT)) & (entries >> np.uint64(_OWN)) | (entries >> np.uint64(_SWAPPED))) & 1
-    bounds = np.arange(first, last + 2) * _PAGE
-    before = np.append(0, np.cumsum(bits.astype(np.int64))) * _PAGE  # committed bytes below each bound
-    return int(np.diff(np.interp(ranges, bounds, before)).sum())
+    """Return the bytes of ranges, (n, 2) int64 [first, past the last address], in committed pages.
+
+    They are looked at in pieces: of gigabytes the table of pages is large, too.
+    """
+    low, high = int(ranges[:, 0].min()) // _PAGE * _PAGE, int(ranges[:, 1].max())
+    found = 0.0
+    for start in range(low, high, _PIECE):
+        bits = _are_committed(pagemap, start // _PAGE, -(-min(high, start + _PIECE) // _PAGE))
+        bounds = start + np.arange(len(bits) + 1) * _PAGE
+        before = np.append(0, np.cumsum(bits)) * _PAGE  # committed bytes below each bound
+        found += np.diff(np.interp(ranges, bounds, before)).sum()
+    return int(found)
+
+
+def _are_committed(pagemap: int, first: int, end: int) -> np.ndarray:
+    """Return whether each page from ``first`` to ``end - 1`` is committed, (n,) bool."""
+    entries = np.frombuffer(os.pread(pagemap, (end - first) * _ENTRY, first * _ENTRY), dtype=np.uint64)
+    present, swapped, file, own = ((entries >> np.uint64(bit)) & 1 for bit in (_PRESENT, _SWAPPED, _FILE, _OWN))
+    found: np.ndarray = (present & own & (file ^ 1) | swapped).astype(bool)
+    return found
+
+
+def reserved_blocks() -> Iterator[tuple[int, int]]:
+    """Yield address and bytes of private memory that is reserved at once, while its pages are committed one by one.
+
+    The heap of the C library, and blocks that it has the system map, count whole as in use when it hands them out.
+    Copies of a file's pages, which are made where it is mapped privately and written, are no more than the file. Other
+    memory is left out: it may be another allocator's, which nothing else counts.
+    """
+    if not _PAGEMAP.exists():
+        return
+    joined: list[tuple[int, int, str]] = []
+    for first, last, name in _RESERVED.findall(_MAPS.read_text(errors="replace")):
+        start, end = int(first, 16), int(last, 16)
+        if joined and joined[-1][1:] == (start, "") == (start, name):  # NumPy asks for huge pages in a part of a block
+            start = joined.pop()[0]
+        joined.append((start, end, name))
+    for start, end, name in joined:
+        if end - start - committed_bytes([(start, end - start)]) >= _LEAST:
+            yield from [(start, end - start)] if name else _mapped_blocks(start, end)
+
+
+def _mapped_blocks(first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield address and bytes of the blocks of the C library between two addresses: each begins with 0 and its size."""
+    past = first
+    with closing(_PAGEMAP.open("rb", buffering=0)) as pagemap:
+        for start in range(first, end, _PIECE):
+            bits = _are_committed(pagemap.fileno(), start // _PAGE, min(end, start + _PIECE) // _PAGE)
+            pages = start + np.flatnonzero(bits) * _PAGE
+            before, sizes = _heads(pages).T
+            sizes -= _MAPPED
+            is_block = (before == 0) & (sizes % _PAGE == 0) & (sizes >= _LEAST) & (sizes <= end - pages)
+            for page, size in zip(pages[is_block].tolist(), sizes[is_block].tolist()):
+                if page >= past:  # not what the program has written inside of a block
+                    yield page, size
+                    past = page + size
+
+
+def is_mapped_block(address: int, size: int) -> bool:
+    """Return whether the C library has a block of so many bytes at an address, which it had the system map."""
+    return bool(np.array_equal(_heads(np.array([address])), [[0, size + _MAPPED]]))
+
+
+def _heads(addresses: np.ndarray) -> np.ndarray:
+    """Return the first two words at each of some addresses, (n, 2) int64; of what is gone by now, zeros."""
+    heads, size = np.zeros((len(addresses), 2), np.int64), 2 * _ENTRY
+    theirs = np.column_stack([addresses, np.full(len(addresses), size)]).astype(np.int64)
+    read = ctypes.CDLL(None).process_vm_readv  # memory that another thread gives back meanwhile ends it, no more
+    for first in range(0, len(addresses), _TOGETHER):
+        part = theirs[first : first + _TOGETHER]
+        ours = np.array([heads.ctypes.data + first * size, len(part) * size])
+        read(os.getpid(), ours.ctypes.data_as(ctypes.c_void_p), 1, part.ctypes.data_as(ctypes.c_void_p), len(part), 0)
+    return heads

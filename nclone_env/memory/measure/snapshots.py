@@ -13,9 +13,8 @@ import sys
 import sysconfig
 import time
 import tracemalloc
-import weakref
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from operator import itemgetter
@@ -30,6 +29,8 @@ from nclone_env.memory.measure.process import (
     committed_bytes,
     committed_tree_bytes,
     heap_bytes,
+    is_mapped_block,
+    reserved_blocks,
     resident_bytes,
     shared_file_bytes,
     worker_sizes,
@@ -46,7 +47,6 @@ _COST = 20
 _FRAMES = 16  # of the call stack of each traced block: enough to pass through wrappers to the caller
 _LEFT = 180
 """Bytes of each traced block that stay resident after a look at all: of its trace, and of copies of the tables."""
-_PIECE = 1 << 28  # bytes of a block that are looked at together
 _PROBES = 4_000  # objects that a measurement of tracemalloc's tables makes
 _PACKAGE = str(Path(__file__).parents[2]) + os.sep
 FOLDER = str(Path(__file__).parents[1]) + os.sep
@@ -213,33 +213,31 @@ def _native_bytes() -> int:
     return heap - table_bytes() if heap is not None else -1
 
 
-class FilledArrays:
-    """Arrays of the program that were made at once and are written bit by bit: each page is committed when it is."""
+class FilledBlocks:
+    """Memory that the program reserved at once and writes bit by bit: each page is committed when it is."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[int, int], tuple[weakref.ReferenceType[np.ndarray], int, int]] = {}
+        self._found: dict[int, tuple[int, bool, int, int]] = {}
+        """By the address of a block its bytes, whether it is one of the C library, which may give it back, the committed
+        bytes when it was noted, and the most since."""
 
-    def note(self, arrays: Iterable[np.ndarray]) -> None:
-        """Note those of some arrays that are yet to be written in part, with what is committed of them now."""
-        for array in arrays:
-            block = array.ctypes.data, array.nbytes
-            if block not in self._found and (committed := _committed(*block)) < array.nbytes:
-                self._found[block] = weakref.ref(array), committed, committed
+    def note(self) -> None:
+        """Note what is reserved and yet to be written in part, with what is committed of it now."""
+        for address, size in reserved_blocks():
+            end = address + size
+            while address in self._found:  # a heap grows
+                address += self._found[address][0]
+            if (left := end - address) > 0 and (committed := committed_bytes([(address, left)])) < left:
+                self._found[address] = left, is_mapped_block(address, left), committed, committed
 
     def grown_bytes(self) -> int:
-        """Return what was committed since of those that are still there; a fork hides it, as its pages are shared."""
+        """Return what was committed since of blocks that are still there; a fork hides it, as its pages are shared."""
         self._found = {
-            block: (array, before, max(most, _committed(*block)))
-            for block, (array, before, most) in self._found.items()
-            if array() is not None
+            address: (size, is_block, before, max(most, committed_bytes([(address, size)])))
+            for address, (size, is_block, before, most) in self._found.items()
+            if not is_block or is_mapped_block(address, size)
         }
-        return sum(most - before for _, before, most in self._found.values())
-
-
-def _committed(address: int, size: int) -> int:
-    """Return the committed bytes of a block, read in pieces: of gigabytes the table of pages is large, too."""
-    pieces = range(address, address + size, _PIECE)
-    return sum(committed_bytes([(start, min(_PIECE, address + size - start))]) for start in pieces)
+        return sum(most - before for *_, before, most in self._found.values())
 
 
 class _Log:

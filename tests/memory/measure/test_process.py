@@ -101,6 +101,40 @@ def test_a_part_that_one_tree_lacks_is_kept():
     assert [(node.name, node.own_bytes) for node in merged([one, two]).children] == [("a", 3), ("b", 4)]
 
 
+@pytest.mark.skipif(process.heap_bytes() is None, reason="needs glibc")
+def test_blocks_of_the_c_library_are_found_among_other_mappings():
+    """Those of one list of mappings may be neighbours, in any order."""
+    arrays, regions = [], []
+    for number in range(1, 5):
+        arrays.append(np.empty((32 << 20) + number * PAGE, np.uint8))
+        regions.append(mmap.mmap(-1, (number << 20), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        regions[-1][::PAGE] = bytes([1]) * (number << 8)
+    blocks = set(process.reserved_blocks())
+    for array, region in zip(arrays, regions):
+        address = array.ctypes.data // PAGE * PAGE
+        found = address, array.nbytes + PAGE  # a header of 16 bytes, and whole pages
+        assert found in blocks
+        assert process.is_mapped_block(*found)
+        own = np.frombuffer(region, np.uint8).ctypes.data
+        assert not any(first < own + len(region) and own < first + size for first, size in blocks)
+    del arrays, array
+    assert not process.is_mapped_block(*found)
+
+
+@pytest.mark.skipif(not process._SHARED.is_dir(), reason="needs /dev/shm")
+@pytest.mark.parametrize("written", [0, 16 * PAGE])
+def test_shared_memory_counts_once_by_its_size(written):
+    before = process.shared_file_bytes()
+    anonymous, shared = mmap.mmap(-1, 16 * PAGE), shared_memory.SharedMemory(create=True, size=16 * PAGE)
+    anonymous[:written] = shared.buf[:written] = bytes(written)
+    assert process.shared_file_bytes() - before == 32 * PAGE
+    shared.unlink()
+    assert process.shared_file_bytes() - before == 32 * PAGE  # mapped and open
+    shared.close()
+    anonymous.close()
+    assert process.shared_file_bytes() == before
+
+
 @pytest.mark.skipif(not process._SHARED.is_dir(), reason="needs /dev/shm")
 def test_shared_memory_that_is_closed_and_never_removed_counts(monkeypatch):
     before = process.shared_file_bytes()
