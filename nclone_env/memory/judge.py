@@ -24,6 +24,9 @@ FALLS = 3
 """Largest falls that a leak rises by at least: each end may be off by one, and one more is the noise allowed."""
 _GOES_ON = 0.25
 """Share of the growth that lies in the last third of the run if it goes on: three quarters of a steady one's."""
+_SLOWING, _CHANCE = 0.87, 2.33
+"""The rate in the last third by that in all of it, below which growth that slows down would not go on in twice the time;
+and the standard errors by which the rates of a steady leak fall by chance, once in a hundred runs."""
 _ENDED = 0.25
 """Share of a rise that is left after a part with the rest of it was taken off: a steady leak leaves five eighths."""
 _FACTORS = 1.25, 4.0
@@ -152,7 +155,7 @@ def _end_of_rise(x: np.ndarray, y: np.ndarray, places: np.ndarray, floor_bytes: 
 def goes_on(x: np.ndarray, levels: np.ndarray, margin: float) -> bool:
     """Return whether levels, (m,) float64 each, rise by more than the margin, in many places, and until the end.
 
-    Sudden rises count as much as the ordinary ones beside them.
+    Sudden rises count as much as the ordinary ones beside them. Growth that slows down has to have slowed less.
     """
     widths, kept = np.diff(x), np.minimum.accumulate(levels[::-1])[::-1]
     rates = np.diff(kept) / widths
@@ -164,7 +167,22 @@ def goes_on(x: np.ndarray, levels: np.ndarray, margin: float) -> bool:
             break
     grown = widths * np.minimum(rates, usual)
     is_last = x[1:] > x[0] + (x[-1] - x[0]) * 2 / 3
-    return bool(grown.sum() > margin and grown[is_last].sum() >= _GOES_ON * grown.sum())
+    later = slice(len(rates) // 2, None)  # beside a leak a cache is full by then
+    slows = _trend(rates) < -_CHANCE and max(_last_rate(x, kept), _last_rate(x[later], kept[later])) < _SLOWING
+    return bool(grown.sum() > margin and grown[is_last].sum() >= _GOES_ON * grown.sum() and not slows)
+
+
+def _last_rate(x: np.ndarray, kept: np.ndarray) -> float:
+    """Return the rate at which points, (m,) float64 each, rise in the last third of the time, by that in all of it."""
+    rise = float(kept[-1] - kept[0])
+    return 3 * float(kept[-1] - np.interp(x[-1] - (x[-1] - x[0]) / 3, x, kept)) / rise if rise else 1.0
+
+
+def _trend(rates: np.ndarray) -> float:
+    """Return by how many standard errors rates, (n,) float64, rise with their places; those of any order by none."""
+    places = np.arange(len(rates)) - (len(rates) - 1) / 2
+    size = float(np.linalg.norm(rates - rates.mean()) * np.linalg.norm(places))
+    return float(places @ rates) * (len(rates) - 1) ** 0.5 / size if size else 0.0
 
 
 def doubles(x: np.ndarray, y: np.ndarray, least: float) -> bool:

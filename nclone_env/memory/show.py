@@ -359,7 +359,7 @@ def _doubt(stats: Stats) -> str:
         f"run it {_place(stats, 2 * last)} or longer" if found.unit == TIME_UNIT else f"take {_place(stats, 2 * last)}"
     )
     listed = _risen(stats, [(item, item.change) for item in rises], last)
-    return f"{listed}: memory taken once, or a leak; {how}: a leak rises again"
+    return f"{listed}: taken once or ever more slowly, or a leak; {how}: a leak rises again"
 
 
 def _risen(stats: Stats, rises: Sequence[tuple[Growth, int]], last: float) -> str:

@@ -2,14 +2,18 @@
 
 Each run is a process of its own and makes the two passes that the verdict follows from, at the default number of steps.
 Without a leak the verdict must be flat: every number of environments, two sets of observations, all autoreset modes,
-two seeds; and Gymnasium's asynchronous environments at twenty lengths. With a leak it must be growing: Python objects
+some seeds; and Gymnasium's asynchronous environments at twenty lengths. With a leak it must be growing: Python objects
 of 5 KB per 1,000 steps, native blocks of 200 KB per 1,000 steps, and 64 bytes a step of either kind.
+
+    python -m profiling.memory.leak_verdicts --sizes 256 1000 4096 --seeds 20 --only "state, next-step"
+    python -m profiling.memory.leak_verdicts --sizes 256 --seeds 20 --only leak:
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -125,9 +129,9 @@ def runs(sizes: tuple[int, ...], seeds: int, steps: int) -> Iterator[tuple[str, 
         config = EnvironmentConfig(observations=observations)
         target = EnvironmentTarget(config, seed, autoreset=mode)
         yield f"{num_envs} environments, {name}, {mode}, seed {seed}", LeakingTarget(target, None), num_envs, steps
-    for num_envs, leak in itertools.product(sizes, LEAKS):
-        target = EnvironmentTarget(state, autoreset="same-step")
-        yield f"{num_envs} environments, leak: {leak}", LeakingTarget(target, leak), num_envs, steps
+    for num_envs, leak, seed in itertools.product(sizes, LEAKS, range(seeds)):
+        target = EnvironmentTarget(state, seed, autoreset="same-step")
+        yield f"{num_envs} environments, leak: {leak}, seed {seed}", LeakingTarget(target, leak), num_envs, steps
 
 
 def main(
@@ -145,6 +149,7 @@ def main(
         only: only runs whose text contains this.
     """
     print(describe())
+    os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0")  # as the command does
     wrong = {"flat": 0, "growing": 0}
     counts = {"flat": 0, "growing": 0}
     for text, target, num_envs, length in runs(sizes, seeds, steps):

@@ -76,6 +76,14 @@ CLEAN: Mapping[str, Shape] = {
 }
 
 
+SLOWING: Mapping[str, Shape] = {
+    "for 0.3 to 0.5 runs": lambda t, g: 1 - np.exp(-t / g.uniform(0.3, 0.5)),
+    "for 0.5 to 1 run": lambda t, g: 1 - np.exp(-t / g.uniform(0.5, 1)),
+    "for 1 to 2 runs": lambda t, g: 1 - np.exp(-t / g.uniform(1, 2)),
+}
+"""Caches that fill ever more slowly, by a factor of e in that time, and for the whole run."""
+
+
 def times(generator: Generator) -> np.ndarray:
     """Return the times of the snapshots of a run: evenly, as on a busy machine, or ever less often."""
     count = generator.choice([14, 20, 40, 64])

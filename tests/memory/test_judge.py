@@ -1,14 +1,24 @@
 import itertools
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from nclone_env.memory.judge import MIN_SNAPSHOTS, Growth, _end, combined_verdict, growth, growths_of, least_squares
+from nclone_env.memory.judge import (
+    MIN_SNAPSHOTS,
+    Growth,
+    _end,
+    _trend,
+    combined_verdict,
+    growth,
+    growths_of,
+    least_squares,
+)
 from nclone_env.memory.measure.measurements import FLOORS, TIME_UNIT
 
 from .by_hand import measurements
-from .curves import CLEAN, LEAKS, NOISES, SCALES, WARM_UP, times
+from .curves import CLEAN, LEAKS, NOISES, SCALES, SLOWING, WARM_UP, times
 
 STEPS = list(range(0, 1001, 50))
 FLOOR = 6 * 1024
@@ -35,7 +45,8 @@ def alarms(name, rounds: int) -> int:
     for _ in range(rounds):
         t = times(generator)
         size = generator.choice([3e3, 3e4, 1e6, 1e8])
-        found += judged(t, noise(t, generator) + size * CLEAN[name](t, generator)).verdict == "growing"
+        shape = {**CLEAN, **SLOWING}[name]
+        found += judged(t, noise(t, generator) + size * shape(t, generator)).verdict == "growing"
     return found
 
 
@@ -69,6 +80,35 @@ def test_leaks_that_would_have_shown_are_missed_at_most_once_in_a_hundred(rounds
     assert sum(flat for flat, _ in found.values()) <= 0.01 * rounds * len(LEAKS), found
     steady = ("steady", "each of 40 to 90 episodes", "page by page", "ever faster")
     assert sum(found[name][1] for name in steady) <= 0.01 * rounds * len(steady), found
+
+
+@pytest.mark.parametrize(
+    ("full", "verdict"),
+    [(0.3, "undecided"), (0.5, "undecided"), (0.7, "undecided"), (0.9, "undecided"), (2.0, "growing")],
+)
+def test_a_cache_that_fills_ever_more_slowly_is_no_leak(full, verdict):
+    """What is yet to come falls by a factor of e in so many runs. What has hardly slowed down may be a leak."""
+    t = np.linspace(0, 1, 64)
+    assert judged(t, 1e8 * (1 - np.exp(-t / full))).verdict == verdict
+
+
+@pytest.mark.parametrize("rounds", [pytest.param(1_000, marks=pytest.mark.slow)])
+def test_most_caches_that_fill_ever_more_slowly_are_no_leaks_in_any_noise(rounds):
+    """Those of a time beyond the run hardly slow down: the rates are those of the page of theory."""
+    found = [alarms(name, rounds) / rounds for name in SLOWING]
+    assert found == pytest.approx([0.06, 0.18, 0.59], abs=0.06)
+
+
+def test_rates_that_fall_by_chance_are_those_of_a_leak():
+    """A steady leak in 15 parts by chance falls as clearly once in a hundred runs: the control takes it as it comes."""
+    generator, found = np.random.default_rng(0), Counter()
+    for _ in range(1000):
+        rates = generator.exponential(size=15)
+        found["falls"] += _trend(rates) < -2.33
+        found["sorted"] += _trend(np.sort(rates)[::-1]) < -2.33
+    assert found["falls"] <= 15  # of ten expected, within two standard deviations
+    assert found["sorted"] > 950
+    assert _trend(np.ones(15)) == 0.0
 
 
 def test_the_simulation_can_fail(monkeypatch):
