@@ -54,14 +54,6 @@ _TICKS = 4
 _LOCATION_WIDTH = 56
 _PACKAGE_FOLDER = Path(__file__).parents[2]
 _CALLERS = 4  # of a line, in the report
-_QUANTITIES = {
-    "traced": "live memory of Python and NumPy, traced by tracemalloc",
-    "native": "blocks in use, counted by the C library's allocator",
-    "process": "private resident pages, without arrays of owners and blocks that were yet to be written in part",
-    "workers": "private resident pages of child processes",
-    "files": "shared memory by its size: files in /dev/shm that the program made, what is open or mapped without a name",
-    "owners": "bytes that the owners report",
-}
 _SMALL_SHARE = 0.01  # of the bytes of the root; smaller rows are folded
 _LATER = (MADE, FIRST_STEPS, STEPS, "after")
 """Stages in which what is profiled exists; those before them are parts of the peak."""
@@ -128,10 +120,8 @@ class Line(NamedTuple):
 
     name: str
     style: str
-    """Class of the style sheet: ``first``, ``second``, ``fit`` or ``band``."""
+    """Class of the style sheet: ``first``, ``fit`` or ``band``."""
     points: Sequence[Point]
-    marks: bool = False
-    """Whether to mark the points."""
 
 
 class Chart(NamedTuple):
@@ -203,8 +193,8 @@ def location(place: str) -> str:
 def memory_sections(stats: Stats) -> list[Section]:
     """Return the report of memory."""
     makers = (
-        *(summary, peak_section, run, _sizes, _numbers, _owners, _stages, _growths, _snapshots),
-        *(_phases, _churn, _largest, _grown, _glossary),
+        *(summary, peak_section, run, _sizes, _owners, _stages, _growths, _snapshots),
+        *(_phases, _churn, _largest, _grown),
     )
     return [section for make in makers if (section := make(stats)).rows]
 
@@ -475,17 +465,6 @@ def run(stats: Stats) -> Section:
     return Section("Run", rows)
 
 
-def _glossary(stats: Stats) -> Section:
-    rows = (
-        ("RSS", "resident set size of the process"),
-        ("PSS", "proportional set size: pages shared by several processes count in proportion"),
-        ("data", "PSS without file-backed pages (program code), which vary as other processes start or end"),
-        ("committed", "in pages that were written: the system provides a page when it is first written"),
-        *_QUANTITIES.items(),
-    )
-    return Section("Glossary (1 KB is 1,024 bytes)", rows)
-
-
 def _sizes(stats: Stats) -> Section:
     found = stats.per_environment
     rows = [] if found is None else list(_parts(found))
@@ -503,19 +482,6 @@ def _parts(found: PerEnvironment) -> Iterator[Row]:
         yield "  worker processes", format_bytes(found.workers)
     yield f"  unexplained ({share:.1%})", format_bytes(found.unexplained)
     yield f"reported by the owners ({apart:+.1%})", format_bytes(found.reported)
-
-
-def _numbers(stats: Stats) -> Section:
-    plain = [point for point in stats.measurements.sizes if point.python_bytes is None]
-    rows = [
-        (f"{point.num_envs:,}", *map(format_bytes, (point.data_bytes, point.committed_bytes, point.owned_bytes)))
-        for point in plain
-    ]
-    measured = Line("data", "first", [(point.num_envs, point.data_bytes) for point in plain], marks=True)
-    reported = Line("reported", "second", [(point.num_envs, point.owned_bytes) for point in plain], marks=True)
-    charts = [chart("each number in a fresh process", "environments", [measured, reported])] if plain else []
-    columns = ("environments", "data", "committed", "reported")
-    return Section("Memory by number of environments", rows, columns, charts=charts)
 
 
 def owner_rows(owners: Sequence[OwnedNode], num_envs: int) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:

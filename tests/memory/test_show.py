@@ -304,9 +304,9 @@ def test_the_answer_fits_on_a_screen(tmp_path):
         assert browser.errors == []
 
 
-def test_sizes_and_growth_are_drawn():
+def test_growth_is_drawn():
     text = " ".join(parsed(measurements(traced_per_step=100)).text)
-    for part in ("each number in a fresh process", "traced: growing", "native: flat", "process: flat", "owners: flat"):
+    for part in ("traced: growing", "native: flat", "process: flat", "owners: flat"):
         assert part in text, part
 
 
