@@ -25,8 +25,8 @@ FALLS = 3
 _GOES_ON = 0.25
 """Share of the growth that lies in the last third of the run if it goes on: three quarters of a steady one's."""
 _SLOWING, _CHANCE = 0.87, 2.33
-"""The rate in the last third by that in all of it, below which growth that slows down would not go on in twice the time;
-and the standard errors by which the rates of a steady leak fall by chance, once in a hundred runs."""
+"""The rate in the last third by that in all of it, below which growth that slows down would not go on in twice the
+time; and the standard errors by which the rates of a steady leak fall by chance, once in a hundred runs."""
 _ENDED = 0.25
 """Share of a rise that is left after a part with the rest of it was taken off: a steady leak leaves five eighths."""
 _FACTORS = 1.25, 4.0

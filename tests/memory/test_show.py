@@ -213,7 +213,8 @@ def test_files_of_what_was_not_measured_are_not_written(tmp_path):
     [
         (
             600,
-            "UNDECIDED: traced +976.6 KB until vector step 600: taken once or ever more slowly, or a leak; take 1,200 vector steps",
+            "UNDECIDED: traced +976.6 KB until vector step 600: taken once or ever more slowly, or a leak; take 1,200 "
+            "vector steps",
         ),
         (300, "in 700 of 1,000 vector steps; before that traced +976.6 KB until vector step 300"),
     ],

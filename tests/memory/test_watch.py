@@ -171,11 +171,11 @@ def test_memory_that_is_reserved_at_once_and_written_bit_by_bit_is_no_growth(kin
     if kind == "control":
         monkeypatch.setattr("nclone_env.memory.measure.snapshots.reserved_blocks", lambda: ())
     part = bytes([1]) * (1 << 17)
-    with RESERVED.get(kind, RESERVED["array"])(300 * len(part)) as late:  # over 32 MB: the system maps it
-        with profile(trace=False) as watch:
-            for step in range(300):
-                late[step * len(part) : (step + 1) * len(part)] = np.frombuffer(part, np.uint8)
-                watch.step()
+    reserve = RESERVED.get(kind, RESERVED["array"])
+    with reserve(300 * len(part)) as late, profile(trace=False) as watch:  # over 32 MB: the system maps it
+        for step in range(300):
+            late[step * len(part) : (step + 1) * len(part)] = np.frombuffer(part, np.uint8)
+            watch.step()
     assert watch.stats is not None
     assert watch.stats.verdict == ("growing" if kind == "control" else "flat")
 

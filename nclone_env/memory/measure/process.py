@@ -43,7 +43,9 @@ _MALLINFO2 = (
 _PAGEMAP, _MAPS = Path("/proc/self/pagemap"), Path("/proc/self/maps")
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 _SHARED = Path("/dev/shm")
-_NAMELESS = re.compile(rf"^(\w+)-(\w+) ..\Ss \w+ (\S+) (\d+) +(?:/dev/zero|/SYSV|/memfd:|{_SHARED}/).* \(deleted\)$", re.M)
+_NAMELESS = re.compile(
+    rf"^(\w+)-(\w+) ..\Ss \w+ (\S+) (\d+) +(?:/dev/zero|/SYSV|/memfd:|{_SHARED}/).* \(deleted\)$", re.M
+)
 """Shared memory in a list of mappings: first and last address, device and number of the file."""
 _RESERVED = re.compile(r"^(\w+)-(\w+) rw\Sp \w+ \S+ \d+ *(\[heap\]|/.*|)$", re.M)
 """Private memory in one that may be written, with the name of its file."""
@@ -116,7 +118,7 @@ def shared_file_bytes() -> int:
     """Return the bytes of the shared memory of this program, by its size: written or not.
 
     That is the files in ``/dev/shm`` made since this module was loaded, and memory without a name that is open here, or
-    mapped here or in a descendant. Files that processes outside of this program map when they are first seen are theirs.
+    mapped here or in a descendant. Files that other programs map when they are first seen are theirs.
     """
     sizes: dict[str, int] = {}
     with suppress(OSError), os.scandir(_SHARED) as files:
@@ -139,7 +141,7 @@ def _nameless_bytes() -> int:
     for process in (os.getpid(), *_descendants(os.getpid())):
         mapped: Counter[tuple[str, str]] = Counter()
         with suppress(OSError):  # it has ended by now
-            for first, last, *file in _NAMELESS.findall((_PROC / str(process) / "maps").read_text(errors="replace")):
+            for first, last, *file in _NAMELESS.findall((_PROC / str(process) / "maps").read_text("utf-8", "replace")):
                 mapped[file[0], file[1]] += int(last, 16) - int(first, 16)
         sizes |= mapped
     with suppress(OSError), os.scandir(_PROC / "self" / "fd") as files:
@@ -160,7 +162,7 @@ def _mapped_by_others() -> set[str]:
     for process in _PROC.glob("[0-9]*"):
         with suppress(OSError):
             if int(process.name) not in family:
-                found |= set(re.findall(f"{_SHARED}/.*", (process / "maps").read_text(errors="replace")))
+                found |= set(re.findall(f"{_SHARED}/.*", (process / "maps").read_text("utf-8", "replace")))
     return found
 
 
@@ -345,7 +347,7 @@ def reserved_blocks() -> Iterator[tuple[int, int]]:
     if not _PAGEMAP.exists():
         return
     joined: list[tuple[int, int, str]] = []
-    for first, last, name in _RESERVED.findall(_MAPS.read_text(errors="replace")):
+    for first, last, name in _RESERVED.findall(_MAPS.read_text("utf-8", "replace")):
         start, end = int(first, 16), int(last, 16)
         if joined and joined[-1][1:] == (start, "") == (start, name):  # NumPy asks for huge pages in a part of a block
             start = joined.pop()[0]

@@ -218,8 +218,8 @@ class FilledBlocks:
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[int, bool, int, int]] = {}
-        """By the address of a block its bytes, whether it is one of the C library, which may give it back, the committed
-        bytes when it was noted, and the most since."""
+        """By the address of a block its bytes, whether it is one of the C library, which may give it back, the
+        committed bytes when it was noted, and the most since."""
 
     def note(self) -> None:
         """Note what is reserved and yet to be written in part, with what is committed of it now."""
