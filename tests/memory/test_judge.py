@@ -92,11 +92,11 @@ def test_a_cache_that_fills_ever_more_slowly_is_no_leak(full, verdict):
     assert judged(t, 1e8 * (1 - np.exp(-t / full))).verdict == verdict
 
 
-@pytest.mark.parametrize("rounds", [pytest.param(1_000, marks=pytest.mark.slow)])
-def test_most_caches_that_fill_ever_more_slowly_are_no_leaks_in_any_noise(rounds):
+@pytest.mark.slow
+def test_most_caches_that_fill_ever_more_slowly_are_no_leaks_in_any_noise():
     """Those of a time beyond the run hardly slow down: the rates are those of the page of theory."""
-    found = [alarms(name, rounds) / rounds for name in SLOWING]
-    assert found == pytest.approx([0.06, 0.18, 0.59], abs=0.06)
+    found = [alarms(name, 150) / 150 for name in SLOWING]
+    assert found == pytest.approx([0.06, 0.18, 0.59], abs=0.03)  # of few runs more or fewer if a generator changes
 
 
 def test_rates_that_fall_by_chance_are_those_of_a_leak():
