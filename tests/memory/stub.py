@@ -13,6 +13,7 @@ from nclone_env.memory.passes import Target
 
 _malloc = ctypes.CDLL(None).malloc
 _malloc.restype = ctypes.c_void_p
+_PRIVATE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class StubSubject:
         self._mapped: list[mmap.mmap] = []
         self._tiles = np.ones((25, 44), np.uint8)
         self._state = np.ones((num_envs, 3000), np.float64)
-        self._late = np.frombuffer(mmap.mmap(-1, 2000 * 4096), np.uint8).reshape(2000, 4096)  # fresh pages
+        self._late = np.frombuffer(mmap.mmap(-1, 2000 * 4096, _PRIVATE), np.uint8).reshape(2000, 4096)  # fresh pages
 
     def step(self) -> None:
         self.steps += 1
@@ -64,7 +65,7 @@ class StubSubject:
             if target.leak_native:
                 _malloc(ctypes.c_size_t(target.leak_native))
             if target.leak_pages:
-                pages = mmap.mmap(-1, 4096 * target.leak_pages)
+                pages = mmap.mmap(-1, 4096 * target.leak_pages, _PRIVATE)
                 pages.write(b"x" * len(pages))
                 self._mapped.append(pages)
         if self.steps == target.jump_at:
