@@ -28,5 +28,6 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.benchmark.shown import recordings_of
     from nclone_env.benchmark.submission import check_entry, saved
     from nclone_env.benchmark.track import TRACK_NAMES
+    from nclone_env.benchmark.verification import entry_faults
 
 __getattr__, __dir__ = face(__name__)

@@ -287,38 +287,38 @@ class Entered:
     Attributes:
         checkpoint: contents of the file of the policy.
         episodes: of the evaluation.
+        seed: of the run.
+        claimed: steps, seconds and levels of its training.
     """
 
     def __init__(self, folder: Path, track: Track, mode: str, packs: Mapping[str, Path] | None = None):
         policy = load_policy(folder, levels=("first-steps",))
-        self._config, self._counters = policy.config, policy.checkpoint.counters
+        config = policy.config
         held_out = {level.digest for level in track.levels} if track.source != "builtin" else set()
         held_out |= track.reserved
         # Bundled policies name the generator's train split, of which no level is on a track.
-        trained = [name for name in self._config.environment.levels if name != "generated"]
+        trained = [name for name in config.environment.levels if name != "generated"]
         seen = held_out.intersection(digest[:16] for digest in level_digests(trained))
         if seen:
             of = f"{track.name} or its packs" if track.reserved else track.name
             got = f"{folder}: {shortened(sorted(seen), 200)}"
             raise ConfigError(f"runs: expected a policy that was not trained on levels of {of}, got {got}")
-        self.episodes = Episodes(policy, track, mode, self._config.seed, packs=packs)
-        self._file = policy_file(folder)
-        self.checkpoint = self._file.read_bytes()
+        self.seed = config.seed
+        self.episodes = Episodes(policy, track, mode, self.seed, packs=packs)
+        file = policy_file(folder)
+        self.checkpoint = file.read_bytes()
+        curve = file.with_name("learning_curve.csv")
+        self._curve, seconds = read_curve(curve) if curve.exists() else (None, None)
+        steps, levels = policy.checkpoint.counters["timesteps"], list(config.environment.levels)
+        self.claimed = {"steps": steps, "seconds": seconds, "levels": levels}
 
     def run(
         self, played: Iterable[tuple[np.ndarray, np.ndarray]], with_policy: bool = True, hooks: Hooks = SILENT
     ) -> Run:
         """Return the results of the episodes' tasks as a run; its checkpoint is to reproduce sampled actions."""
         found = self.episodes.run(played, hooks)
-        curve = self._file.with_name("learning_curve.csv")
-        text, seconds = read_curve(curve) if curve.exists() else (None, None)
-        claimed = {
-            "steps": self._counters["timesteps"],
-            "seconds": seconds,
-            "levels": list(self._config.environment.levels),
-        }
         policy = self.checkpoint if with_policy else None
-        return Run(self._config.seed, found.sampled, found.probable, claimed, policy, text)
+        return Run(self.seed, found.sampled, found.probable, self.claimed, policy, self._curve)
 
 
 def read_curve(path: Path) -> tuple[bytes, float | None]:

@@ -152,23 +152,26 @@ def _bytes(ends: np.ndarray) -> np.ndarray:
     return np.frombuffer(ends.tobytes(), np.uint8).reshape(len(ends), -1)
 
 
-def _other_faults(track: Track, submission: Submission) -> list[str]:
-    """Return what else contradicts: the budget, and runs that are there twice."""
+def entry_faults(track: Track, budget: str, runs: Sequence[Any]) -> list[str]:
+    """Return what contradicts in runs, or in policies that are to play: the budget, and seeds that are there twice."""
     faults = []
-    budget = track.budgets[submission.budget]
-    for number, run in enumerate(submission.runs):
-        for name, most in budget.items():
+    for number, run in enumerate(runs):
+        for name, most in track.budgets[budget].items():
             got: Any = run.claimed.get(name)
             is_number = isinstance(got, int | float | np.integer | np.floating) and not isinstance(got, bool)
             if not is_number or not 0 <= got <= most:
-                faults.append(
-                    f"run {number}: budget {submission.budget}: expected {name} of 0 to {most}, got {shortened(got)}"
-                )
-    seeds = [run.seed for run in submission.runs]
+                faults.append(f"run {number}: budget {budget}: expected {name} of 0 to {most}, got {shortened(got)}")
+    if len({run.seed for run in runs}) < len(runs):
+        faults.append("runs: expected different seeds, got the same twice")
+    return faults
+
+
+def _other_faults(track: Track, submission: Submission) -> list[str]:
+    """Return what else contradicts: the budget, and runs that are there twice."""
+    faults = entry_faults(track, submission.budget, submission.runs)
     played = [(run.sampled.steps.tobytes(), run.sampled.actions.tobytes()) for run in submission.runs]
-    for what, values in (("seeds", seeds), ("episodes", played)):
-        if len(set(values)) < len(values):
-            faults.append(f"runs: expected different {what}, got the same twice")
+    if len(set(played)) < len(played):
+        faults.append("runs: expected different episodes, got the same twice")
     if len({run.probable is None for run in submission.runs}) > 1:
         faults.append("runs: expected most probable episodes in all or none, got them in some")
     return faults

@@ -18,7 +18,7 @@ from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
 from nclone_env.cli.output import check_all_free, check_exists, check_folder, check_free, check_suffix, counted
 from nclone_env.cli.progress import LevelProgress, StopRequest, TrainingProgress, say, stop_on_signals
 from nclone_env.config import EnvironmentConfig, ObservationName
-from nclone_env.errors import ConfigError, StoppedError, check_choice, optional_module
+from nclone_env.errors import ConfigError, StoppedError, check_choice, optional_module, shortened
 from nclone_env.jobs import Shard, run
 from nclone_env.machine import default_workers
 from nclone_env.train import SILENT, Hooks
@@ -107,6 +107,8 @@ def run_baseline(
     chosen, own_mode = _chosen(found, budget, mode)
     if not seed:
         raise ConfigError("seed: expected at least one, got none")
+    if len(set(seed)) < len(seed):
+        raise ConfigError(f"seed: expected different ones, got {' '.join(map(str, seed))}; name each once")
     target = output or Path(f"{found.name}-{own_mode}-{baseline}.zip")
     orders = [
         Order(baseline, found, own_mode, chosen, one, _packs(packs), runs, with_policy=with_policy, steps=steps)
@@ -198,11 +200,12 @@ def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ..
     """Play all episodes of submissions again; say what that proves, and what is only claimed.
 
     Args:
-        files: submissions.
+        files: submissions, or folders of them.
         packs: for a track of the game, its packs, such as SI=SI.txt; for Community-v1, folders of packs.
         policies: also let the policies that they include choose the actions again, which takes much longer.
     """
     refused, progress = 0, LevelProgress()
+    files = tuple(_submissions(files))
     for file, found in _verified(files, packs, policies, Hooks(on_level=progress.level)):
         progress.clear()
         say(*_report(str(file), found))
@@ -221,7 +224,7 @@ def write_table(
     """Verify submissions and write a page of results, with a plot for each track.
 
     Args:
-        files: submissions; one that is refused is left out.
+        files: submissions, or folders of them; one that is refused is left out.
         packs: for a track of the game, its packs, such as SI=SI.txt; for Community-v1, folders of packs.
         output: Markdown file to write.
         plots: write performance profiles next to it.
@@ -232,6 +235,7 @@ def write_table(
     check_suffix("output", output, ".md")
     check_free(output, force)
     entries = []
+    files = tuple(_submissions(files))
     for file, found in _verified(files, packs):
         if found.accepted:
             entries.append((read_submission(file), found))
@@ -316,11 +320,19 @@ def _verified(
     """Yield submissions with what playing them again has shown."""
     from nclone_env.benchmark import verify
 
-    if not files:
-        raise ConfigError("files: expected at least one submission, got none")
     for file in files:
-        check_exists("files", file, "a submission")
         yield file, verify(file, _packs(packs), policies, hooks)
+
+
+def _submissions(paths: Sequence[Path]) -> list[Path]:
+    """Return files, and those of folders that have the name of a submission."""
+    for path in paths:
+        check_exists("files", path, "a submission")
+    found = [file for path in paths for file in (sorted(path.glob("*.zip")) if path.is_dir() else [path])]
+    if not found:
+        got = f"{shortened(str(paths[0]), 200)}, where no file ends in .zip" if paths else "none"
+        raise ConfigError(f"files: expected at least one submission or a folder of them, got {got}")
+    return found
 
 
 def _evaluate(job: Evaluating, output: Path, part: Shard | None) -> None:

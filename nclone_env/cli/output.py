@@ -22,7 +22,8 @@ _own = _Own()
 
 
 def check_free(path: Path, force: bool) -> None:
-    """Claim a file or folder that a command writes, and check that it may."""
+    """Claim a file or folder that a command writes, and check that it may; the folder it is in is created."""
+    make_folder(path.parent)
     _own.claims.add(path)
     if path.exists() and not force:
         release_claims()
@@ -30,10 +31,19 @@ def check_free(path: Path, force: bool) -> None:
 
 
 def check_all_free(paths: Iterable[Path], force: bool) -> None:
-    """Call :func:`check_free` with what a command writes together, in a folder that is created."""
+    """Call :func:`check_free` with what a command writes together."""
     for path in paths:
-        path.parent.mkdir(parents=True, exist_ok=True)
         check_free(path, force)
+
+
+def make_folder(folder: Path) -> None:
+    """Create a folder if it is missing."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"output: expected a folder, got {folder}, which cannot be created: {error.strerror}; name another"
+        ) from error
 
 
 def release_claims() -> None:

@@ -9,7 +9,7 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env._table import table
-from nclone_env.cli.output import check_exists, check_free, check_suffix, counted, plain_name
+from nclone_env.cli.output import check_exists, check_free, check_suffix, counted, make_folder, plain_name
 from nclone_env.cli.progress import say
 from nclone_env.config import Theme
 from nclone_env.errors import ConfigError, FormatError, NcloneError, UnknownLevelError, cut, plain, shortened
@@ -52,7 +52,7 @@ def play_levels(
     begun = _begun(begin, frame)
     loaded = [*([begun[0]] if begun else []), *(load_levels(levels or level_sets()) if levels or not begun else [])]
     ghosts = ghost_recordings(ghost, loaded)
-    _make_folder(output)
+    make_folder(output)
     play_in_window(
         loaded, lambda recording: _save_beside(recording, output), scale, ghosts, theme, begun[1:] if begun else None
     )
@@ -189,16 +189,6 @@ def ghost_recordings(files: Sequence[Path], levels: Sequence[Level]) -> list[Rec
             got = f"a recording of {shortened(title)}"
             raise ConfigError(f"ghost: {file}: expected a recording of a level that is played ({names}), got {got}")
     return recordings
-
-
-def _make_folder(folder: Path) -> None:
-    """Create a folder if it is missing."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"output: expected a folder, got {folder}, which cannot be created: {error.strerror}; name another"
-        ) from error
 
 
 def _save_beside(recording: Recording, folder: Path) -> str:

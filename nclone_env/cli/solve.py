@@ -61,6 +61,7 @@ def solve_levels(
         force: replace the rows of the same levels in the table, and their recordings; those of other levels stay.
     """
     _check_budget(threads, hold, frames, seconds)
+    check_integer("seed", seed, low=0)
     threads = threads or default_workers(available_cores(), MEMORY)
     times, counts = _budget_of(seconds, frames, ladder)
     part = Shard.of(shard)
@@ -123,12 +124,13 @@ def _budget_of(seconds: float | None, frames: int | None, ladder: str | None) ->
 
 
 def _line(row: Row) -> str:
-    """Return the row of the table."""
+    """Return the row of the table, with the end of a long name, where levels of a pack and files differ."""
+    name = f"{row.level[-32:]:<32}"
     if row.error:
-        return f"{row.level:<32.32}  {row.error}"
+        return f"{name}  {row.error}"
     frames, gold = (str(row.frames), f"{row.gold}/{row.gold_total}") if row.completed else ("-", "-")
     return (
-        f"{row.level:<32.32}  {'yes' if row.completed else 'no':<9}  {frames:>6}  "
+        f"{name}  {'yes' if row.completed else 'no':<9}  {frames:>6}  "
         f"{gold:>7}  {row.seconds:>7.2f}  {row.simulated:>16,}"
     )
 

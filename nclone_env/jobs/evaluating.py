@@ -12,8 +12,8 @@ from typing import TypedDict
 import numpy as np
 
 from nclone_env._files import UNREADABLE, expanded
-from nclone_env.benchmark import Entered, Submission, check_entry, load_track, saved
-from nclone_env.errors import FormatError
+from nclone_env.benchmark import Entered, Submission, check_entry, entry_faults, load_track, saved
+from nclone_env.errors import ConfigError, FormatError
 from nclone_env.jobs.job import Job
 
 
@@ -57,9 +57,16 @@ class Evaluating(Job):
 
     @cached_property
     def entered(self) -> Sequence[Entered]:
-        """The policies with their episodes."""
+        """The policies with their episodes.
+
+        Raises:
+            ConfigError: if their submission would be refused.
+        """
         packs, track = {name: Path(path) for name, path in (self.packs or {}).items()}, load_track(self.track)
-        return [Entered(expanded(run), track, self.mode, packs) for run in self.runs]
+        found = [Entered(expanded(run), track, self.mode, packs) for run in self.runs]
+        if faults := entry_faults(track, self.budget, found):
+            raise ConfigError(f"{faults[0]}; the submission would be refused")
+        return found
 
     @cached_property
     def _tasks(self) -> Sequence[Callable[[], tuple[np.ndarray, np.ndarray]]]:

@@ -17,7 +17,7 @@ from nclone_env._processes import in_order, never
 from nclone_env._version import __version__
 from nclone_env.errors import ConfigError, LevelFormatError, NcloneError, check_argument, checked, plain, shortened
 from nclone_env.jobs.shard import Journal, Merged, Shard, as_json
-from nclone_env.level import LevelRef, OpenedPacks, resolve
+from nclone_env.level import LevelRef, OpenedPacks, distinct_names, resolve
 from nclone_env.options import as_text, several
 from nclone_env.options import plain as plain_value
 
@@ -99,7 +99,7 @@ class LevelJob(Job):
 
     @cached_property
     def refs(self) -> tuple[LevelRef, ...]:
-        """The levels.
+        """The levels; those of equal names get others, as in :func:`nclone_env.load_levels`.
 
         Raises:
             ConfigError: if there is none.
@@ -109,7 +109,8 @@ class LevelJob(Job):
         refs = tuple(ref for name in self.levels for ref in resolve(name, packs))
         if not refs:
             raise ConfigError("levels: expected at least one level, got none; name a set, a level or a file")
-        return refs
+        names = distinct_names([(ref.name, str(ref.path)) for ref in refs])
+        return tuple(replace(ref, name=name) for ref, name in zip(refs, names, strict=True))
 
     @property
     def total(self) -> int:

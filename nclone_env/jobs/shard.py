@@ -166,7 +166,8 @@ class Merged:
                     raise ConfigError(f"folders: expected each shard once, got {found[shard]} and {path}")
                 found[shard] = path
         if not found:
-            raise ConfigError(f"folders: expected journals of --shard, got none in {', '.join(map(str, folders))}")
+            got = f"none in {', '.join(map(str, folders))}" if folders else "no folder"
+            raise ConfigError(f"folders: expected journals of --shard, got {got}")
         count = min(shard.count for shard in found)
         for shard in chain((Shard(number, count) for number in range(1, count + 1)), found):
             if shard not in found or shard.count != count:

@@ -59,6 +59,7 @@ if TYPE_CHECKING:  # for other rooms
         LevelRef,
         LevelSource,
         OpenedPacks,
+        distinct_names,
         levels_as_text,
         listed_names,
         load_level,

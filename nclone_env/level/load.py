@@ -326,7 +326,8 @@ def load_levels(sources: LevelSource | Iterable[LevelSource]) -> list[Level]:
             levels.extend(_levels_of_bytes(source))
         else:
             levels.append(load_level(source))
-    return _with_distinct_names(levels)
+    names = distinct_names([(level.name, level.raw.source) for level in levels])
+    return [level if name == level.name else Level(level.raw, name) for level, name in zip(levels, names, strict=True)]
 
 
 def _several(sources: LevelSource | Iterable[LevelSource]) -> tuple[Any, ...]:
@@ -386,27 +387,22 @@ def readable(refs: Sequence[LevelRef]) -> Iterator[tuple[LevelRef, Level]]:
         raise fault
 
 
-def _with_distinct_names(levels: list[Level]) -> list[Level]:
-    """Return levels in which those of equal names have others."""
+def distinct_names(named: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a name for each level, from its name and the path of its file: those of equal names get others."""
     places: dict[str, list[int]] = {}
-    for number, level in enumerate(levels):
-        places.setdefault(level.name, []).append(number)
-    if len(places) == len(levels):
-        return levels
-    named = {number: name for name, equal in places.items() for number, name in _told_apart(name, equal, levels)}
-    taken: set[str] = set()
-    result = []
-    for number, level in enumerate(levels):
-        names = chain([named[number]], (f"{named[number]} ({other})" for other in count(2)))
-        name = next(name for name in names if name not in taken)
-        taken.add(name)
-        result.append(level if name == level.name else Level(level.raw, name))
-    return result
+    for number, (name, _) in enumerate(named):
+        places.setdefault(name, []).append(number)
+    told_apart = {number: name for name, equal in places.items() for number, name in _told_apart(name, equal, named)}
+    result: dict[str, None] = {}
+    for number in range(len(named)):
+        names = chain([told_apart[number]], (f"{told_apart[number]} ({other})" for other in count(2)))
+        result[next(name for name in names if name not in result)] = None
+    return list(result)
 
 
-def _told_apart(name: str, equal: Sequence[int], levels: Sequence[Level]) -> Iterator[tuple[int, str]]:
+def _told_apart(name: str, equal: Sequence[int], named: Sequence[tuple[str, str]]) -> Iterator[tuple[int, str]]:
     """Yield the numbers of levels of equal names, and these with as many folders in front as tell their files apart."""
-    folders = [Path(levels[number].raw.source).parent.parts for number in equal]
+    folders = [Path(named[number][1]).parent.parts for number in equal]
     depth = 0
     while len({parts[max(0, len(parts) - depth) :] for parts in folders}) < len(set(folders)):
         depth += 1

@@ -48,6 +48,8 @@ def test_a_baseline_becomes_a_row(folder, capsys):
     assert "  proved   episodes: 512" in out
     assert "  claimed  mode: state" in out
     assert out.endswith("2 submissions, 0 refused\n")
+    assert run("verify", folder) == 0
+    assert capsys.readouterr().out.endswith("2 submissions, 0 refused\n")
     assert run("table", "random.zip", "exit.zip") == 0
     page = (folder / "results.md").read_text()
     assert [line.split(" | ")[0] for line in page.splitlines() if line.startswith(("| random", "| nearest"))] == [
@@ -65,6 +67,15 @@ def test_a_baseline_becomes_a_row(folder, capsys):
     assert picture.read_text() == "mine"
     assert run("table", "random.zip", "exit.zip", "--force") == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("command", ["verify", "table"])
+def test_submissions_are_expected(command, folder, capsys):
+    (folder / "none").mkdir()
+    expected = "files: expected at least one submission or a folder of them, got"
+    assert run(command) == run(command, "none") == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"nclone-env: {expected} {got}" for got in ("none", "'none', where no file ends in .zip")]
 
 
 def test_a_refused_submission_is_left_out(folder, capsys):
@@ -92,6 +103,20 @@ def test_training_runs_are_submitted_with_their_policies(folder, capsys):
     again = verify(folder / "result.zip", policies=True)
     assert again.accepted
     assert again.proved[-1] == "run 0: policy: 272 of 272 episodes chosen again by the included policy"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ("submit builtin --track Builtin-v1", "run 0: budget 4m: expected steps of 0 to 4000000, got 10027008"),
+        ("submit builtin builtin --track Builtin-v1 --budget 100m", "runs: expected different seeds, got"),
+        ("run Builtin-v1 --seed 0 1 0", "seed: expected different ones, got 0 1 0; name each once"),
+    ],
+)
+def test_what_would_be_refused_is_not_played(words, error, folder, capsys):
+    assert run(*words.split()) == 2
+    assert capsys.readouterr().err.startswith(f"nclone-env: {error}")
+    assert list(folder.iterdir()) == []
 
 
 def test_shards_are_merged_to_the_submission_of_one_process(folder, capsys):

@@ -70,13 +70,16 @@ def test_existing_files_need_force(tmp_path, level):
 
 
 def test_invalid_targets_are_refused(tmp_path, level, capsys):
-    assert main(["levels", "convert", str(level), str(tmp_path / "none" / "x.map")]) == 1
-    assert capsys.readouterr().err == f"nclone-env: {tmp_path}/none/x.map: No such file or directory\n"
+    assert main(["levels", "convert", str(level), str(level / "new" / "x.map")]) == 2
+    refused = f"output: expected a folder, got {level}/new, which cannot be created: Not a directory; name another"
+    assert capsys.readouterr().err == f"nclone-env: {refused}\n"
+    assert main(["levels", "convert", str(level), str(tmp_path / "new" / "folder" / "x.map")]) == 0
+    assert (tmp_path / "new" / "folder" / "x.map").read_bytes() == write_map(RAW)
     (tmp_path / "folder.map").mkdir()
     with pytest.raises(IsADirectoryError, match=r"folder\.map"):
         convert_level(str(level), tmp_path / "folder.map", force=True)
     release_claims()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.map", "small.toml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.map", "new", "small.toml"]
 
 
 def test_validate_reports_every_file(tmp_path, level, capsys):

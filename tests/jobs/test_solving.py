@@ -36,6 +36,14 @@ def test_shards_of_the_command_are_merged_to_the_files_of_one_process(tmp_path, 
     assert contents(tmp_path / "joined") == one
 
 
+def test_levels_of_equal_names_are_told_apart(tmp_path):
+    for name in ("anna", "ben"):
+        assert main(["levels", "convert", "jumps/01-stairs", str(tmp_path / name / "mine.toml")]) == 0
+    job = Solving((tmp_path / "anna", tmp_path / "ben" / "mine.toml", "jumps/01-stairs"), frames=20_000)
+    assert [ref.name for ref in job.refs] == ["anna/mine.toml", "ben/mine.toml", "jumps/01-stairs"]
+    assert [job.task(number)()["row"]["level"] for number in range(3)] == [ref.name for ref in job.refs]
+
+
 @pytest.mark.slow
 def test_processes_make_the_files_of_one(tmp_path, one):
     with ProcessPoolExecutor(2, get_context("spawn")) as executor:
