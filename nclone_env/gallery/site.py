@@ -8,7 +8,6 @@ import base64
 import html
 import json
 import os
-import shutil
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -167,7 +166,7 @@ def write_assets(folder: Path) -> None:
     folder.mkdir()
     for path in (*ASSETS.iterdir(), WEB / "simulator.js", WEB / "policies.js"):
         if path.suffix in _STATIC:
-            shutil.copyfile(path, folder / path.name)
+            (folder / path.name).write_bytes(path.read_bytes())  # an error of a copy names what was read
     for name, picture in _pictures().items():
         (folder / name).write_bytes(picture)
     module = script_data(_packed((WEB / "play.wasm").read_bytes()))

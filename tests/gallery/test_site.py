@@ -317,6 +317,18 @@ def test_an_interruption_leaves_the_old_gallery(folder, monkeypatch, error):
     assert {path.name for path in folder.iterdir()} == {"a.map", "b.map", "gallery"}
 
 
+def test_a_full_disk_names_what_is_written(folder, capsys):
+    resource = pytest.importorskip("resource")
+    level_file(folder / "a.map", WINNABLE)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, before[1]))
+    try:
+        assert gallery("a.map") == 2
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert capsys.readouterr().err == "nclone-env: output: gallery cannot be written: File too large\n"
+
+
 @pytest.mark.parametrize("name", ["nosuch", "x" * 300, "y/" * 3000], ids=["short", "long name", "long path"])
 def test_recordings_that_do_not_exist_are_named(folder, name):
     """Also to Python, and where the system takes no such name at all."""
