@@ -37,9 +37,10 @@ def check_all_free(paths: Iterable[Path], force: bool) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder if it is missing."""
+    """Create a folder if it is missing; of the current one, which may be removed, the system tells more."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if folder.parts:
+            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
             f"output: expected a folder, got {folder}, which cannot be created: {error.strerror}; name another"
