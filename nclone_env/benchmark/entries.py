@@ -308,8 +308,9 @@ class Entered:
         file = policy_file(folder)
         self.checkpoint = file.read_bytes()
         curve = file.with_name("learning_curve.csv")
-        self._curve, seconds = read_curve(curve) if curve.exists() else (None, None)
+        text, seconds = read_curve(curve) if curve.exists() else (None, None)
         steps, levels = policy.checkpoint.counters["timesteps"], list(config.environment.levels)
+        self._curve = text
         self.claimed = {"steps": steps, "seconds": seconds, "levels": levels}
 
     def run(
