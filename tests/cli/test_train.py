@@ -328,7 +328,9 @@ def test_tables_are_printed_without_a_plot(copies, capsys, monkeypatch):
     assert not Path("comparison.png").exists()
     monkeypatch.undo()
     monkeypatch.chdir(copies)
-    assert main(["compare", "a", "--output", "a/checkpoint.pt/x.png"]) == 2, "a place that cannot be written is an error"
+    assert main(["compare", "a", "--output", "a/checkpoint.pt/x.png"]) == 2, (
+        "a place that cannot be written is an error"
+    )
 
 
 def test_one_group(copies, capsys):
