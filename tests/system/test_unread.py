@@ -153,7 +153,7 @@ def test_what_was_done_is_saved(command, number, streams, pipes, monkeypatch):
 
 
 SHOW = ["gallery", *LEVELS, "--output", "g"]
-SUBMIT = ["benchmark", "submit", "builtin", "--track", "Builtin-v1", "--output"]
+SUBMIT = ["benchmark", "submit", "builtin", "--track", "Builtin-v1", "--budget", "100m", "--output"]
 EVALUATE = ["evaluate", "builtin", "--levels", LEVELS[0], "--episodes", "1", "--no-video", "--output", "e"]
 ENDED = {
     "submit": ([*SUBMIT, "b.zip"], (evaluating, "_played"), ()),
