@@ -46,8 +46,8 @@ _NO_HOLDERS = types.ModuleType, types.FunctionType, types.BuiltinFunctionType, t
 """Types of which there are many, and which hold what they hold in dictionaries and cells; classes lead to modules."""
 _NEWEST = 10  # part of the objects that are so young that they may be in use
 _FOREIGN, _NAMELESS, _HIDDEN = 1, 2, 3
-"""Doubt in a chain that ends at a running variable of a library; that ends at no variable at all; or where nothing is
-seen."""
+"""Doubt in a chain that ends at a running variable of a library, or is that of the fewest samples; that ends at no
+variable at all; or where nothing is seen."""
 _FEW, _FIRST_LOOKS = 128, 8  # traced objects of a look, and looks before that at containers
 _HAS_ATTRIBUTES, _HEADER = 1 << 4, 4 * tuple.__itemsize__
 """Flag of types whose objects have attributes, and the bytes of a block before such an object."""
@@ -150,8 +150,9 @@ def find_keepers(
             large = _grown_object(set(grown.places), walk.ends, grown.grown_bytes, budget)
             chain = walk.chains([large])[0] if large is not None else None
         if chain is None:
-            chain = _most_common(ways, _NAMELESS)
-        if chain is None and things and not any(ways) and not budget.is_over:
+            chain = min(filter(None, ways), key=lambda one: one.doubt, default=None)  # where most do not lead
+            chain = chain._replace(doubt=max(chain.doubt, _FOREIGN)) if chain is not None else None
+        if chain is None and things and not budget.is_over:
             name = f"memory of {NATIVE}" if gc.isenabled() else "garbage, not collected"
             chain = _Chain((name,), _Container(), _describe(things[0]), _HIDDEN)
         if chain is not None:
@@ -167,12 +168,9 @@ def _will_fill(container: _Container, grown_bytes: int) -> bool:
     return missing > 0 and (left is None or grown_bytes / max(container.size, 1) * missing < left)
 
 
-def _most_common(chains: Sequence[_Chain | None], most_doubt: int = 0) -> _Chain | None:
-    """Return the shortest of the chains to the variable that most of them lead to; None if most lead to none.
-
-    One that only few lead to, such as an iterator beside another one that lags behind, keeps no more than these.
-    """
-    certain = [chain for chain in chains if chain is not None and chain.doubt <= most_doubt]
+def _most_common(chains: Sequence[_Chain | None]) -> _Chain | None:
+    """Return the shortest of the chains to the variable that most of them lead to; None if most lead to none."""
+    certain = [chain for chain in chains if chain is not None and not chain.doubt]
     ends = Counter([chain.names[-1] for chain in certain] + [""] * (len(chains) - len(certain)))
     end = ends.most_common(1)[0][0] if chains else ""
     those = [chain for chain in certain if chain.names[-1] == end]
