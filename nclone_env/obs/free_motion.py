@@ -44,6 +44,7 @@ from nclone_env.sim import (
     cell_of,
     closest_point,
     describe,
+    discs_overlap,
     first_near,
     frames_to_node,
     hash_ninja,
@@ -51,7 +52,7 @@ from nclone_env.sim import (
     meets,
     mover_of,
     next_leg,
-    push_from,
+    push_one_way,
     radius_of,
     square_penetration,
     state_of,
@@ -263,7 +264,7 @@ def look(levels, worlds, index, ninja, x, y, slot, blocks, left, values):
     meet_blocks(ninja, blocks, grounded, left, values)
     meet_near(levels, worlds, index, ninja, grounded, x, y, left, values)
     goal = levels.entities[levels.header[ninja["level"]]["first_entity"] + slot]
-    arrived = is_within(ninja["x"], ninja["y"], goal["x"], goal["y"], radius_of(goal["type"], 1) + RADIUS)
+    arrived = discs_overlap(ninja["x"], ninja["y"], goal["x"], goal["y"], radius_of(goal["type"], 1) + RADIUS)
     if arrived and values[AT.arrival] == 0.0:
         values[AT.arrival] = left
     return values[AT.death] > 0.0 or (arrived and goal["type"] == EXIT)
@@ -375,7 +376,7 @@ def meet_near(levels, worlds, index, ninja, grounded, x, y, left, values):
         kind = entity["type"]
         i += 1
         if kind == ONE_WAY:
-            hit, nx, ny, length = push_from(ninja, entity, x, y, -_DEEPEST)
+            hit, nx, ny, length = push_one_way(ninja, entity, x, y, -_DEEPEST)
             if hit:
                 leave(ninja, nx, ny, length, grounded, left, values)
         elif kind == LAUNCH_PAD:
@@ -386,7 +387,7 @@ def meet_near(levels, worlds, index, ninja, grounded, x, y, left, values):
         elif kind == BOOST_PAD:
             radius = radius_of(kind, 0)
             if meets(ninja, entity["x"], entity["y"], radius):
-                if not is_within(x, y, entity["x"], entity["y"], radius + RADIUS):
+                if not discs_overlap(x, y, entity["x"], entity["y"], radius + RADIUS):
                     boost(ninja)
         elif _DEADLY >> int(kind) & 1:
             state = int(state_of(worlds, index, slot))
@@ -401,16 +402,9 @@ def meets_enemy(legs, frame, x, y):
         leg = legs[first : first + _LEG]
         flown = frame - leg[_BEGIN]
         if flown >= 0.0 and frame <= leg[_END]:
-            if is_within(x, y, leg[_X] + flown * leg[_VX], leg[_Y] + flown * leg[_VY], leg[_REACH]):
+            if discs_overlap(x, y, leg[_X] + flown * leg[_VX], leg[_Y] + flown * leg[_VY], leg[_REACH]):
                 return True
     return False
-
-
-@kernel
-def is_within(xa, ya, xb, yb, reach):
-    """Return whether two points are closer than ``reach``."""
-    dx, dy = xa - xb, ya - yb
-    return dx * dx + dy * dy < reach * reach
 
 
 @kernel

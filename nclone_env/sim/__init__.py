@@ -7,11 +7,11 @@ from nclone_env._faces import face
 if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.sim.dispatch import beam_of, describe, radius_of
     from nclone_env.sim.entities.drone import frames_to_node, next_leg
-    from nclone_env.sim.entities.fixed import boost, is_closed, push_from, touch_launch_pad
+    from nclone_env.sim.entities.fixed import boost, is_closed, push_one_way, touch_launch_pad
     from nclone_env.sim.entities.laser.turret import beam_orientation
     from nclone_env.sim.entities.turrets import is_flying
     from nclone_env.sim.frame import start, tick
-    from nclone_env.sim.geometry import greater, lesser, square_penetration
+    from nclone_env.sim.geometry import discs_overlap, greater, lesser, square_penetration
     from nclone_env.sim.keys import KeyParts, cell_key, hash_future, key_parts, square
     from nclone_env.sim.ninja import CONTACT_SLOTS, meets, think
     from nclone_env.sim.ninja_move import integrate

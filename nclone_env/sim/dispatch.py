@@ -127,7 +127,7 @@ def push(worlds, index, entity, slot, mover, x0, y0):
     states, own = states_of(worlds, index)
     hit, nx, ny, length = False, 0.0, 0.0, 0.0
     if kind == game.ONE_WAY:
-        hit, nx, ny, length = fixed.push_one_way(ninja, entity, x0, y0)
+        hit, nx, ny, length = fixed.push_one_way(ninja, entity, x0, y0, 0.0)
     elif kind == game.BOUNCE_BLOCK:
         hit, nx, ny, length = blocks.push_bounce_block(ninja, mover)
     elif kind == game.THWUMP:

@@ -253,14 +253,11 @@ def boost(ninja):
 
 
 @kernel
-def push_one_way(ninja, entity, x0, y0):
-    """Return (hit, nx, ny, length): out of the platform if the ninja comes from its front (section 6.10)."""
-    return push_from(ninja, entity, x0, y0, 0.0)
+def push_one_way(ninja, entity, x0, y0, least):
+    """Return (hit, nx, ny, length): out of the platform if the ninja comes from its front (section 6.10).
 
-
-@kernel
-def push_from(ninja, entity, x0, y0, least):
-    """Return the same of a ninja whose centre is farther than ``least`` in front of the platform, pixels."""
+    Its centre is farther than ``least`` in front of the platform: 0 in the game, pixels.
+    """
     fx, fy = FACING_X[entity["orientation"]], FACING_Y[entity["orientation"]]
     px, py, vx, vy = entity["x"], entity["y"], ninja["vx"], ninja["vy"]
     dx, dy = ninja["x"] - px, ninja["y"] - py
@@ -280,7 +277,7 @@ def push_from(ninja, entity, x0, y0, least):
 @kernel
 def touch_one_way(ninja, entity, x0, y0):
     """Return the wall normal of an upright platform that holds the ninja, otherwise 0."""
-    hit, fx, _, _ = push_one_way(ninja, entity, x0, y0)
+    hit, fx, _, _ = push_one_way(ninja, entity, x0, y0, 0.0)
     return fx if hit and abs(fx) == 1.0 else 0.0
 
 
