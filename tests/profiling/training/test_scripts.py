@@ -35,14 +35,16 @@ def test_the_ring_of_ranks():
     assert seconds == pytest.approx(32e-3 + sent / 1e6)
 
 
-def test_recipes_on_levels_that_they_train_on(capsys):
-    hop = ("first-steps/06-hop",)
-    recipes.main(hop, hop, runs=("defaults=16384",), seeds=1, attempts=2)
-    header, random, row = lines(capsys)
-    assert header.split()[:4] == ["recipe", "seed", "steps", "processor"]
+def test_recipes_on_parts_of_the_levels(capsys):
+    two, five = (recipes.part(("first-steps", "jumps"), size) for size in (2, 5))
+    assert five[:2] == two
+    recipes.main(("first-steps",), ("first-steps/06-hop",), runs=("defaults=16384",), seeds=1, sizes=(1, 0), attempts=2)
+    header, random, one, six = lines(capsys)
+    assert header.split()[:5] == ["recipe", "levels", "seed", "steps", "processor"]
     assert random.split()[0] == "random"
-    assert row.split()[:3] == ["defaults", "0", "16,384"]
-    assert row.count("%") == random.count("%") + 2
+    assert one.split()[:4] == ["defaults", "1", "0", "16,384"]
+    assert six.split()[:4] == ["defaults", "6", "0", "16,384"]
+    assert one.count("%") == random.count("%") + 2
 
 
 def test_foresight_on_built_in_levels(capsys):
