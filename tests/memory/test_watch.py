@@ -189,10 +189,10 @@ def test_stretches_in_which_native_code_is_watched_count_as_searches(monkeypatch
     monkeypatch.setattr("nclone_env.memory.watch.growing_alone", lambda growths: growing)
     monkeypatch.setattr("nclone_env.memory.watch.Watch._find_keepers", lambda *arguments: None)
     elapsed = 0.0
+    monkeypatch.setattr("nclone_env.memory.watch.time.process_time", lambda: elapsed)
+    monkeypatch.setattr("nclone_env.memory.watch.time.thread_time", lambda: 0.0)
     with profile() as watch:
         watch.step()
-        monkeypatch.setattr("nclone_env.memory.watch.time.process_time", lambda: watch._worked + elapsed)
-        monkeypatch.setattr("nclone_env.memory.watch.time.thread_time", lambda: 0.0)
         while elapsed < 100:
             elapsed += 0.1
             watch._search_now_and_then()
