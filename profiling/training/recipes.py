@@ -20,7 +20,7 @@ import numpy as np
 import tyro
 
 from nclone_env.config import EnvironmentConfig
-from nclone_env.level.load import resolve
+from nclone_env.level.load import readable, resolve
 from nclone_env.train import ActorCritic, Hooks, LevelResult, TrainConfig, evaluate, read_recipe, train
 from profiling.measure import describe
 
@@ -43,8 +43,8 @@ def play(policy: ActorCritic | None, environment: EnvironmentConfig, packs: tupl
 
 
 def part(packs: tuple[str, ...], size: int) -> tuple[str, ...]:
-    """Return the names of some levels of packs, those of a smaller part among them; all levels if ``size`` is 0."""
-    names = [level.reference for pack in packs for level in resolve(pack)]
+    """Return the names of so many readable levels of packs, the same ones first; of all if ``size`` is 0."""
+    names = [level.reference for pack in packs for level, _ in readable(resolve(pack))]
     random.Random(0).shuffle(names)
     return tuple(names[: size or None])
 
