@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from nclone_env.errors import ConfigError, Within, check_integer, shortened
 from nclone_env.game import FRAMES_PER_SECOND, WORLD_HEIGHT, WORLD_WIDTH
-from nclone_env.options import Suggesting, build, check, group, option, rejects_unknown, replace, several, whole
+from nclone_env.options import Suggesting, build, check, group, option, rejects_unknown, replace, several
 
 ObservationName = Literal[
     "game_state",
@@ -242,15 +242,14 @@ def config_from(config: EnvironmentConfig | None, fields: Mapping[str, Any]) -> 
 
 def _checked_view(size: Any) -> tuple[int, int]:
     """Return the height and width of ``global_view`` as a tuple."""
-    sides = tuple(map(whole, several(size)))
+    sides = several(size)
     if len(sides) != 2:
         raise ConfigError(f"global_view_size: expected height and width, for example (128, 256), got {shortened(size)}")
-    height, width = sides
-    check_integer("global_view_size[0], the height", height, low=16, high=WORLD_HEIGHT)
-    check_integer("global_view_size[1], the width", width, low=16, high=WORLD_WIDTH)
+    height = check_integer("global_view_size[0], the height", sides[0], low=16, high=WORLD_HEIGHT)
+    width = check_integer("global_view_size[1], the width", sides[1], low=16, high=WORLD_WIDTH)
     if height > width:
         raise ConfigError(
             f"global_view_size: expected the height, then the width, of a picture no higher than wide, "
             f"got {shortened(size)}; the world is {WORLD_WIDTH} wide and {WORLD_HEIGHT} high: pass ({width}, {height})"
         )
-    return int(height), int(width)
+    return height, width

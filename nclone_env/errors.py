@@ -36,6 +36,7 @@ def shortened(value: object, length: int = 60) -> str:
     return shown if len(shown) <= length else f"{shown[: length - 3]}..."
 
 
+_EXACT = 2**53  # larger floats stand for several whole numbers
 _LONGEST_NAME = 300
 """Characters of a path in a message."""
 
@@ -260,13 +261,34 @@ def check_choice(name: str, value: Any, known: Collection[str]) -> None:
         raise ConfigError(f"{name}: {expected}, got {got}")
 
 
-def check_integer(name: str, value: Any, low: int, high: float = math.inf) -> None:
-    """Reject a value that is not a whole number within bounds, both inclusive.
+def scalar(value: Any) -> Any:
+    """Return a number, flag or text of NumPy, or an array of none but one, as that of Python; others as they are.
+
+    The item of a masked number would be 0.
+    """
+    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item") and not np.ma.is_masked(value)
+    return value.item() if is_scalar else value
+
+
+def whole(value: Any) -> Any:
+    """Return a float that is a whole number, as 6e6 is, as an integer; others as they are."""
+    is_whole = isinstance(value, (float, np.floating)) and value.is_integer() and abs(float(value)) <= _EXACT
+    return int(value) if is_whole else value
+
+
+def check_integer(name: str, value: Any, low: int, high: float = math.inf) -> int:
+    """Return a whole number, which may be a float or one of NumPy, as an integer of Python.
+
+    Args:
+        low: least of it.
+        high: greatest of it.
 
     Raises:
-        ConfigError: naming the argument, the bounds and the value.
+        ConfigError: if it is none, or out of bounds; it names the argument, the bounds and the value.
     """
-    _reject(name, _expected_number(int, Within(low, high), value), value)
+    number = whole(scalar(value))
+    _reject(name, _expected_number(int, Within(low, high), number), value)
+    return int(number)
 
 
 def checked(*left: str) -> Callable[[Function], Function]:
@@ -274,7 +296,8 @@ def checked(*left: str) -> Callable[[Function], Function]:
 
     These are numbers (of which nan is none), flags, texts, paths, bytes, choices, functions, mappings, iterables,
     tuples of a fixed length and objects of a class, or one of several of them. Nothing is known of other annotations,
-    and of arrays, which may be anything that NumPy converts. Bounds are up to the function.
+    and of arrays, which may be anything that NumPy converts. Bounds are up to the function. It gets whole numbers as
+    integers of Python: those of NumPy overflow.
 
     Args:
         left: arguments that the function checks itself.
@@ -288,29 +311,46 @@ def checked(*left: str) -> Callable[[Function], Function]:
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            given: Mapping[str, Any] = {}
+            given = None
             with suppress(TypeError):  # of missing arguments, which the call itself tells
-                given = described.bind(*args, **kwargs).arguments
-            for name, value in given.items():
+                given = described.bind(*args, **kwargs)
+            if given is None:
+                return function(*args, **kwargs)
+            for name, value in given.arguments.items():
                 kind = described.parameters[name].kind
-                if name not in left and name in hints() and kind is not Parameter.VAR_KEYWORD:
-                    for each in value if kind is Parameter.VAR_POSITIONAL else (value,):
-                        check_argument(name, hints()[name], each)
-            return function(*args, **kwargs)
+                if name in left or name not in hints() or kind is Parameter.VAR_KEYWORD:
+                    continue
+                if kind is Parameter.VAR_POSITIONAL:
+                    given.arguments[name] = tuple(check_argument(name, hints()[name], each) for each in value)
+                else:
+                    given.arguments[name] = check_argument(name, hints()[name], value)
+            return function(*given.args, **given.kwargs)
 
         return cast("Function", call)
 
     return decorate
 
 
-def check_argument(name: str, hint: Any, value: Any) -> None:
-    """Check an argument by its annotation, as :func:`checked`."""
-    parts = _alternatives(hint)
-    value = value.item() if isinstance(value, np.ndarray) and value.shape == () else value  # as a scalar
-    if not _fits(hint, value):
+def check_argument(name: str, hint: Any, value: Any) -> Any:
+    """Check an argument by its annotation, as :func:`checked`; return it, whole numbers as integers of Python."""
+    parts, found = _alternatives(hint), _with_integers(hint, value)
+    if not _fits(hint, found.item() if isinstance(found, np.ndarray) and found.shape == () else found):
         nouns = list(dict.fromkeys(map(_noun, parts)))
         known = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
         _reject(name, " or ".join([", ".join(nouns[:-1]), nouns[-1]] if nouns[1:] else nouns), value, known)
+    return found
+
+
+def _with_integers(hint: Any, value: Any) -> Any:
+    """Return a value with integers of Python for whole numbers of other types, where an annotation names them."""
+    kinds = [get_args(part)[0] if get_origin(part) is Annotated else part for part in _alternatives(hint)]
+    if int in kinds and float not in kinds:
+        return whole(scalar(value))
+    items = get_args(hint) if get_origin(hint) in (tuple, Sequence) else ()
+    if int not in items or not isinstance(value, list | tuple | np.ndarray) or not _is_iterable(value):
+        return value
+    items = items if get_origin(hint) is tuple else items * len(value)
+    return tuple(map(_with_integers, items, value)) if len(items) == len(value) else value
 
 
 def _fits(hint: Any, value: Any) -> bool:

@@ -18,16 +18,13 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-import numpy as np
-
 from nclone_env._files import expanded
 from nclone_env._origin import renamed
-from nclone_env.errors import ConfigError, check_value, did_you_mean, shortened
+from nclone_env.errors import ConfigError, check_value, did_you_mean, scalar, shortened, whole
 
 Options = TypeVar("Options")
 _hints: Callable[[type], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
 _classes: list[type] = []
-_EXACT = 2**53  # larger floats stand for several whole numbers
 _SCALES = {"k": 10**3, "m": 10**6}
 _SINGLE = (str, UserString, bytes, bytearray, memoryview, Mapping, os.PathLike, io.IOBase)
 """Iterables that are one item of an option."""
@@ -165,21 +162,6 @@ def mapping(value: Any) -> Any:
     """Return what has items by keys, as rows of tables have, as a dict; anything else as it is."""
     has_keys = hasattr(type(value), "keys") and hasattr(type(value), "__getitem__")
     return {key: value[key] for key in value.keys()} if has_keys else value  # noqa: SIM118 - iteration may give items
-
-
-def scalar(value: Any) -> Any:
-    """Return a number, flag or text of NumPy, or an array of none but one, as that of Python; others as they are.
-
-    The item of a masked number would be 0.
-    """
-    is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item") and not np.ma.is_masked(value)
-    return value.item() if is_scalar else value
-
-
-def whole(value: Any) -> Any:
-    """Return a float that is a whole number, as 6e6 is, as an integer; others as they are."""
-    is_whole = isinstance(value, (float, np.floating)) and value.is_integer() and abs(float(value)) <= _EXACT
-    return int(value) if is_whole else value
 
 
 def number_in(text: str) -> int | float | None:

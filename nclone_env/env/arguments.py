@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.errors import ConfigError, UnknownLevelError, as_array, shortened
-from nclone_env.options import is_several, mapping, scalar, several
+from nclone_env.errors import ConfigError, UnknownLevelError, as_array, scalar, shortened, whole
+from nclone_env.options import is_several, mapping, several
 
 
 def check_options(options: dict[str, Any] | None, valid: Sequence[str]) -> dict[str, Any]:
@@ -37,10 +37,10 @@ def per_environment(argument: str, value: Any, num_envs: int) -> dict[int, Any]:
 
 def check_seed(seed: Any) -> int:
     """Return the 64 bits of a seed; ConfigError if it is not a whole number of at least 0."""
-    seed = scalar(seed)
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+    seed = whole(scalar(seed))
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ConfigError(f"seed: expected whole numbers of at least 0 or None, got {shortened(seed)}")
-    return int(seed) % 2**64
+    return seed % 2**64
 
 
 def seed_of(seed: Any) -> int | tuple[int | None, ...]:
@@ -130,11 +130,11 @@ def check_assignment(argument: str, levels: Any, names: Sequence[str], num_envs:
 
 def find_level(level: Any, names: Sequence[str], argument: str) -> int:
     """Return the index of a level given by name or index."""
-    level = scalar(level)
+    level = whole(scalar(level))
     if isinstance(level, str) and level in names:
         return names.index(level)
-    if isinstance(level, (int, np.integer)) and not isinstance(level, bool) and 0 <= level < len(names):
-        return int(level)
+    if isinstance(level, int) and not isinstance(level, bool) and 0 <= level < len(names):
+        return level
     raise UnknownLevelError(
         f"{argument}: expected a name or an index below {len(names)}, got {shortened(level)}; "
         f"levels of this environment: {', '.join(names)}"

@@ -29,10 +29,10 @@ from nclone_env.env.compiled.passes import ObservationFunction, RewardFunction
 from nclone_env.env.compiled.starts import PackedStarts
 from nclone_env.env.compiled.step import KernelSteps
 from nclone_env.env.spaces import action_space, check_actions, observation_space
-from nclone_env.errors import ConfigError, check_integer, check_value, checked, shortened
+from nclone_env.errors import ConfigError, check_integer, check_value, checked, scalar, shortened
 from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
-from nclone_env.options import is_several, scalar, several
+from nclone_env.options import is_several, several
 
 _MAX_ENVS, _MAX_THREADS = 1 << 24, 1024
 Step = tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
@@ -98,13 +98,12 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
         self.closed = True  # for now: Gymnasium's __del__ closes environments that are not, even half-built ones
         self.config = config_from(config, fields)
         if max_episode_steps is not None:
-            check_integer("max_episode_steps", max_episode_steps, low=1)
-            frames = min(self.config.max_frames, int(max_episode_steps) * self.config.frame_skip)
+            steps = check_integer("max_episode_steps", max_episode_steps, low=1)
+            frames = min(self.config.max_frames, steps * self.config.frame_skip)
             self.config = self.config.replace(max_frames=frames)
-        check_integer("num_envs", num_envs, low=1, high=_MAX_ENVS)
+        self.num_envs = num_envs = check_integer("num_envs", num_envs, low=1, high=_MAX_ENVS)
         if num_threads is not None:
-            check_integer("num_threads", num_threads, low=1, high=_MAX_THREADS)
-        self.num_envs = num_envs = int(num_envs)
+            num_threads = check_integer("num_threads", num_threads, low=1, high=_MAX_THREADS)
         check_value("gymnasium_infos", bool, gymnasium_infos)
         self.gymnasium_infos = bool(gymnasium_infos)
         mode = autoreset_mode_of(autoreset_mode)
@@ -261,13 +260,12 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
             MemoryLimitError, ResetNeededError, ClosedError: as ``render``.
         """
         self._lifecycle.check("pictures", AFTER_RESET)
-        for index in indices:
-            self._check_index("indices", index)
+        chosen = [self._checked_index("indices", index) for index in indices]
         made: list[np.ndarray] = []
-        for index in indices:
+        for index in chosen:
             made.append(self._picture(index))
             if len(made) == 1:
-                check_fits("render: pictures of num_envs", len(indices), made[0].nbytes)
+                check_fits("render: pictures of num_envs", len(chosen), made[0].nbytes)
         return tuple(made)
 
     def memory(self) -> MemoryNode:
@@ -284,8 +282,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
             ClosedError: after ``close``.
         """
         self._lifecycle.check("get_state", AFTER_RESET)
-        self._check_index("index", index)
-        return self._batch.get_state(index)
+        return self._batch.get_state(self._checked_index("index", index))
 
     def set_state(self, index: int, state: bytes) -> tuple[Any, dict[str, Any]]:
         """Restore one environment from a snapshot; the same actions then have the same results.
@@ -303,7 +300,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
             ConfigError, ResetNeededError, ClosedError: as ``get_state``.
         """
         self._lifecycle.check("set_state", AFTER_RESET)
-        self._check_index("index", index)
+        index = self._checked_index("index", index)
         self._batch.set_state(index, state)
         return self._observed(index)
 
@@ -317,8 +314,7 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
             ConfigError, ResetNeededError, ClosedError: as ``get_state``.
         """
         self._lifecycle.check("copy_world", AFTER_RESET)
-        self._check_index("source", source)
-        self._check_index("target", target)
+        source, target = self._checked_index("source", source), self._checked_index("target", target)
         self._batch.copy(source, target)
         return self._observed(target)
 
@@ -523,8 +519,8 @@ class NPlusPlusVectorEnv(BaseEnvironment, gymnasium.vector.VectorEnv[Any, np.nda
         random = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
         return np.where(given, bits, random), self._all_mask
 
-    def _check_index(self, name: str, index: int) -> None:
-        check_integer(name, index, low=0, high=self.num_envs - 1)
+    def _checked_index(self, name: str, index: int) -> int:
+        return check_integer(name, index, low=0, high=self.num_envs - 1)
 
     def _observed(self, index: int) -> tuple[Any, dict[str, Any]]:
         """Return copies of one environment's observation and ``info`` columns."""

@@ -47,8 +47,7 @@ class Job(ABC):
             elif each.compare:
                 value = plain_value(value)
                 value = value if isinstance(value, str | Mapping) or not isinstance(value, Iterable) else several(value)
-            check_argument(each.name, hints[each.name], value)
-            object.__setattr__(self, each.name, value)
+            object.__setattr__(self, each.name, check_argument(each.name, hints[each.name], value))
 
     @property
     @abstractmethod

@@ -55,8 +55,10 @@ class Shard:
     count: int
 
     def __post_init__(self) -> None:
-        check_integer("count", self.count, low=1, high=10**9)
-        check_integer("number", self.number, low=1, high=self.count)
+        count = check_integer("count", self.count, low=1, high=10**9)
+        number = check_integer("number", self.number, low=1, high=count)
+        for name, value in (("count", count), ("number", number)):
+            object.__setattr__(self, name, value)
 
     @classmethod
     @checked()

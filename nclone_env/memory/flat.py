@@ -90,7 +90,7 @@ def assert_flat(function: Callable[[], object], steps: int = 1000, *, name: str 
         >>> assert_flat(episode, steps=200)
     """
     __tracebackhide__ = True
-    check_integer("steps", steps, low=1)
+    steps = check_integer("steps", steps, low=1)
     name = name or getattr(function, "__qualname__", repr(function))
     with flat_profile(name, **options) as watch:
         watch.expected_steps = steps

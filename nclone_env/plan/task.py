@@ -108,8 +108,7 @@ def origin_of(levels: LevelSet, start: Start | None = None) -> WorldArrays:
     if not is_pair or not (isinstance(start[0], WorldArrays) or hasattr(start[0], "worlds")):
         expected = "an environment or session, and the index of its world, such as (envs, 3)"
         raise ConfigError(f"start: expected {expected}, got {shortened(start)}")
-    check_integer("start[1], the index of the world", start[1], low=0)
-    origin = _transferred(levels, *start)
+    origin = _transferred(levels, start[0], check_integer("start[1], the index of the world", start[1], low=0))
     if origin.ninjas[0]["state"] >= DEAD:
         raise ConfigError("start: expected a world in which the ninja is alive and has not won")
     return origin

@@ -338,6 +338,30 @@ def test_arguments_are_checked_by_their_annotations(arguments, message):
         example(**{"number": 1, **arguments})
 
 
+@checked()
+def integers(
+    count: int | None, sizes: tuple[int, int], *more: int, size: Annotated[int, Within(1, 9)] = 3, rate: float = 1
+) -> str:
+    """Return how the arguments arrive."""
+    return repr((count, sizes, more, size, rate))
+
+
+@pytest.mark.parametrize("two", [2.0, np.float32(2), np.int8(2), np.array(2), np.array(2.0)])
+def test_whole_numbers_of_all_types_are_integers(two):
+    assert integers(two, [two, 4], two, size=two) == "(2, (2, 4), (2,), 2, 1)"
+    assert integers(None, np.array([2, 4]), rate=2.0) == "(None, (2, 4), (), 3, 2.0)"
+    envs = NPlusPlusVectorEnv(num_envs=np.add(two, 1), num_threads=two, levels=WALK, max_episode_steps=two)
+    envs.reset(seed=two, options={"level": two - two})
+    assert repr((envs.num_envs, envs.np_random_seed, envs.config.max_frames)) == "(3, 2, 8)"
+    assert envs.get_state(two) == envs.get_state(2)
+    envs.copy_world(two, 0)
+    assert len(envs.pictures([two])) == 1
+    assert repr(jobs.Shard(two, two)) == "Shard(number=2, count=2)"
+    for wrong in (two + 0.5, -two):
+        with pytest.raises(ConfigError, match="num_envs: expected a whole number from 1"):
+            NPlusPlusVectorEnv(num_envs=wrong, levels=WALK)
+
+
 def test_arguments_of_all_forms_are_accepted():
     numbers = (1, 1.5, math.inf, np.float32(2), np.int8(3))
     assert (

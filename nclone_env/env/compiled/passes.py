@@ -22,11 +22,10 @@ from nclone_env.env.arrays.final import FinalRows
 from nclone_env.env.compiled.records import EVENT, PLAYING, SAME_STEP
 from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.env.compiled.step_arrays import FinalArrays, StepArrays
-from nclone_env.errors import ConfigError, check_integer, check_value, shortened
+from nclone_env.errors import ConfigError, check_integer, check_value, scalar, shortened
 from nclone_env.jit import plain_dispatcher, specialised
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.obs import ObservationArrays, ObservationSpec, frame_specs
-from nclone_env.options import scalar
 from nclone_env.sim import WorldArrays
 
 NO_RESET = np.zeros(0, np.bool_)
@@ -185,14 +184,14 @@ class ObservationFunction:
     name: str = "own"
 
     def __post_init__(self) -> None:
-        size, low, high = map(scalar, (self.size, self.low, self.high))
-        check_integer("size", size, low=1, high=1 << 16)
+        size = check_integer("size", self.size, low=1, high=1 << 16)
+        low, high = map(scalar, (self.low, self.high))
         for name, limit in (("low", low), ("high", high)):
             if not isinstance(limit, float) or not math.isinf(limit):
                 check_value(name, float, limit)
         if low > high:
             raise ConfigError(f"low: expected at most high, {high}, got {low}")
-        for name, number in (("size", int(size)), ("low", float(low)), ("high", float(high))):
+        for name, number in (("size", size), ("low", float(low)), ("high", float(high))):
             object.__setattr__(self, name, number)  # of NumPy, one of 8 bits would overflow in sums of bytes
         if not isinstance(self.name, str) or not self.name.isidentifier() or self.name in _NAMES:
             raise ConfigError(f"name: expected a word that names no observation yet, got {shortened(self.name)}")

@@ -130,13 +130,12 @@ def evaluate(
     Raises:
         ConfigError: if the mode is unknown, or a number is out of range.
     """
-    check_candidates(candidates, policy)
+    candidates = check_candidates(candidates, policy)
     check_choice("mode", mode, get_args(Mode))
     check_integer("episodes_per_level", episodes_per_level, low=1, high=_MOST_EPISODES)
     check_integer("seed", seed, low=0)
     if num_threads is not None:
         check_integer("num_threads", num_threads, low=1, high=_MOST_THREADS)
-    episodes_per_level, seed, candidates = map(int, (episodes_per_level, seed, candidates))  # those of NumPy overflow
     if policy is None or mode == "random":
         blind = tuple(name for name in environment.observations if name not in ("action_outcomes", "action_mask"))
         policy, mode = None, "random"
@@ -311,14 +310,15 @@ _OUTWEIGHS = 1e6
 """More than any return."""
 
 
-def check_candidates(candidates: int, policy: ActorCritic | None = None) -> None:
-    """Check the number of candidates of a decision, and that the policy can propose more than one."""
-    check_integer("candidates", candidates, low=1, high=_MOST_CANDIDATES)
+def check_candidates(candidates: int, policy: ActorCritic | None = None) -> int:
+    """Return the number of candidates of a decision; check it, and that the policy can propose more than one."""
+    candidates = check_integer("candidates", candidates, low=1, high=_MOST_CANDIDATES)
     if candidates > 1 and policy is not None and policy.recurrent_size:
         raise ConfigError(
             f"candidates: expected 1 for a policy with memory, got {candidates} with recurrent_size "
             f"{policy.recurrent_size}; copies of the environments have no memory of the episode"
         )
+    return candidates
 
 
 class CandidateSearch:

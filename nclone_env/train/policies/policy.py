@@ -92,8 +92,7 @@ class Policy:
         batch, is_one = self._batch(observation)
         states = self._begun(episode_start, len(next(iter(batch.values()))))
         if seed is not None:
-            check_integer("seed", seed, low=0, high=2**63 - 1)
-            self._seed, self._step = int(seed), 0
+            self._seed, self._step = check_integer("seed", seed, low=0, high=2**63 - 1), 0
         draw = self._seed, 0, self._step
         actions = chosen_actions(partial(policy_outputs, self.network), batch, argmax, draw, states=states)
         self._states = states
