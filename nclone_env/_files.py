@@ -96,6 +96,17 @@ def there(test: Callable[[], bool]) -> bool:
         return False
 
 
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """Return the suffix of a name in small letters: cameras, old systems and some editors write large ones."""
+    return Path(path).suffix.lower()
+
+
+def inner_folders(folder: Path) -> str:
+    """Return the end of a message about a folder without what it should hold: how to name the folders in it, if any."""
+    has_some = there(folder.is_dir) and any(each.is_dir() and each.name[0] != "." for each in folder.iterdir())
+    return f"; name the folders in it, as {plain(folder)}/* does in a shell" if has_some else ""
+
+
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     """Write ``data`` to a temporary file next to ``path``, then rename it to ``path``."""
     fill_file(path, lambda temporary: temporary.write_bytes(data))

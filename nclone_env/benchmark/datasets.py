@@ -17,7 +17,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from nclone_env._files import claimed
+from nclone_env._files import claimed, suffix_of
 from nclone_env._processes import check_wanted, in_order, threads
 from nclone_env.benchmark.submission import read_submission
 from nclone_env.benchmark.track import load_track, track_levels
@@ -71,7 +71,7 @@ def played(
         UnknownLevelError: if a source is neither a file nor a built-in level.
     """
     sources = several(sources)
-    submissions = [read_submission(source) for source in sources if Path(source).suffix == ".zip"]
+    submissions = [read_submission(source) for source in sources if suffix_of(source) == ".zip"]
     names = sorted({submission.track for submission in submissions})
     if len(names) > 1:
         raise ConfigError(f"sources: expected submissions of one track, got {', '.join(names)}")
@@ -104,7 +104,7 @@ def _demonstrations(sources: Sequence[str | Path], skipped: dict[str, str]) -> I
     """Yield the demonstrations of sources that are no submissions; those that are damaged are noted with the reason."""
     for source in sources:
         try:
-            yield from read_demonstrations([source] if Path(source).suffix != ".zip" else [])
+            yield from read_demonstrations([source] if suffix_of(source) != ".zip" else [])
         except FormatError as error:
             skipped[str(source)] = f"{error.where}: expected {error.expected}, got {error.got}"
 

@@ -23,14 +23,16 @@ _SPECIAL = re.compile(r"[^\w .,+/()-]|_|\A\W")
 """What can be markup: written as an entity."""
 _MOST_CODE = 1000
 """Characters of a command that are shown."""
-_HEAD = """---
+_GUIDE = "](benchmark.md)"
+_PUBLIC_GUIDE = "](https://github.com/nclone-env/nclone-env/blob/main/docs/benchmark.md)"
+_HEAD = f"""---
 hide: [toc]
 ---
 
 # Results
 
 Each row was replayed by the simulator from the inputs of all its episodes before it was written here; [Benchmark
-tracks](benchmark.md) explains tracks, scores and proofs. `nclone-env benchmark table` writes this page.
+tracks{_GUIDE} explains tracks, scores and proofs. `nclone-env benchmark table` writes this page.
 
 Cells are interquartile means over levels and seeds in percent, with 95 % intervals of a stratified bootstrap over seeds
 in brackets where there are several. Normalised speed is the mean between that of random play (0) and that of the best
@@ -72,7 +74,8 @@ def write_results(entries: Sequence[tuple[Submission, Verification]], output: Pa
             pictures[name] = path.name
         if name in pictures:
             write_file(path, drawn)
-    write_file(output, page(entries, pictures).encode())
+    has_guide = output.with_name("benchmark.md").exists()
+    write_file(output, page(entries, pictures).replace(_GUIDE, _GUIDE if has_guide else _PUBLIC_GUIDE).encode())
 
 
 def page(entries: Sequence[tuple[Submission, Verification]], pictures: Mapping[str, str]) -> str:

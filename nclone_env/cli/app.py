@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from nclone_env._files import naming
 from nclone_env._version import __version__
 from nclone_env.cli.progress import EndedError, ended_by_signals
-from nclone_env.errors import ConfigError, NcloneError, check_choice, cut, plain, shortened
+from nclone_env.errors import ConfigError, NcloneError, cut, did_you_mean, plain, shortened
 from nclone_env.machine import check_address_space
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ _ADDRESSES, _ADDRESSES_OF_TORCH = 1_000_000_000, 1_700_000_000
 """Bytes of address space that a command needs with two threads; with less, libraries abort as they are loaded."""
 _WITH_TORCH = ("train", "evaluate", "watch", "benchmark")
 _SHELLS = ("bash", "zsh", "fish")
+_ALSO_CALLED = {"check": ("validate", "verify"), "test": ("validate", "verify", "evaluate"), "enjoy": ("watch",)}
+"""What other programs call commands."""
 _COMMAND = "_command"
 _BROKEN_PIPE = 128 + 13  # as shells report SIGPIPE
 COMMANDS: Mapping[str, str | Mapping[str, str]] = {
@@ -254,9 +256,20 @@ def _command(args: Sequence[str], commands: Mapping[str, Any]) -> list[str]:
     """Return the names of the command that arguments begin with: its own, and before it that of its group."""
     if not args or args[0].startswith("-"):
         return []
-    check_choice("command", args[0], commands)
+    if args[0] not in commands:
+        own, other = _meant(args[0], commands), _meant(args[0], COMMANDS)
+        meant = own or (other and f"{PROGRAM} {other}")
+        hint = f"; did you mean {meant!r}?" if meant else did_you_mean(args[0], commands)
+        raise ConfigError(f"command: expected one of {', '.join(commands)}, got {shortened(args[0])}{hint}")
     inner = commands[args[0]]
     return [args[0], *(_command(args[1:], inner) if isinstance(inner, Mapping) else ())]
+
+
+def _meant(word: str, commands: Mapping[str, Any]) -> str:
+    """Return the command, or the subcommand behind its group, that does what a word says; empty if there is none."""
+    inner = [f"{group} {name}" for group, found in commands.items() if isinstance(found, Mapping) for name in found]
+    words = (word, *_ALSO_CALLED.get(word, ()))
+    return next((place for each in words for place in (*commands, *inner) if place.split()[-1] == each), "")
 
 
 def _matched(args: list[str]) -> list[str]:

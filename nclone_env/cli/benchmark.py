@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import Positional
 
-from nclone_env._files import expanded, there
+from nclone_env._files import expanded, suffix_of, there
 from nclone_env._processes import threads
 from nclone_env._table import table
 from nclone_env.benchmark import TRACK_NAMES, Submission, Track, load_track
-from nclone_env.cli.output import check_all_free, check_exists, check_folder, check_free, check_suffix, counted
+from nclone_env.cli.output import check_exists, check_folder, check_free, check_suffix, counted
 from nclone_env.cli.progress import LevelProgress, StopRequest, TrainingProgress, say, stop_on_signals
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, StoppedError, check_choice, optional_module, shortened
 from nclone_env.jobs import Shard, run
 from nclone_env.machine import default_workers
+from nclone_env.replay import RECORDING_SUFFIX
 from nclone_env.train import SILENT, Hooks
 
 if TYPE_CHECKING:
@@ -234,17 +237,20 @@ def write_table(
 
     check_suffix("output", output, ".md")
     check_free(output, force)
-    entries = []
+    entries, seen = [], dict[bytes, Path]()
     files = tuple(_submissions(files))
     for file, found in _verified(files, packs):
-        if found.accepted:
-            entries.append((read_submission(file), found))
+        same = seen.setdefault(sha256(file.read_bytes()).digest(), file) if found.accepted else file
+        fault = found.faults[0] if found.faults else "" if same == file else f"it is a copy of {same}"
+        if fault:
+            say(f"left out: {file}: {fault}", stream=sys.stderr)
         else:
-            say(f"left out: {file}: {found.faults[0]}", stream=sys.stderr)
+            entries.append((read_submission(file), found))
     if not entries:
         raise ConfigError("files: expected at least one submission that is accepted, got none")
     tracks = {submission.track for submission, _ in entries} if plots else ()
-    check_all_free((output.with_name(f"{output.stem}-{name.lower()}.png") for name in tracks), force)
+    for name in tracks:
+        check_free(output.with_name(f"{output.stem}-{name.lower()}.png"), force)
     write_results(entries, output, plots)
     say(f"wrote {output}, {counted(len(entries), 'submission')}")
     return int(len(entries) < len(files))
@@ -274,7 +280,7 @@ def export_data(
     files: list[str] = []
     for source in sources:
         folder = expanded(source)
-        files += sorted(map(str, folder.rglob("*.replay"))) if there(folder.is_dir) else [source]
+        files += map(str, _named(folder, RECORDING_SUFFIX)) if there(folder.is_dir) else [source]
     found = played(files, config, _packs(packs))
     for source, reason in found.skipped.items():
         say(f"left out: {source}: {reason}", stream=sys.stderr)
@@ -325,14 +331,19 @@ def _verified(
 
 
 def _submissions(paths: Sequence[Path]) -> list[Path]:
-    """Return files, and those of folders that have the name of a submission."""
+    """Return files, each once, and those in folders that have the name of a submission."""
     for path in paths:
         check_exists("files", path, "a submission")
-    found = [file for path in paths for file in (sorted(path.glob("*.zip")) if path.is_dir() else [path])]
+    found = [file for path in paths for file in (_named(path, ".zip") if path.is_dir() else [path])]
     if not found:
-        got = f"{shortened(str(paths[0]), 200)}, where no file ends in .zip" if paths else "none"
+        got = f"{shortened(str(paths[0]), 200)}, where no name ends in .zip" if paths else "none"
         raise ConfigError(f"files: expected at least one submission or a folder of them, got {got}")
-    return found
+    return list({os.path.realpath(file): file for file in reversed(found)}.values())[::-1]
+
+
+def _named(folder: Path, suffix: str) -> list[Path]:
+    """Return the files in a folder, and in those in it, that have a suffix."""
+    return sorted(file for file in folder.rglob("*") if suffix_of(file) == suffix and file.is_file())
 
 
 def _evaluate(job: Evaluating, output: Path, part: Shard | None) -> None:
@@ -355,7 +366,7 @@ def _of_recordings(paths: Sequence[Path], track: Track, packs: Sequence[str]) ->
 
     for path in paths:
         check_exists("runs", path, "a recording")
-    files = [file for path in paths for file in (sorted(path.rglob("*.replay")) if path.is_dir() else [path])]
+    files = [file for path in paths for file in (_named(path, RECORDING_SUFFIX) if path.is_dir() else [path])]
     return of_recordings(files, track, {"frames": 0}, _packs(packs))
 
 

@@ -10,11 +10,12 @@ from tyro.conf import Positional
 
 from nclone_env._files import there
 from nclone_env._processes import threads
-from nclone_env.cli.output import check_folder, check_free, counted
+from nclone_env.cli.output import check_folder, claim, counted
 from nclone_env.cli.progress import StatusLine, say
+from nclone_env.cli.watch import played_files
 from nclone_env.errors import ConfigError, NcloneError
 from nclone_env.machine import default_workers
-from nclone_env.replay import recording_name
+from nclone_env.replay import recording_files, recording_name
 from nclone_env.train import other_kind
 
 
@@ -36,8 +37,8 @@ def make_gallery(
         levels: built-in sets or levels by name, level files, folders or packs (pack.txt, pack.txt#0-95) by path; the
             levels of the recordings if there are none.
         output: folder to write; open its index.html.
-        recordings: .replay and attract files, or folders of them, such as those that solve writes; or submissions of
-            the benchmark, of which the fastest win on each level is shown, else the longest episode.
+        recordings: .replay and attract files, such as those that solve writes; submissions of the benchmark, of which
+            the fastest win on each level is shown, else the longest episode; or folders of both.
         title: of the site; the names of the levels by default.
         shard: part I/N of the levels, such as 1/4, for one of N processes: output is a folder for its journal, a
             restarted shard goes on with it, and 'merge' writes the gallery.
@@ -52,7 +53,7 @@ def make_gallery(
     else:
         check_output(output, force)
         output.parent.mkdir(parents=True, exist_ok=True)
-        check_free(output, force=True)  # claims it
+        claim(output)
         check_output(output, force)
     line, faults, made = StatusLine(sys.stderr), [], []
 
@@ -66,7 +67,8 @@ def make_gallery(
 
     try:
         with TemporaryDirectory() as folder:
-            given = tuple(str(_of_submission(path, Path(folder), part)) for path in recordings)
+            files = (file for path in recordings for file in _with_submissions(path))
+            given = tuple(str(_of_submission(file, Path(folder), part)) for file in files)
             job = Showing(levels, given, title or _title(levels), report)
             numbers = job.numbers(part)
             with threads(default_workers(len(numbers))) as executor:
@@ -78,6 +80,12 @@ def make_gallery(
     where = f"journal {part.file} in {output}" if part else f"open {output / 'index.html'}"
     say(f"wrote {counted(len(made), 'level')} and {counted(sum(made), 'run')}; {where}")
     return int(bool(faults))
+
+
+def _with_submissions(path: Path) -> list[Path]:
+    """Return a path, and the submissions in a folder after it, or instead of it if it has no recordings."""
+    submissions = [file for file in played_files(path) if file != path and other_kind(file) == "submission"]
+    return submissions if submissions and not recording_files(path) else [path, *submissions]
 
 
 def _of_submission(path: Path, folder: Path, part: object) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 from tyro.conf import Positional
 
 from nclone_env._arrays import clear_cache
-from nclone_env._files import write_file
+from nclone_env._files import suffix_of, write_file
 from nclone_env._processes import processes as processes_of
 from nclone_env.cli.output import (
     check_all_free,
@@ -142,7 +142,7 @@ def convert_level(source: Positional[str], target: Positional[Path], force: bool
     check_suffix("target", target, *WRITERS)
     check_free(target, force)
     raw = _only_level("source", source).load().raw
-    _save(target, WRITERS[target.suffix](raw))
+    _save(target, WRITERS[suffix_of(target)](raw))
     return 0
 
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterable
 from pathlib import Path
 
-from nclone_env._files import Claims, there
+from nclone_env._files import Claims, suffix_of, there
 from nclone_env.errors import ConfigError, check_integer, shortened
 
 _MOST_EPISODES = 1 << 24
@@ -21,19 +21,26 @@ class _Own(threading.local):
 _own = _Own()
 
 
-def check_free(path: Path, force: bool) -> None:
-    """Claim a file or folder that a command writes, and check that it may; the folder it is in is created."""
+def claim(path: Path) -> None:
+    """Claim a file or folder that a command writes; the folder it is in is created."""
     make_folder(path.parent)
     _own.claims.add(path)
-    if path.exists() and not force:
-        release_claims()
-        raise ConfigError(f"{path}: already exists; --force overwrites it, or name another")
+
+
+def check_free(path: Path, force: bool) -> None:
+    """Claim a file that a command writes, and check that it may."""
+    if path.is_dir():
+        raise ConfigError(f"{path}: expected the name of a file to write, got a folder; name another")
+    check_all_free((path,), force)
 
 
 def check_all_free(paths: Iterable[Path], force: bool) -> None:
-    """Call :func:`check_free` with what a command writes together."""
+    """Claim the files and folders that a command writes together, and check that it may."""
     for path in paths:
-        check_free(path, force)
+        claim(path)
+        if path.exists() and not force:
+            release_claims()
+            raise ConfigError(f"{path}: already exists; --force overwrites it, or name another")
 
 
 def make_folder(folder: Path) -> None:
@@ -66,7 +73,7 @@ def check_folder(argument: str, path: Path) -> None:
 
 def check_suffix(argument: str, path: Path, *suffixes: str) -> None:
     """Check that the name of a file to write tells its format."""
-    if path.suffix not in suffixes:
+    if suffix_of(path) not in suffixes:
         expected = f"expected a name ending in {' or '.join(suffixes)}"
         raise ConfigError(f"{argument}: {expected}, got {str(path)!r}; for example {path.stem or 'file'}{suffixes[0]}")
 

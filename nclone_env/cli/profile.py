@@ -23,7 +23,7 @@ from typing import Annotated, Any
 import tyro
 
 import nclone_env
-from nclone_env._files import there
+from nclone_env._files import suffix_of, there
 from nclone_env._table import format_bytes
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
@@ -383,7 +383,7 @@ def _target(path: str) -> tuple[list[str], str | None]:
     if folders and all(each.name.isidentifier() and there((each / "__init__.py").is_file) for each in folders):
         path = ".".join(file.parts)  # a package: python -m runs it, and can import from it
     elif there(lambda: file.is_file() or file.is_dir()):
-        is_archive = file.is_dir() or (file.suffix != ".py" and zipfile.is_zipfile(file))
+        is_archive = file.is_dir() or (suffix_of(file) != ".py" and zipfile.is_zipfile(file))
         return [f"./{path}" if path.startswith("-") else path], os.path.realpath(
             file if is_archive else file.resolve().parent
         )

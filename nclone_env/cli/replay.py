@@ -8,6 +8,7 @@ from typing import Annotated
 import tyro
 from tyro.conf import Positional
 
+from nclone_env._files import inner_folders
 from nclone_env._table import table
 from nclone_env.cli.output import check_exists, check_free, check_suffix, counted, make_folder, plain_name
 from nclone_env.cli.progress import say
@@ -68,7 +69,7 @@ def verify_replays(files: Positional[tuple[Path, ...]]) -> int:
     """
     found = [file for path in files for file in recording_files(path)]
     if not found:
-        got = shortened(f"{files[0]}", 200) if files else "none"
+        got = f"{shortened(str(files[0]), 200)}{inner_folders(files[0])}" if files else "none"
         raise ConfigError(f"files: expected at least one recording or a folder of them, got {got}")
     rows = [_row(path) for path in found]
     say(*table(("file", "agrees", "frames", "end", "gold", "reason"), rows))

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from tyro.conf import Positional
 
 from nclone_env.cli.arguments import read_whole_number
-from nclone_env.cli.output import check_folder, check_free
+from nclone_env.cli.output import check_folder, claim
 from nclone_env.cli.progress import StatusLine, StopRequest, say, stop_on_signals
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
 from nclone_env.jobs import Row, Shard, Solving, run
@@ -74,7 +74,7 @@ def solve_levels(
     check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
     if not part:
-        check_free(output, force=True)  # claims it
+        claim(output)
         job.check(output, force)
     compile_kernels()  # what is said about it comes before the table, and its time is not that of the search
     table.begin(len(numbers), max(threads // max(len(numbers), 1), 1))

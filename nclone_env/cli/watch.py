@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from tyro.conf import Positional
 
-from nclone_env._files import open_regular, there
+from nclone_env._files import open_regular, suffix_of, there
 from nclone_env.cli.output import check_free, check_suffix
 from nclone_env.cli.progress import say
 from nclone_env.cli.replay import check_scale
@@ -60,8 +60,8 @@ def watch_runs(
 
     Args:
         sources: checkpoints, folders of runs (their latest checkpoint), names of bundled policies
-            (``nclone-env policies list``), recordings and folders of them, submissions of the benchmark (on each level
-            the fastest win, else the longest episode), or models of Stable-Baselines3, of which loading executes code.
+            (``nclone-env policies list``), recordings, submissions of the benchmark (on each level the fastest win,
+            else the longest episode), folders of both, or models of Stable-Baselines3, of which loading executes code.
         levels: levels that policies play; by default those of their runs.
         argmax: take the most probable action instead of a sampled one.
         candidates: play so many candidates of the next 256 frames in copies of the environment, with sampled actions,
@@ -177,7 +177,7 @@ def _is_policy(path: Path) -> bool:
     if is_named(path):
         return True
     if there(path.is_dir):
-        return there((path / LATEST).exists) or not recording_files(path)
+        return there((path / LATEST).exists) or not played_files(path)
     try:
         with open_regular(path) as file:
             is_zip = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
@@ -189,13 +189,20 @@ def _is_policy(path: Path) -> bool:
         raise ConfigError(f"sources: {expected}, got {got}") from error
 
 
+def played_files(path: Path) -> list[Path]:
+    """Return a file, or the recordings and submissions in a folder by name."""
+    inside = path.iterdir() if there(path.is_dir) else ()
+    submissions = (file for file in inside if suffix_of(file) == ".zip" and other_kind(file) == "submission")
+    return sorted([*recording_files(path), *submissions])
+
+
 def _replayed(path: Path, label: str) -> Rounds:
     if other_kind(path) == "submission":
         from nclone_env.benchmark import recordings_of  # which imports torch
 
         shown = [(named_level(each), each.inputs.tolist()) for each in recordings_of(path)]
         return lambda number: [WatchedRun(level, inputs, f"{label}{level.name}") for level, inputs in shown]
-    files = recording_files(path)
+    files = played_files(path)
     if files != [path]:
         makers = [_replayed(file, label) for file in files]
         return lambda number: [run for make in makers for run in make(number)]

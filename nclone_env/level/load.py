@@ -14,7 +14,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from nclone_env._files import expanded
+from nclone_env._files import expanded, inner_folders, suffix_of
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
 from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.formats.map_bytes import write_map
@@ -73,7 +73,7 @@ class LevelRef:
     @property
     def is_text(self) -> bool:
         """Whether the level is a file of text, as the built-in ones are."""
-        return self.path.suffix == TEXT_SUFFIX
+        return suffix_of(self.path) == TEXT_SUFFIX
 
     @property
     def reference(self) -> str:
@@ -167,6 +167,7 @@ def _refs_in_folder(folder: Path) -> tuple[LevelRef, ...]:
             found = _refs_of(path, LevelFile.found(path))
         except (LevelFormatError, UnknownLevelError) as error:
             got = error.got if isinstance(error, LevelFormatError) else "no such file"
+            got = "a folder" if path.is_dir() else got
             others += [] if is_hidden else [f"{plain(path.name)} ({got})"]
             continue
         if is_hidden:
@@ -174,7 +175,8 @@ def _refs_in_folder(folder: Path) -> tuple[LevelRef, ...]:
         else:
             refs += found
     most = _MOST_NAMED if refs else _MOST_OTHERS
-    listed = ", ".join(others[:most]) + (f" and {len(others) - most} more" if len(others) > most else "")
+    more = f" and {len(others) - most} more" if len(others) > most else ""
+    listed = f"{', '.join(others[:most])}{more}{inner_folders(folder)}"
     if not refs:
         expected = f"expected a folder of level files, got {f'others: {listed}' if others else 'none in it'}"
         raise UnknownLevelError(f"{plain(folder)}: {expected}")
@@ -230,7 +232,7 @@ def _numbers(text: str, reference: str, size: int) -> list[int]:
 
 def _opened(path: Path) -> LevelFile | None:
     """Open a file that may be a pack."""
-    if path.suffix == TEXT_SUFFIX:
+    if suffix_of(path) == TEXT_SUFFIX:
         return None
     try:
         file = LevelFile.open(path)
@@ -257,8 +259,7 @@ def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
     beginning = f"{folder}/{number.zfill(2)}-"  # ``steps/1`` or ``steps/01`` of ``steps/01-walk``
     numbered = [full for full in known if number.isdecimal() and full.startswith(beginning)]
     close = same_ending or numbered or difflib.get_close_matches(name, known, n=1)
-    suffix = Path(name).suffix
-    if suffix in (TEXT_SUFFIX, MAP_SUFFIX) and not close:
+    if suffix_of(name) in (TEXT_SUFFIX, MAP_SUFFIX) and not close:
         return f"level: expected a level file, got {shortened(name, 200)}, which does not exist"
     hint = f"; did you mean {close[0]!r}?" if close else "."
     hint = "; did you mean 'generated:0-255'?" if name == _GENERATED[:-1] else hint

@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env._files import there, write_file
+from nclone_env._files import suffix_of, there, write_file
 from nclone_env.errors import InputsError, LevelFormatError, RecordingError, checked, plain, shortened
 from nclone_env.level import (
     LARGEST_MAP,
@@ -236,7 +236,7 @@ def recording_files(path: Path) -> list[Path]:
 def _starts_as_recording(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(_START)
-    return is_recording(start) or is_attract(start) or path.suffix == RECORDING_SUFFIX
+    return is_recording(start) or is_attract(start) or suffix_of(path) == RECORDING_SUFFIX
 
 
 def _load_either(path: str | Path) -> Recording | AttractFile | PeerFile:

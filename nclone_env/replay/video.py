@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from nclone_env._files import expanded, fill_file
+from nclone_env._files import expanded, fill_file, suffix_of
 from nclone_env.errors import ConfigError, Within, check_value, checked, optional_module, shortened
 from nclone_env.game import FRAMES_PER_SECOND
 
@@ -30,7 +30,7 @@ _GIF_RATE = 30  # a picture of a GIF lasts whole hundredths of a second; players
 
 def frame_rate(path: Path) -> int:
     """Return the pictures per second of a video that plays in real time, by the suffix of its name."""
-    return _GIF_RATE if path.suffix == ".gif" else FRAMES_PER_SECOND
+    return _GIF_RATE if suffix_of(path) == ".gif" else FRAMES_PER_SECOND
 
 
 @checked()
@@ -48,7 +48,7 @@ def write_video(pictures: Iterable[np.ndarray], path: str | Path, rate: float) -
         ConfigError: if there are no pictures, one has another shape, the suffix is another or the rate out of range.
     """
     path = expanded(path)
-    if path.suffix not in _CODECS:
+    if suffix_of(path) not in _CODECS:
         raise ConfigError(f"path: expected a name ending in {', '.join(VIDEO_SUFFIXES)}, got {path.name!r}")
     check_value("rate", Annotated[float, Within(0.001, 1000)], rate)
     ffmpeg = optional_module("imageio_ffmpeg", "video")
@@ -62,7 +62,7 @@ def write_video(pictures: Iterable[np.ndarray], path: str | Path, rate: float) -
     cropped = (np.ascontiguousarray(picture[:height, :width]) for picture in itertools.chain((first,), iterator))
     command = [ffmpeg.get_ffmpeg_exe(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24"]
     command += ["-s", f"{width}x{height}", "-r", str(Fraction(float(rate)).limit_denominator()), "-i", "-"]
-    command += _CODECS[path.suffix].split()
+    command += _CODECS[suffix_of(path)].split()
     count = 0
 
     def write(temporary: Path) -> None:

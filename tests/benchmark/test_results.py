@@ -87,6 +87,16 @@ def test_a_page_without_plots_where_they_cannot_be_made(tmp_path, monkeypatch):
     assert "![" not in (tmp_path / "r.md").read_text()
 
 
+def test_a_page_links_to_a_guide_that_is_there(tmp_path):
+    pages = []
+    for _ in range(2):
+        write_results([(honest(), verified())], tmp_path / "r.md", plots=False)
+        pages.append((tmp_path / "r.md").read_text())
+        (tmp_path / "benchmark.md").touch()
+    assert ["](benchmark.md)" in page for page in pages] == [False, True]
+    assert "](https://github.com/nclone-env/nclone-env/blob/main/docs/benchmark.md)" in pages[0]
+
+
 @pytest.mark.parametrize("title", [r"ppo $\frac$", "$x_{", "_mine", "\N{PILE OF POO}", "a" * 100, "%s {0} \\"])
 def test_any_title_is_plotted(tmp_path, title):
     pytest.importorskip("matplotlib")

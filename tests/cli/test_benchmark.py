@@ -3,6 +3,7 @@
 import itertools
 import os
 import pickle
+import shutil
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -48,9 +49,14 @@ def test_a_baseline_becomes_a_row(folder, capsys):
     assert "  proved   episodes: 512" in out
     assert "  claimed  mode: state" in out
     assert out.endswith("2 submissions, 0 refused\n")
-    assert run("verify", folder) == 0
-    assert capsys.readouterr().out.endswith("2 submissions, 0 refused\n")
-    assert run("table", "random.zip", "exit.zip") == 0
+    assert run("verify", folder) == run("verify", "exit.zip", folder, "random.zip") == 0
+    assert capsys.readouterr().out.count("2 submissions, 0 refused\n") == 2
+    (folder / "bob").mkdir()
+    shutil.copy("random.zip", "bob/MINE.ZIP")
+    assert run("table", ".") == 1
+    assert "left out: random.zip: it is a copy of bob/MINE.ZIP" in capsys.readouterr().err
+    shutil.rmtree("bob")
+    assert run("table", "random.zip", "exit.zip", "random.zip", "--force") == 0
     page = (folder / "results.md").read_text()
     assert [line.split(" | ")[0] for line in page.splitlines() if line.startswith(("| random", "| nearest"))] == [
         "| nearest-exit",
@@ -75,7 +81,7 @@ def test_submissions_are_expected(command, folder, capsys):
     expected = "files: expected at least one submission or a folder of them, got"
     assert run(command) == run(command, "none") == 2
     lines = capsys.readouterr().err.splitlines()
-    assert lines == [f"nclone-env: {expected} {got}" for got in ("none", "'none', where no file ends in .zip")]
+    assert lines == [f"nclone-env: {expected} {got}" for got in ("none", "'none', where no name ends in .zip")]
 
 
 def test_a_refused_submission_is_left_out(folder, capsys):

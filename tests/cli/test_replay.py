@@ -52,13 +52,16 @@ def test_malformed_and_missing_files(folder, capsys):
 
 
 def test_a_folder_is_the_recordings_in_it(folder, capsys):
-    (folder / "empty").mkdir()
+    (folder / "empty" / "inside").mkdir(parents=True)
     (folder / "readme.txt").write_text("no recording")
     assert run("verify", folder) == 1
     out = capsys.readouterr().out
     assert [line.split()[0] for line in out.splitlines()[1:-1]] == [f"{folder}/bad", f"{folder}/good"]
     assert run("verify", "empty") == 2
-    assert "files: expected at least one recording or a folder of them, got 'empty'" in capsys.readouterr().err
+    assert (
+        "files: expected at least one recording or a folder of them, got 'empty'; name the folders in it, as empty/*"
+        in capsys.readouterr().err
+    )
 
 
 def test_record_and_verify(folder, capsys):

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import torch
 
+from nclone_env.benchmark import load_track
 from nclone_env.cli.app import main
 from nclone_env.cli.replay import _save_beside
 from nclone_env.cli.watch import Views, _rounds
 from nclone_env.config import EnvironmentConfig
+from nclone_env.errors import CheckpointError
 from nclone_env.game import CELEBRATING
 from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
@@ -26,6 +28,7 @@ from nclone_env.train.config import TrainConfig
 from nclone_env.train.policies.checkpoint import load_checkpoint, save_checkpoint
 from nclone_env.train.policies.network import ActorCritic
 
+from ..docs.pages import ROOT
 from ..level.level_bases import make_attract
 from ..replay.bases import DEADLY, RIGHT, WINNABLE
 from ..replay.test_verification import DEATH
@@ -125,6 +128,19 @@ def test_a_folder_is_a_run_or_the_recordings_in_it(folder):
     assert len(_rounds((folder / "run",), (), "sampled", 0, False)[0](0)) == 2, "a policy on its levels"
 
 
+def test_a_folder_of_submissions_is_their_episodes(folder, capsys):
+    shutil.copy(ROOT / "docs" / "submissions" / "builtin-exit.zip", folder / "EXIT.ZIP")
+    runs = _rounds((folder,), (), "sampled", 0, False)[0](0)
+    assert len(runs) == 2 + len(load_track("Builtin-v1").levels)
+    for name, count in (("a.replay", 17), ("b.replay", 16)):
+        (folder / name).unlink()
+        assert main(["gallery", "--recordings", str(folder), "--output", "site", "--force"]) == 0
+        assert f"wrote {count} levels and {count} runs" in capsys.readouterr().out
+    (folder / "class" / "alice").mkdir(parents=True)
+    with pytest.raises(CheckpointError, match=r"; name the folders in it, as .*class/\* does in a shell; or name a"):
+        _rounds((folder / "class",), (), "sampled", 0, False)
+
+
 def test_an_episode_ends_at_the_limit_of_frames():
     standing = list(episode_inputs(runner(0), ENVIRONMENT.replace(max_frames=42), MINED, "argmax", 0))
     assert standing == [0] * 42
@@ -187,9 +203,12 @@ def test_a_video_of_a_recording(folder, capsys):
     imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
     count = (DEATH + 63) // 2
     (folder / "good").write_bytes(make_attract(DEADLY.raw, bytes([RIGHT] * (DEATH + 1))))
-    assert main(["watch", "good", "--scale", "0.1", "--output", "x.gif"]) == 0
-    assert capsys.readouterr().out == f"wrote x.gif ({count / 30:.1f} s)\n"
-    reader = imageio_ffmpeg.read_frames("x.gif")
+    (folder / "y.gif").mkdir()
+    assert main(["watch", "good", "--output", "y.gif", "--force"]) == 2
+    assert "y.gif: expected the name of a file to write, got a folder; name another" in capsys.readouterr().err
+    assert main(["watch", "good", "--scale", "0.1", "--output", "x.GIF"]) == 0
+    assert capsys.readouterr().out == f"wrote x.GIF ({count / 30:.1f} s)\n"
+    reader = imageio_ffmpeg.read_frames("x.GIF")
     next(reader)
     assert len(list(reader)) == count
 

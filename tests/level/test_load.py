@@ -115,8 +115,8 @@ def test_folder_without_levels(tmp_path):
         resolve(tmp_path)
     (tmp_path / "AUTHORS").write_text("me\n")
     (tmp_path / "inside").mkdir()
-    others = r"AUTHORS \(a text that begins with 'me'\), inside \(a folder; name a file in it\)$"
-    with pytest.raises(UnknownLevelError, match=f"expected a folder of level files, got others: {others}"):
+    others, fix = r"AUTHORS \(a text that begins with 'me'\), inside \(a folder\)", r"as .*/\* does in a shell$"
+    with pytest.raises(UnknownLevelError, match=f"level files, got others: {others}; name the folders in it, {fix}"):
         resolve(tmp_path)
 
 

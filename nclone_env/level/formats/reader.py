@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nclone_env._files import UNREADABLE, expanded, write_file
+from nclone_env._files import UNREADABLE, expanded, suffix_of, write_file
 from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
 from nclone_env.level.formats.attract import is_attract, is_peer, read_attract, read_peer
 from nclone_env.level.formats.map_bytes import read_map, write_map
@@ -114,8 +114,8 @@ class LevelFile:
 
     @classmethod
     def _of(cls, path: Path, data: bytes) -> LevelFile:
-        name = path.with_suffix("") if path.suffix == _GZIP_SUFFIX else path
-        return cls(data, plain(path), name.suffix == TEXT_SUFFIX)
+        name = path.with_suffix("") if suffix_of(path) == _GZIP_SUFFIX else path
+        return cls(data, plain(path), suffix_of(name) == TEXT_SUFFIX)
 
     @classmethod
     def found(cls, path: Path) -> LevelFile | None:
@@ -125,13 +125,13 @@ class LevelFile:
             LevelFormatError: if it is no level file. Damaged ones are recognised by their names only: ``.map``, or no
                 suffix, as the game writes them; reading the level reports what is wrong with them.
         """
-        if path.suffix == TEXT_SUFFIX:
+        if suffix_of(path) == TEXT_SUFFIX:
             return None
         start = read_bytes(path, _PART)
         if _is_other(start) or (_is_text(start) and not (is_pack(start) or _OWN_KEY.search(start))):
             raise LevelFormatError(plain(path), "file", "a level file", appearance(start))
         file = cls._of(path, start) if len(start) <= _PART else cls.open(path)
-        if path.suffix not in (MAP_SUFFIX, "") or path.name[0] == "." or file.pack is not None:
+        if suffix_of(path) not in (MAP_SUFFIX, "") or path.name[0] == "." or file.pack is not None:
             file._check_one()
         return file
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from nclone_env._files import UNREADABLE, check_directory, expanded, open_regular, there
+from nclone_env._files import UNREADABLE, check_directory, expanded, inner_folders, open_regular, there
 from nclone_env.errors import (
     CheckpointError,
     ConfigError,
@@ -69,7 +69,7 @@ def checkpoint_file(path: str | Path) -> Path:
     file = path / LATEST if there(path.is_dir) else path
     if not there(file.exists):
         inner = sorted(path.glob(f"*/{LATEST}")) if there(path.is_dir) else []
-        hint = f", such as {inner[0].parent}" if inner else ""
+        hint = f", such as {inner[0].parent}" if inner else inner_folders(path)
         hint = f"; to begin a new run with this policy pass --init {path}" if is_named(path) else hint
         raise CheckpointError(
             f"{cut(file)}: expected a checkpoint file, but the file does not exist; "
@@ -97,7 +97,7 @@ def policy_file(path: str | Path) -> Path:
         if name in known:
             return BUNDLED / f"{name}{_WEIGHTS}"
         hint = did_you_mean(name, known)
-        raise CheckpointError(f"{error}, or name a bundled policy: {', '.join(known)}{hint}") from error
+        raise CheckpointError(f"{error}; or name a bundled policy: {', '.join(known)}{hint}") from error
     check_kind(file)
     return file
 

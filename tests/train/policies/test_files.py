@@ -182,7 +182,7 @@ def test_a_folder_of_runs_is_answered_with_a_run_in_it(tmp_path):
     for name in ("b", "a"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "checkpoint.pt").touch()
-    with pytest.raises(CheckpointError, match=f"or a checkpoint in it, such as {tmp_path}/a, or name a bundled"):
+    with pytest.raises(CheckpointError, match=f"or a checkpoint in it, such as {tmp_path}/a; or name a bundled"):
         policy_file(tmp_path)
 
 
