@@ -187,7 +187,7 @@ def _run_command(args: list[str]) -> int:
         return parser(words).cli(prog=PROGRAM, args=words, description=description, registry=ARGUMENTS)
 
     try:
-        with in_one_line(run, command), wide_enough():
+        with in_one_line(run, command, given), wide_enough():
             check_repeats(given, run, command)
             done = run(with_flags(given, run, command))
         return done() if callable(done) else int(done)  # a command may leave its work to be done outside the parser

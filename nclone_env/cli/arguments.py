@@ -36,6 +36,7 @@ _FEWEST_COLUMNS = 20
 _AS_FLAGS = {"", "true", "false", "yes", "no", "on", "off", "none", "null", "0", "1"}
 """What stands behind a flag by mistake."""
 _FLAG = re.compile(r"(--(?:[\w-]+\.)*)([\w-]+)=(true|false)", re.IGNORECASE)
+_OF_SCRIPTS = "write -- before the options of the script, and a module without -m; "
 _NUMBERS = {"float": "a number", "int": "a whole number"}
 
 ARGUMENTS = ConstructorRegistry()
@@ -164,8 +165,8 @@ def wide_enough() -> Iterator[None]:
 
 
 @contextmanager
-def in_one_line(run: Callable[[list[str]], Any], command: Sequence[str]) -> Iterator[None]:
-    """Turn what the parser refuses into a :class:`ConfigError`; ``run`` runs ``--help`` of the command."""
+def in_one_line(run: Callable[[list[str]], Any], command: Sequence[str], given: Sequence[str]) -> Iterator[None]:
+    """Turn what the parser refuses of given words into a :class:`ConfigError`; ``run`` runs ``--help`` of a command."""
     try:
         from tyro import _errors as events  # their hook is new, and no part of the interface yet
     except ImportError:
@@ -173,16 +174,17 @@ def in_one_line(run: Callable[[list[str]], Any], command: Sequence[str]) -> Iter
         return
 
     def refuse(event: Any) -> None:
-        said = _said(event, lambda: _options(run, command))
+        said = _said(event, lambda: _options(run, command), given)
         if said:
             end = "" if said.endswith("?") else ";"
-            raise ConfigError(f"{said}{end} {' '.join(['nclone-env', *command])} --help explains the arguments")
+            fix = _OF_SCRIPTS if [*command] == ["profile", "script"] else ""
+            raise ConfigError(f"{said}{end} {fix}{' '.join(['nclone-env', *command])} --help explains the arguments")
 
     with events.on_parse_error(refuse):
         yield
 
 
-def _said(event: Any, options: Callable[[], set[str]]) -> str:
+def _said(event: Any, options: Callable[[], set[str]], given: Sequence[str]) -> str:
     """Return what was expected in place of what an event of the parser is about; empty if the event is unknown."""
     name = type(event).__name__
     if name == "InvalidChoice":
@@ -196,18 +198,24 @@ def _said(event: Any, options: Callable[[], set[str]]) -> str:
         option = token.partition("=")[0]
         return f"{shortened(option).strip(chr(39))}: there is no such option{_similar(option, options())}"
     if name == "MissingArgs":
-        missing = ", ".join(_name(each.arg) for each in event.missing_arguments)
-        return f"{missing}: expected a value, got none"
+        missing = [_name(each.arg) for each in event.missing_arguments]
+        return f"{', '.join(missing)}: expected a value, got {_given(missing, given)}"
     if name == "BadValue":
-        value = event.offending_value
-        expected, got = ("a value", "none") if value is None else ("no value", shortened(value))
-        return f"{_name(event.argument)}: expected {expected}, got {got}"
+        value, name = event.offending_value, _name(event.argument)
+        expected, got = ("a value", _given([name], given)) if value is None else ("no value", shortened(value))
+        return f"{name}: expected {expected}, got {got}"
     if name == "MissingSubcommand":
         names = [each.rpartition(":")[2] for each in event.subcommand_spec.parser_from_name]
         token = event.found_token
         hint = did_you_mean(token, names) if token else ""
         return f"command: expected one of {', '.join(names)}, got {shortened(token) if token else 'none'}{hint}"
     return _of_value(event) if name == "InstantiationFailure" else ""
+
+
+def _given(missing: Sequence[str], words: Sequence[str]) -> str:
+    """Return what came in place of missing arguments: none, or an option with the name of a positional one."""
+    options = {word[2:].partition("=")[0].replace("-", "_"): word for word in words if word[:2] == "--"}
+    return next((f"{options[name]}; write its value alone" for name in missing if name in options), "none")
 
 
 def _of_value(event: Any) -> str:

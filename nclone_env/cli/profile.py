@@ -403,6 +403,7 @@ def _target(path: str) -> tuple[list[str], str | None]:
     if not exists:
         raise ConfigError(
             f"path: expected a script, a module or MODULE:FUNCTION, got {shortened(path)}, which is no file"
+            f"{'; leave it out: the script is run by this interpreter' if path.startswith('python') else ''}"
         )
     return ["-m", path], os.getcwd()
 

@@ -76,7 +76,7 @@ def test_invalid_targets_are_refused(tmp_path, level, capsys):
     assert main(["levels", "convert", str(level), str(tmp_path / "new" / "folder" / "x.map")]) == 0
     assert (tmp_path / "new" / "folder" / "x.map").read_bytes() == write_map(RAW)
     (tmp_path / "folder.map").mkdir()
-    with pytest.raises(IsADirectoryError, match=r"folder\.map"):
+    with pytest.raises(ConfigError, match=r"folder\.map: expected the name of a file to write, got a folder"):
         convert_level(str(level), tmp_path / "folder.map", force=True)
     release_claims()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.map", "new", "small.toml"]

@@ -365,7 +365,7 @@ def test_wrong_calls_of_vector_environments(call):
     with pytest.raises(errors.ResetNeededError, match=rf"{call}\(\) was called before the first reset"):
         getattr(envs, call)(*arguments)
     envs.reset()
-    for wrong in (2, -1, 1.0, None):
+    for wrong in (2, -1, 0.5, None):
         bad = [[0, wrong]] if call == "gather" else [wrong, *arguments[1:]]
         with pytest.raises(errors.ConfigError, match=r"(index|source|indices): expected"):
             getattr(envs, call)(*bad)

@@ -9,7 +9,7 @@ import pytest
 
 from nclone_env._files import FileLock, remove_temporaries
 from nclone_env.cli.app import main
-from nclone_env.cli.output import check_free, release_claims
+from nclone_env.cli.output import check_free, claim, release_claims
 from nclone_env.errors import ConfigError
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.load import load_level
@@ -17,8 +17,8 @@ from nclone_env.level.load import load_level
 HOLD = """
 import sys
 from pathlib import Path
-from nclone_env.cli.output import check_free
-check_free(Path(sys.argv[1]), True)
+from nclone_env.cli.output import claim
+claim(Path(sys.argv[1]))
 print("claimed", flush=True)
 sys.stdin.read()
 """
@@ -107,7 +107,7 @@ def test_training_and_other_commands_lock_the_same(folder):
     from nclone_env.train.runs.folder import RunFolder
 
     (folder / "mine").mkdir()
-    check_free(folder / "mine", force=True)
+    claim(folder / "mine")
     with pytest.raises(RunFolderError, match="another process is training in this folder"):
         RunFolder(folder / "mine")
     release_claims()
