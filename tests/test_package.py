@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import nclone_env
+from nclone_env.jit.dispatcher import TESTED_VERSIONS
 
 pytest.importorskip("build")
 pytest.importorskip("hatch_fancy_pypi_readme")
@@ -167,6 +168,12 @@ def test_extras_are_constrained():
         *(extras[extra] for extra in ("train", "human", "video", "profile", "dev", "docs")),
     ]
     assert {name(each) for requirements in lists for each in requirements} - pinned == set()
+    # The weekly run takes the oldest versions that are allowed; kernels trust its Numba and the newest one.
+    workflow = (ROOT / ".github" / "workflows" / "versions.yml").read_text()
+    (oldest,) = re.findall(r'versions: oldest.*install: "(.*)"', workflow)
+    assert {each.replace("==", ">=") for each in oldest.split()} <= set(project["dependencies"])
+    trusted = {f"numba=={version}" for version in TESTED_VERSIONS}
+    assert trusted == {each for each in (*oldest.split(), *lines) if each.startswith("numba==")}
 
 
 def name(requirement: str) -> str:
