@@ -317,8 +317,9 @@ class _Walk:
 
         Thousands may refer to one: once all searches are full, the only ones that help are those with variables.
         """
-        referrers, left, wanted = gc.get_referrers(*things.values()), set(things), np.array([*things], np.uint64)
-        ours, skipped = {id(things), id(referrers), id(searches), *self._ours}, False
+        each = tuple(things.values())  # from Python 3.14 on this is among the referrers
+        referrers, left, wanted = gc.get_referrers(*each), set(things), np.array([*things], np.uint64)
+        ours, skipped = {id(things), id(each), id(referrers), id(searches), *self._ours}, False
         for number, referrer in enumerate(referrers):
             referrers[number] = None
             kind = type(referrer)
@@ -676,10 +677,12 @@ def _untracked_holders(things: Sequence[Any], ours: Collection[int], budget: Bud
     left = set(map(id, things))
     may_be_in_others = not all(map(gc.is_tracked, things))
     for some in _looks(objects()) if things else ():
-        parts = [*some, *gc.get_referents(*some)]
+        given = tuple(some)  # from Python 3.14 on this generator, which is among them, refers to it
+        known = {id(given), *ours}
+        parts = [*some, *gc.get_referents(*given)]
         for _ in range(_NESTED if may_be_in_others else 1):
             hidden, wanted = _hidden(parts), np.array([*left], np.uint64)
-            holders = [part for part in hidden if type(part) in _UNTRACKED and id(part) not in ours]
+            holders = [part for part in hidden if type(part) in _UNTRACKED and id(part) not in known]
             arrays = ((part, _among_parts(part, wanted)) for part in hidden if type(part) is np.ndarray)
             for holder, inside in (*_holders_of(holders, wanted), *filter(itemgetter(1), arrays)):
                 left -= inside
