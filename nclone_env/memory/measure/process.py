@@ -364,9 +364,8 @@ def _mapped_blocks(first: int, end: int) -> Iterator[tuple[int, int]]:
         for start in range(first, end, _PIECE):
             bits = _are_committed(pagemap.fileno(), start // _PAGE, min(end, start + _PIECE) // _PAGE)
             pages = start + np.flatnonzero(bits) * _PAGE
-            before, sizes = _heads(pages).T
-            sizes -= _MAPPED
-            is_block = (before == 0) & (sizes % _PAGE == 0) & (sizes >= _LEAST) & (sizes <= end - pages)
+            sizes = _block_sizes(pages)
+            is_block = (sizes >= _LEAST) & (sizes <= end - pages)
             for page, size in zip(pages[is_block].tolist(), sizes[is_block].tolist()):
                 if page >= past:  # not what the program has written inside of a block
                     yield page, size
@@ -375,11 +374,11 @@ def _mapped_blocks(first: int, end: int) -> Iterator[tuple[int, int]]:
 
 def is_mapped_block(address: int, size: int) -> bool:
     """Return whether the C library has a block of so many bytes at an address, which it had the system map."""
-    return bool(np.array_equal(_heads(np.array([address])), [[0, size + _MAPPED]]))
+    return size > 0 and bool(_block_sizes(np.array([address])) == size)
 
 
-def _heads(addresses: np.ndarray) -> np.ndarray:
-    """Return the first two words at each of some addresses, (n, 2) int64; of what is gone by now, zeros."""
+def _block_sizes(addresses: np.ndarray) -> np.ndarray:
+    """Return the bytes, whole pages, of the blocks of the C library at some addresses, (n,) int64; 0 where none is."""
     heads, size = np.zeros((len(addresses), 2), np.int64), 2 * _ENTRY
     theirs = np.column_stack([addresses, np.full(len(addresses), size)]).astype(np.int64)
     read = ctypes.CDLL(None).process_vm_readv  # memory that another thread gives back meanwhile ends it, no more
@@ -387,4 +386,7 @@ def _heads(addresses: np.ndarray) -> np.ndarray:
         part = theirs[first : first + _TOGETHER]
         ours = np.array([heads.ctypes.data + first * size, len(part) * size])
         read(os.getpid(), ours.ctypes.data_as(ctypes.c_void_p), 1, part.ctypes.data_as(ctypes.c_void_p), len(part), 0)
-    return heads
+    before, sizes = heads.T
+    sizes -= _MAPPED
+    sizes[-sizes % _PAGE == size] += size  # glibc 2.43 does not count the head itself
+    return np.where((before == 0) & (sizes % _PAGE == 0), sizes, 0)

@@ -102,6 +102,16 @@ def test_a_part_that_one_tree_lacks_is_kept():
 
 
 @pytest.mark.skipif(process.heap_bytes() is None, reason="needs glibc")
+@pytest.mark.parametrize(
+    ("head", "is_one"),
+    [((0, 2), True), ((0, -14), True), ((0, -30), False), ((0, 0), False), ((0, PAGE + 2), False), ((1, 2), False)],
+)
+def test_the_head_of_a_block_of_old_and_new_c_libraries(head, is_one):
+    words = np.array(head) + (0, 2 * PAGE)
+    assert process.is_mapped_block(words.ctypes.data, 2 * PAGE) == is_one
+
+
+@pytest.mark.skipif(process.heap_bytes() is None, reason="needs glibc")
 def test_blocks_of_the_c_library_are_found_among_other_mappings():
     """Those of one list of mappings may be neighbours, in any order."""
     arrays, regions = [], []
