@@ -15,6 +15,7 @@ import ctypes
 import itertools
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from typing import NamedTuple
 import tyro
 
 from nclone_env.config import DEFAULT_OBSERVATIONS, EnvironmentConfig
-from nclone_env.memory.judge import growths_of
+from nclone_env.memory.judge import combined_verdict, growths_of
 from nclone_env.memory.measure.measurements import ProfileSettings
 from nclone_env.memory.measure.tree import MemoryNode
 from nclone_env.memory.passes import Subject, Target, plain_pass, traced_pass
@@ -110,7 +111,7 @@ def verdict(target: Target, num_envs: int, steps: int) -> tuple[str, str]:
     """Make both passes in this process; return the verdict and what grows by how much per 1,000 steps."""
     growths = growths_of(traced_pass(target, plain_pass(target, ProfileSettings(num_envs, steps))))
     growing = [f"{item.quantity} {item.slope:+,.0f} B" for item in growths if item.verdict == "growing"]
-    return "growing" if growing else "flat", ", ".join(growing)
+    return combined_verdict(growths), ", ".join(growing)
 
 
 def runs(sizes: tuple[int, ...], seeds: int, steps: int) -> Iterator[tuple[str, LeakingTarget, int, int]]:
@@ -140,7 +141,7 @@ def main(
     steps: int = STEPS,
     only: str = "",
 ) -> None:
-    """Print a line for each run, and the number of wrong verdicts.
+    """Print a line for each run, and the number of each verdict.
 
     Args:
         sizes: numbers of environments.
@@ -150,18 +151,17 @@ def main(
     """
     print(describe())
     os.environ.setdefault("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0")  # as the command does
-    wrong = {"flat": 0, "growing": 0}
-    counts = {"flat": 0, "growing": 0}
+    counts = {"without a leak": Counter[str](), "with one": Counter[str]()}
     for text, target, num_envs, length in runs(sizes, seeds, steps):
         if only not in text:
             continue
-        expected, started = "flat" if target.leak is None else "growing", time.perf_counter()
+        kind, started = "without a leak" if target.leak is None else "with one", time.perf_counter()
         found, rates = in_fresh_process(verdict, target, num_envs, length)
-        counts[expected] += 1
-        wrong[expected] += found != expected
-        mark = "" if found == expected else "   WRONG"
-        print(f"  {text:<76} {found:<8}{rates}  ({time.perf_counter() - started:.0f} s){mark}", flush=True)
-    print(f"false alarms: {wrong['flat']} of {counts['flat']}; leaks missed: {wrong['growing']} of {counts['growing']}")
+        counts[kind][found] += 1
+        mark = "" if (found == "growing") == (target.leak is not None) else "   WRONG"
+        print(f"  {text:<76} {found:<10}{rates}  ({time.perf_counter() - started:.0f} s){mark}", flush=True)
+    for kind, found_ones in counts.items():
+        print(f"{kind}: {', '.join(f'{number} {found}' for found, number in found_ones.items()) or 'none'}")
 
 
 if __name__ == "__main__":
