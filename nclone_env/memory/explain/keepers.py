@@ -46,8 +46,8 @@ _NO_HOLDERS = types.ModuleType, types.FunctionType, types.BuiltinFunctionType, t
 """Types of which there are many, and which hold what they hold in dictionaries and cells; classes lead to modules."""
 _NEWEST = 10  # part of the objects that are so young that they may be in use
 _FOREIGN, _NAMELESS, _HIDDEN = 1, 2, 3
-"""Doubt in a chain that ends at a running variable of a library, or is that of the fewest samples; that ends at no
-variable at all; or where nothing is seen."""
+"""Doubt in a chain that ends at a running variable of a library; that ends at no variable at all; or where nothing is
+seen."""
 _FEW, _FIRST_LOOKS = 128, 8  # traced objects of a look, and looks before that at containers
 _HAS_ATTRIBUTES, _HEADER = 1 << 4, 4 * tuple.__itemsize__
 """Flag of types whose objects have attributes, and the bytes of a block before such an object."""
@@ -75,6 +75,11 @@ class _Container(NamedTuple):
     name: str = ""
     most: int | None = None
     """The length that it has at most; None: it has no limit."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it has reached its limit."""
+        return self.most is not None and 0 < self.most <= self.size
 
     def text(self, sizes: bool) -> str:
         """Return its type, with its length if ``sizes``, and its limit if it has not reached that."""
@@ -143,22 +148,22 @@ def find_keepers(
     keepers = []
     for grown in lines:
         ways, things = chains[grown.place], samples.get(grown.place, [])
-        chain = _most_common(ways)
+        common = _most_common(ways)
+        chain = common if common is not None and not common.doubt else None
         if chain is None and not budget.is_over:
             chain = walk.holder([thing for thing, one in zip(things, ways) if one is None or one.doubt])
         if chain is None and not budget.is_over:
             large = _grown_object(set(grown.places), walk.ends, grown.grown_bytes, budget)
             chain = walk.chains([large])[0] if large is not None else None
-        if chain is None:
-            chain = min(filter(None, ways), key=lambda one: one.doubt, default=None)  # where most do not lead
-            chain = chain._replace(doubt=max(chain.doubt, _FOREIGN)) if chain is not None else None
-        if chain is None and things and not budget.is_over:
+        chain = chain or common
+        if chain is None and things and not any(ways) and not budget.is_over:
             name = f"memory of {NATIVE}" if gc.isenabled() else "garbage, not collected"
             chain = _Chain((name,), _Container(), _describe(things[0]), _HIDDEN)
         if chain is not None:
             inside = f"{chain.container.text(sizes)}: " if chain.container.size else ""
             name, kind = " < ".join(chain.names), f"{inside}{chain.kept}"
-            keepers.append(Keeper(grown.place, name, kind, chain.doubt, _will_fill(chain.container, grown.grown_bytes)))
+            limits = _will_fill(chain.container, grown.grown_bytes), chain.container.is_full
+            keepers.append(Keeper(grown.place, name, kind, chain.doubt, *limits))
     return tuple(keepers)
 
 
@@ -169,11 +174,16 @@ def _will_fill(container: _Container, grown_bytes: int) -> bool:
 
 
 def _most_common(chains: Sequence[_Chain | None]) -> _Chain | None:
-    """Return the shortest of the chains to the variable that most of them lead to; None if most lead to none."""
-    certain = [chain for chain in chains if chain is not None and not chain.doubt]
-    ends = Counter([chain.names[-1] for chain in certain] + [""] * (len(chains) - len(certain)))
+    """Return the shortest of the chains to the variable that most of them lead to; None if most lead to none.
+
+    Only those of the least doubt count: others may lead there as well. What few lead to keeps few: an iterator beside
+    another one that lags behind.
+    """
+    least = min((chain.doubt for chain in chains if chain is not None), default=0)
+    best = [chain for chain in chains if chain is not None and chain.doubt == least]
+    ends = Counter([chain.names[-1] for chain in best] + [""] * (len(chains) - len(best)))
     end = ends.most_common(1)[0][0] if chains else ""
-    those = [chain for chain in certain if chain.names[-1] == end]
+    those = [chain for chain in best if chain.names[-1] == end]
     return min(those, key=lambda chain: (len(chain.names), -chain.container.size), default=None)
 
 
@@ -336,13 +346,13 @@ class _Walk:
             left -= found
             yield referrer, found
         unseen = [things[address] for address in left if not (skipped and gc.is_tracked(things[address]))]
-        for holder, found in _untracked_holders(unseen, ours, self.budget):
+        for holder, found in _untracked_holders(unseen, objects() if unseen else [], ours, self.budget):
             left -= found
             yield holder, found
         self.ends |= set() if skipped else left
 
     def holder(self, things: Sequence[Any]) -> _Chain | None:
-        """Return the variable from which one of some objects can be reached, however long the chain between them is.
+        """Return the variable from which most of some objects can be reached, however long the chain between them is.
 
         Each object is looked at once, a few thousand between two looks at the clock: of a large heap there may be no
         time for more. A variable that leads to many waits after ``_REACH`` of them for the others.
@@ -350,6 +360,7 @@ class _Walk:
         tracked = [*filter(gc.is_tracked, things)]
         things = tracked or things
         wanted, seen = set(map(id, things)), {*self._ours, *self._modules, id(tracked)}
+        reached = Counter[int]()
         walks = [(name, root, [root]) for name, root in self._roots()] if things else []
         while walks and not self.budget.is_over:
             for name, root, ahead in walks:
@@ -357,7 +368,8 @@ class _Walk:
                 while ahead and len(seen) < enough and not self.budget.is_over:
                     fresh = {id(thing): thing for thing in ahead[-_LOOK:] if id(thing) not in seen}
                     del ahead[-_LOOK:]
-                    if not wanted.isdisjoint(fresh):
+                    reached[id(ahead)] += len(wanted.intersection(fresh))
+                    if 2 * reached[id(ahead)] > len(wanted):
                         return _Chain((name,), _Container(), f"{_describe(root)} ... {_describe(things[0])}", 0)
                     seen.update(fresh)
                     parts = gc.get_referents(*fresh.values())
@@ -422,7 +434,8 @@ def _above(holder: Any, node: _Node, name: str) -> _Node:
             container = _Container(length, kind.__name__, deque.maxlen.__get__(holder) if base is deque else None)
     elif kind is _CACHE:
         found = holder.cache_info()
-        container = _Container(found.currsize, "lru_cache", found.maxsize)
+        cache_of = _Container(found.currsize, "lru_cache", found.maxsize)
+        container = cache_of if cache_of.size > container.size or not cache_of.is_full else container
     key = node.key
     if issubclass(kind, dict):
         key = _key(holder, node.thing) or key
@@ -452,7 +465,9 @@ def _base(thing: Any) -> Any:
 
 
 def _size(thing: Any) -> int:
-    return int(_base(thing).__sizeof__(thing))
+    """Return the bytes of an object of known layout, 0 of others: generators and tasks would answer with an address."""
+    base = _base(thing)
+    return 0 if base is object else int(base.__sizeof__(thing))
 
 
 def _attributes(holder: Any) -> Any:
@@ -543,9 +558,9 @@ def objects() -> list[Any]:
     return found
 
 
-def _parts(budget: Budget) -> Iterator[Any]:
+def _parts(everything: list[Any], budget: Budget) -> Iterator[Any]:
     """Yield all objects, and what they refer to that the collector does not show, as long as there is time."""
-    for some in _looks(objects()):
+    for some in _looks(everything):
         yield from some
         yield from _hidden(gc.get_referents(*some))
         if budget.is_over:
@@ -626,17 +641,20 @@ def _running_variables(is_wanted: Callable[[str], bool] = lambda file: True) -> 
     """Yield ``function.variable`` and value of the code that runs now in wanted files, but for the profiler's."""
     for frame in _running_frames():
         code = frame.f_code
-        if is_wanted(code.co_filename) and not code.co_filename.startswith(FOLDER):
+        if is_wanted(code.co_filename):
             function = "" if code.co_name == "<module>" else f"{code.co_name}."
             yield from ((f"{function}{name}", value) for name, value in list(frame.f_locals.items()))
 
 
 def _running_frames() -> Iterator[types.FrameType]:
-    for innermost in sys._current_frames().values():
-        frame: types.FrameType | None = innermost
-        while frame is not None:
-            yield frame
-            frame = frame.f_back
+    """Yield those of all threads, but for the profiler's: one that refers to itself would keep lists of a search."""
+    ahead: list[types.FrameType | None] = [*reversed(sys._current_frames().values())]
+    while ahead:
+        frame = ahead.pop()
+        if frame is not None:
+            ahead.append(frame.f_back)
+            if not _is_ours(frame):
+                yield frame
 
 
 def _near() -> list[Any]:
@@ -653,11 +671,16 @@ def _grown_object(places: Collection[Place], ends: Set[int], size: int, budget: 
     It has at least ``size`` bytes, or is near a running variable; there also one counts that has an object of ``ends``
     which the collector cannot see in it, such as the parts of a StringIO.
     """
-    near = next((thing for thing in _near() if _has_memory_of(thing, places, ends)), None)
-    if near is not None:
-        return near
-    large = (part for part in _parts(budget) if type(part) in _BUFFERS and sys.getsizeof(part) >= size)
-    return next((part for part in large if _has_memory_of(part, places)), None)
+    near = [thing for thing in _near() if _has_memory_of(thing, places, ends)]
+    known = (thing for thing in near if _base(thing) is not object)  # of others the size is not
+    made = {id(thing) for thing, stack in _traced([*known]) if place_of(stack) in places}  # each time another one
+    for thing in near:
+        if id(thing) not in made:
+            return thing
+    for part in _parts(objects(), budget):
+        if type(part) in _BUFFERS and sys.getsizeof(part) >= size and _has_memory_of(part, places):
+            return part
+    return None
 
 
 def _has_memory_of(thing: Any, places: Collection[Place], ends: Set[int] = frozenset()) -> bool:
@@ -669,14 +692,17 @@ def _has_memory_of(thing: Any, places: Collection[Place], ends: Set[int] = froze
     return any(place_of(stack) in places for stack in stacks if stack is not None)
 
 
-def _untracked_holders(things: Sequence[Any], ours: Collection[int], budget: Budget) -> Iterator[tuple[Any, set[int]]]:
+def _untracked_holders(
+    things: Sequence[Any], everything: list[Any], ours: Collection[int], budget: Budget
+) -> Iterator[tuple[Any, set[int]]]:
     """Yield dictionaries and tuples that the collector does not track, with the addresses of those they have.
 
-    Also arrays of objects, which it does not look into. Of what it tracks these alone may have some.
+    Also arrays of objects, which it does not look into. Of what it tracks these alone may have some. All objects are
+    those of a caller: its own frame among them would keep the lists of this search, and the next one would find these.
     """
     left = set(map(id, things))
     may_be_in_others = not all(map(gc.is_tracked, things))
-    for some in _looks(objects()) if things else ():
+    for some in _looks(everything):
         given = tuple(some)  # from Python 3.14 on this generator, which is among them, refers to it
         known = {id(given), *ours}
         parts = [*some, *gc.get_referents(*given)]

@@ -200,6 +200,8 @@ class Keeper:
     """0: a variable of the program or of a module leads to it; 1: one of a library's running code; more: less."""
     is_filling: bool = False
     """Whether it is a container with a limit that it has yet to reach, and that memory has room for: it will stop."""
+    is_full: bool = False
+    """Whether it is one that has reached its limit."""
 
 
 @dataclass(frozen=True)

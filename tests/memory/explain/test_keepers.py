@@ -17,7 +17,16 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from nclone_env.memory.explain.keepers import _survivors, _Walk, find_graphs, find_keepers, objects
+from nclone_env.memory.explain.keepers import (
+    _Chain,
+    _Container,
+    _is_ours,
+    _survivors,
+    _Walk,
+    find_graphs,
+    find_keepers,
+    objects,
+)
 from nclone_env.memory.explain.stats import GrownLine
 from nclone_env.memory.measure.measurements import Place
 from nclone_env.memory.measure.snapshots import Budget, start_tracing, tracing
@@ -95,8 +104,8 @@ def test_containers_tell_the_limit_that_they_have_not_reached(most, kind, is_fil
         cached(number)
     places = [Place(__file__, line, f"{__file__}:{line}") for line in lines]
     found = find_keepers([grown(place, 50_000) for place in places], ample())
-    assert [(keeper.kind, keeper.is_filling) for keeper in found] == [
-        (f"{name} {kind}", is_filling) for name in ("deque", "lru_cache")
+    assert [(keeper.kind, keeper.is_filling, keeper.is_full) for keeper in found] == [
+        (f"{name} {kind}", is_filling, most == 50) for name in ("deque", "lru_cache")
     ]
 
 
@@ -526,22 +535,60 @@ def test_of_many_objects_of_one_class_that_know_a_table_the_class_is_named():
     assert (found.name, found.kind) == ("SimpleNamespace.entries < Known.table", "dict of 300: Known")
 
 
-def test_the_name_of_one_sample_is_doubtful_if_the_others_lead_nowhere(monkeypatch):
-    """The newest is that of a running variable; of the others there was no time to see."""
+@pytest.mark.parametrize(
+    ("doubts", "found"),
+    [((0, 0, 0, 0, 0), [0]), ((0, None, None, None, None), []), ((0, 0, 0, 2, 2), [0]), ((0, 0, 2, 2, 2), [])]
+    + [((1, 1, 1, None, None), [1]), ((0, 1, 1, 1, 1), []), ((2, 2, 2, 2, 2), [2])],
+)
+def test_a_keeper_is_what_most_samples_lead_to(doubts, found, monkeypatch):
+    """Not what has the newest alone, such as an iterator beside another one that lags behind."""
     kept = []
     for number in range(50):
         line = line_after()
         kept.append(Plain(number))
-    chains = _Walk.chains
-    for seen, doubt in ((5, 0), (1, 1)):
-        monkeypatch.setattr(
-            _Walk, "chains", lambda walk, things, seen=seen: [*chains(walk, things)[:seen], *[None] * (5 - seen)]
-        )
-        monkeypatch.setattr(_Walk, "holder", lambda *arguments: None)
-        monkeypatch.setattr("nclone_env.memory.explain.keepers._grown_object", lambda *arguments: None)
-        place = Place(__file__, line, f"{__file__}:{line}")
-        (found,) = find_keepers([grown(place)], ample())
-        assert (found.name.rpartition(".")[2], found.doubt) == ("kept", doubt)
+    chains = [None if doubt is None else _Chain((f"of doubt {doubt}",), _Container(), "", doubt) for doubt in doubts]
+    monkeypatch.setattr(_Walk, "chains", lambda *arguments: chains)
+    monkeypatch.setattr(_Walk, "holder", lambda *arguments: None)
+    monkeypatch.setattr("nclone_env.memory.explain.keepers._grown_object", lambda *arguments: None)
+    keepers = find_keepers([grown(Place(__file__, line, f"{__file__}:{line}"))], ample())
+    assert [(keeper.name, keeper.doubt) for keeper in keepers] == [(f"of doubt {doubt}", doubt) for doubt in found]
+
+
+def test_what_is_made_anew_each_time_is_no_keeper():
+    """It has memory that the line took, near a running variable, and so has a buffer that grows in place."""
+    for number in range(50):
+        line = line_after()
+        last = [number, str(number)]
+    assert len(last) == 2
+    assert find_keepers([grown(Place(__file__, line, f"{__file__}:{line}"))], ample()) == ()
+
+
+def test_a_generator_in_use_is_no_survivor_however_large_it_says_it_is():
+    def first(numbers):
+        keepers.extend(find_keepers([grown(Place(__file__, line, f"{__file__}:{line}"))], ample()))
+        yield from numbers
+
+    keepers: list = []
+    line = line_after()
+    for _ in (number for number in first(range(9))):
+        pass
+    assert keepers == []
+
+
+def test_a_search_keeps_nothing_of_its_own():
+    """Else the next one finds its lists among what refers to the samples."""
+    table = np.empty(1000, object)
+    for number in range(50):
+        line = line_after()
+        table[number] = Plain(number + 1000)
+    gc.collect()
+    gc.disable()
+    try:
+        assert keeper_of(line)[0] == "test_a_search_keeps_nothing_of_its_own.table"
+        kept = [thing for thing in gc.get_objects() if type(thing) is types.FrameType and _is_ours(thing)]
+    finally:
+        gc.enable()
+    assert kept == []
 
 
 def test_what_only_native_code_knows_has_no_keeper():
