@@ -101,7 +101,7 @@ def growth(quantity: str, points: Sequence[tuple[float, int]], warm_up: float, f
         if later.sum() >= MIN_SNAPSHOTS and not is_flat(x[later], y[later], floor_bytes):  # it rose since it fell
             return replace(growth(quantity, points, x[later][0], floor_bytes), verdict="undecided")
         verdict = "flat"
-    elif (start := _end_of_rise(x, y, places[places <= half], floor_bytes)) is not None:
+    elif (start := _end_of_rise(x, y, x[(x >= since) & (x <= half)], floor_bytes)) is not None:
         found = growth(quantity, points, start, floor_bytes)
         return replace(found, before=int(rise) - found.change)
     elif goes_on(places, levels, floor_bytes + FALLS * fell) or doubles(all_x, all_y, floor_bytes + fell):
@@ -142,7 +142,7 @@ def is_flat(x: np.ndarray, y: np.ndarray, floor_bytes: float) -> bool:
 def _end_of_rise(x: np.ndarray, y: np.ndarray, places: np.ndarray, floor_bytes: float) -> float | None:
     """Return the first place from which on points are flat, with little left of their rise; None if there is none."""
     whole = np.ptp(kept_levels(x, y)[1][[0, -1]])
-    for place in places[1:]:
+    for place in places:
         rest = x >= place
         if rest.sum() < MIN_SNAPSHOTS:
             break
@@ -217,6 +217,16 @@ def combined_verdict(growths: Sequence[Growth]) -> Verdict:
     """Return growing if any quantity grows, undecided if any is undecided, else flat."""
     order = ("flat", "undecided", "growing")
     return max((item.verdict for item in growths), key=order.index, default="undecided")
+
+
+def decided_at(growths: Sequence[Growth], steps: float) -> float:
+    """Return the step until which to run for an answer where memory rose and may not go on; 0 if there is none.
+
+    That is twice as long as until it last rose: what was taken once stays as it is meanwhile, and a leak rises again.
+    If so many ``steps`` were not enough, it is twice those: the rise was little beside the floor.
+    """
+    until = 2 * max((item.since for item in growths if item.verdict == "undecided" and item.rises), default=0.0)
+    return until if until > steps or not until else 2 * steps
 
 
 def growths_of(measured: Measurements) -> tuple[Growth, ...]:

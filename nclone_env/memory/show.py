@@ -28,6 +28,7 @@ from nclone_env.memory.judge import (
     PARTS,
     RISES,
     Growth,
+    decided_at,
     growing_alone,
     judged_steps,
     least_span,
@@ -344,11 +345,9 @@ def _doubt(stats: Stats) -> str:
     if not rises:
         snapshots = min((item.snapshots for item in stats.growths), default=0)
         return f"{snapshots} snapshots after the warm-up, at least {MIN_SNAPSHOTS} required; {longer}"
-    last = max(item.since for item in rises)
-    how = (
-        f"run it {_place(stats, 2 * last)} or longer" if found.unit == TIME_UNIT else f"take {_place(stats, 2 * last)}"
-    )
-    listed = _risen(stats, [(item, item.change) for item in rises], last)
+    until = decided_at(stats.growths, found.settings.steps)
+    how = f"run it {_place(stats, until)} or longer" if found.unit == TIME_UNIT else f"take {_place(stats, until)}"
+    listed = _risen(stats, [(item, item.change) for item in rises], max(item.since for item in rises))
     return f"{listed}: taken once or ever more slowly, or a leak; {how}: a leak rises again"
 
 

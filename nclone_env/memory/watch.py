@@ -31,7 +31,7 @@ from nclone_env.memory.explain.stats import (
     traced_lines,
 )
 from nclone_env.memory.explain.workers import Loading, WorkerLines, start_thread
-from nclone_env.memory.judge import MIN_SNAPSHOTS, PARTS, growing_alone, growths_of
+from nclone_env.memory.judge import MIN_SNAPSHOTS, PARTS, combined_verdict, decided_at, growing_alone, growths_of
 from nclone_env.memory.measure.measurements import (
     ARENA,
     FLOORS,
@@ -131,11 +131,13 @@ class Watch:
         self._due = 0.0  # step that has one in any case
         self._stages: list[Stage] = []
         self._keepers: dict[str, Keeper] = {}
+        self._full: dict[str, float] = {}  # place at which the keeper of a line was first seen to be full
         self._native, self._workers = NativeLines(), WorkerLines()
         self._of_workers: dict[str, float] = {}  # shares of lines
         self._searched = self._next_search = 0.0  # seconds: given to searches, and after which there is one again
         self._lock, self._ended, self._stopped = threading.Lock(), threading.Event(), threading.Event()
         self._began = 0.0
+        self._has_end = False  # whether the last snapshot is one after the last step, or of the end of a run by time
         self._machine = machine()
         self._process = os.getpid()
         self.expected_steps = 0
@@ -177,6 +179,18 @@ class Watch:
                 self._search_now_and_then()
                 self._native.skip()
 
+    def missing_steps(self) -> int:
+        """Return after how many more steps an answer that is undecided now will be known; 0: it is not, or too few."""
+        with self._lock:
+            if self._log.last_step != self._steps:
+                self._garbage.collect()
+                self._take(self._steps)
+            before = held_bytes()
+            growths = growths_of(self._measurements(with_lines=False))
+            self._log.exclude(before)
+        is_open = combined_verdict(growths) == "undecided"
+        return max(0, math.ceil(decided_at(growths, self._steps)) - self._steps) if is_open else 0
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -191,6 +205,7 @@ class Watch:
         if not self._steps or self._log.last_step != self._steps:
             self._garbage.collect()
             self._take(self._steps or max(end, self._log.last_step), last=True)
+            self._has_end = True
         self._garbage.include()
         self._stages.append(stage("after", "at the end of the block"))
         self._search(_LAST_SEARCH_SECONDS)
@@ -418,7 +433,10 @@ class Watch:
 
         is_possible = lines and tracemalloc.is_tracing()
         found = find_keepers(lines, Budget(seconds, by_clock), include, is_end) if is_possible else ()
+        now = self._steps or self._milliseconds()
         for keeper in (*found, *find_graphs(Budget(seconds / 3, by_clock), include)):
+            if keeper.is_full:  # what it took while it filled is no leak, and may be all until twice the time
+                keeper = replace(keeper, is_filling=now < 2 * self._full.setdefault(keeper.line, now))
             old = known.get(keeper.line, keeper)
             if keeper.doubt <= old.doubt:
                 is_same = keeper.name.split(" < ")[0] == old.name.split(" < ")[0]  # a function may have returned
@@ -430,7 +448,7 @@ class Watch:
         if not snapshots:
             return 0.0, 0.0
         steps = [item.step for item in snapshots]
-        if self._ended.is_set() and len(steps) > MIN_SNAPSHOTS:
+        if self._has_end and len(steps) > MIN_SNAPSHOTS:
             steps.pop()  # what the code held is gone when its function has returned
         first, last = self._loading.longest_without(steps[0] if not self._steps else 0.0, steps[-1])
         return first + WARM_UP_SHARE * (last - first), last

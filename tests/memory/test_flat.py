@@ -2,7 +2,7 @@ import itertools
 import logging
 import re
 import warnings
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from functools import partial
 
 import gymnasium
@@ -97,6 +97,21 @@ def test_the_number_of_steps_is_checked(steps):
 def test_too_few_steps_are_no_pass():
     with pytest.raises(GrowthError, match=r"too little to tell whether memory grows\n.*\n.*UNDECIDED: .*more steps"):
         assert_flat(int, steps=3, name="nothing")
+
+
+@pytest.mark.parametrize(("taken", "fails"), [((60,), False), ((60, 110), True), ((30,), False)])
+def test_steps_follow_that_tell_memory_taken_once_from_a_leak(taken, fails, monkeypatch):
+    monkeypatch.setattr("nclone_env.memory.watch._CAPACITY", 64)  # fewer are too far apart to tell when it was taken
+    kept, calls = [], []
+
+    def step():
+        calls.append(None)
+        if len(calls) in taken:
+            kept.append(bytearray(10_000_000))
+
+    with pytest.raises(GrowthError, match="too little to tell") if fails else nullcontext():
+        assert_flat(step, steps=100)
+    assert len(calls) == 100 if taken == (30,) else 120 <= len(calls) <= 150 + 50 * fails
 
 
 def test_a_block_is_named_and_judged():

@@ -1,5 +1,6 @@
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from nclone_env.memory.judge import (
     _end,
     _trend,
     combined_verdict,
+    decided_at,
     growth,
     growths_of,
     least_squares,
@@ -97,6 +99,34 @@ def test_most_caches_that_fill_ever_more_slowly_are_no_leaks_in_any_noise():
     """Those of a time beyond the run hardly slow down: the rates are those of the page of theory."""
     found = [alarms(name, 150) / 150 for name in SLOWING]
     assert found == pytest.approx([0.06, 0.18, 0.59], abs=0.03)  # of few runs more or fewer if a generator changes
+
+
+def looks(shape, size, generator) -> Iterator[tuple[Growth, float]]:
+    """Yield verdicts at half of a curve and, while one is undecided, where that tells to look; and the leak's rate."""
+    t = np.unique(np.concatenate([times(generator) / 2, 0.5 + times(generator) / 2]))
+    leak, noisy, end, until = size * shape(t, generator), noise(t, generator), 0.0, 0.5
+    while until > end:
+        end, seen = until, t <= until
+        found = growth("traced", list(zip(t[seen] * RUN, (noisy + leak)[seen])), WARM_UP * end * RUN, FLOOR)
+        part = leak[seen & (t * RUN >= found.first)]
+        yield found, (part[-1] - part[0]) / max(1.0, found.last - found.first) * 1000
+        until = min(1.0, decided_at([found], end * RUN) / RUN)
+
+
+@pytest.mark.parametrize("rounds", [10, pytest.param(300, marks=pytest.mark.slow)])
+def test_looking_again_at_what_is_undecided_passes_more_without_a_leak_and_no_leak(rounds):
+    generator, counts = np.random.default_rng(0), Counter[str]()
+    for _, (name, shape) in itertools.product(range(rounds), {**CLEAN, **LEAKS}.items()):
+        kind = "clean" if name in CLEAN else "leak"
+        (first, _), *_, (last, rate) = [*looks(shape, generator.choice([3e3, 3e4, 1e6, 1e8]), generator)] * 2
+        counts[f"{kind}, fails at first"] += first.verdict != "flat"
+        counts[f"{kind}, fails"] += last.verdict != "flat"
+        counts[f"{kind}, grows at first"] += first.verdict == "growing"
+        counts[f"{kind}, grows"] += last.verdict == "growing"
+        counts[f"{kind}, missed"] += first.verdict == "undecided" and last.verdict == "flat" and rate > last.margin
+    assert counts["clean, fails"] <= 0.7 * counts["clean, fails at first"], counts
+    assert counts["clean, grows"] - counts["clean, grows at first"] <= 0.01 * rounds * len(CLEAN), counts
+    assert counts["leak, missed"] <= 0.01 * rounds * len(LEAKS), counts
 
 
 def test_rates_that_fall_by_chance_are_those_of_a_leak():

@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 
 from nclone_env.memory import profile
+from nclone_env.memory.explain.stats import GrownLine
+from nclone_env.memory.measure.measurements import Keeper
+from nclone_env.memory.measure.snapshots import tracing
 from nclone_env.memory.measure.tree import MemoryNode, array_node
 from nclone_env.memory.show import memory_text
+from nclone_env.memory.watch import Watch
 
 pytestmark = pytest.mark.usefixtures("frozen_heap")
 
@@ -199,6 +203,21 @@ def test_stretches_in_which_native_code_is_watched_count_as_searches(monkeypatch
             assert watch._searched <= elapsed / 5 + 1  # one may have begun
     assert sum(stretches[:-1]) > 15
     assert stretches[0] == pytest.approx(0.06)
+
+
+@pytest.mark.parametrize(("seen", "may_be_all"), [((60, 100), True), ((40, 100), False)])
+def test_growth_of_a_container_that_was_full_in_the_first_half_of_a_run_is_not_its_filling(
+    seen, may_be_all, monkeypatch
+):
+    full = Keeper("fills.py:1", "newest", "deque of 9", is_full=True)
+    line = GrownLine("fills.py", 1, "", 1.0, 0.0, 900, 9, ())
+    monkeypatch.setattr("nclone_env.memory.watch.find_keepers", lambda *arguments: (full,))
+    watch = Watch("fills", None, 0, None, traced=True)
+    watch._ended.set()  # lines with a keeper are searched again only then
+    with tracing():
+        for watch._steps in seen:
+            watch._find_keepers([line], 0.0)
+    assert watch._keepers["fills.py:1"].is_filling == may_be_all
 
 
 @pytest.fixture
