@@ -46,8 +46,8 @@ _NO_HOLDERS = types.ModuleType, types.FunctionType, types.BuiltinFunctionType, t
 """Types of which there are many, and which hold what they hold in dictionaries and cells; classes lead to modules."""
 _NEWEST = 10  # part of the objects that are so young that they may be in use
 _FOREIGN, _NAMELESS, _HIDDEN = 1, 2, 3
-"""Doubt in a chain that ends at a running variable of a library; that ends at no variable at all; or where nothing is
-seen."""
+"""Doubt in a chain that ends at a running variable of a library, or is that of few samples; that ends at no variable at
+all; or where nothing is seen."""
 _FEW, _FIRST_LOOKS = 128, 8  # traced objects of a look, and looks before that at containers
 _HAS_ATTRIBUTES, _HEADER = 1 << 4, 4 * tuple.__itemsize__
 """Flag of types whose objects have attributes, and the bytes of a block before such an object."""
@@ -148,7 +148,7 @@ def find_keepers(
     keepers = []
     for grown in lines:
         ways, things = chains[grown.place], samples.get(grown.place, [])
-        common = _most_common(ways)
+        common = _most_common(ways, things)
         chain = common if common is not None and not common.doubt else None
         if chain is None and not budget.is_over:
             chain = walk.holder([thing for thing, one in zip(things, ways) if one is None or one.doubt])
@@ -173,18 +173,22 @@ def _will_fill(container: _Container, grown_bytes: int) -> bool:
     return missing > 0 and (left is None or grown_bytes / max(container.size, 1) * missing < left)
 
 
-def _most_common(chains: Sequence[_Chain | None]) -> _Chain | None:
-    """Return the shortest of the chains to the variable that most of them lead to; None if most lead to none.
+def _most_common(chains: Sequence[_Chain | None], things: Sequence[Any]) -> _Chain | None:
+    """Return the shortest of the chains to the variable that most of the things lead to; None if most lead to none.
 
-    Only those of the least doubt count: others may lead there as well. What few lead to keeps few: an iterator beside
-    another one that lags behind.
+    Only chains of the least doubt count: others may lead there as well. What few things of a type lead to keeps few: an
+    iterator beside another one that lags behind. Those of other types may be deeper, and the time over: a doubt.
     """
     least = min((chain.doubt for chain in chains if chain is not None), default=0)
-    best = [chain for chain in chains if chain is not None and chain.doubt == least]
-    ends = Counter([chain.names[-1] for chain in best] + [""] * (len(chains) - len(best)))
-    end = ends.most_common(1)[0][0] if chains else ""
-    those = [chain for chain in best if chain.names[-1] == end]
-    return min(those, key=lambda chain: (len(chain.names), -chain.container.size), default=None)
+    best = [chain if chain is not None and chain.doubt == least else None for chain in chains]
+    kinds = {type(thing) for thing, chain in zip(things, best) if chain is not None}
+    ends = Counter(chain.names[-1] if chain is not None else "" for chain in best)
+    ends[""] = sum(chain is None and type(thing) in kinds for thing, chain in zip(things, best))
+    end, votes = max(ends.items(), key=itemgetter(1))
+    those = (chain for chain in best if chain is not None and chain.names[-1] == end)
+    found = min(those, key=lambda chain: (len(chain.names), -chain.container.size), default=None)
+    few = found is not None and 2 * votes <= len(chains)
+    return found._replace(doubt=max(least, _FOREIGN)) if found is not None and few else found
 
 
 def find_graphs(budget: Budget, include: Callable[[], object]) -> tuple[Keeper, ...]:

@@ -21,6 +21,7 @@ from nclone_env.memory.explain.keepers import (
     _Chain,
     _Container,
     _is_ours,
+    _most_common,
     _survivors,
     _Walk,
     find_graphs,
@@ -536,22 +537,30 @@ def test_of_many_objects_of_one_class_that_know_a_table_the_class_is_named():
 
 
 @pytest.mark.parametrize(
-    ("doubts", "found"),
-    [((0, 0, 0, 0, 0), [0]), ((0, None, None, None, None), []), ((0, 0, 0, 2, 2), [0]), ((0, 0, 2, 2, 2), [])]
-    + [((1, 1, 1, None, None), [1]), ((0, 1, 1, 1, 1), []), ((2, 2, 2, 2, 2), [2])],
+    ("samples", "name", "doubt"),
+    [
+        ("a0 a0 a0 a0 a0", "a", 0),
+        ("a0 - - - -", "", 0),
+        ("a0 - b0 - -", "", 0),
+        ("a0 b0 b0 - -", "b", 1),
+        ("a0 b0 b0 b0 -", "b", 0),
+        ("a0 a0 a0 b2 b2", "a", 0),
+        ("a0 a0 b2 b2 b2", "", 0),
+        ("a1 a1 a1 - -", "a", 1),
+        ("a2 a2 a2 a2 a2", "a", 2),
+        ("a0 int int int int", "a", 1),  # texts in what leads there are found one level later, or no more
+        ("a0 a0 - int int", "a", 1),
+        ("- - - - -", "", 0),
+        ("", "", 0),
+    ],
 )
-def test_a_keeper_is_what_most_samples_lead_to(doubts, found, monkeypatch):
+def test_a_keeper_is_what_most_samples_lead_to(samples, name, doubt):
     """Not what has the newest alone, such as an iterator beside another one that lags behind."""
-    kept = []
-    for number in range(50):
-        line = line_after()
-        kept.append(Plain(number))
-    chains = [None if doubt is None else _Chain((f"of doubt {doubt}",), _Container(), "", doubt) for doubt in doubts]
-    monkeypatch.setattr(_Walk, "chains", lambda *arguments: chains)
-    monkeypatch.setattr(_Walk, "holder", lambda *arguments: None)
-    monkeypatch.setattr("nclone_env.memory.explain.keepers._grown_object", lambda *arguments: None)
-    keepers = find_keepers([grown(Place(__file__, line, f"{__file__}:{line}"))], ample())
-    assert [(keeper.name, keeper.doubt) for keeper in keepers] == [(f"of doubt {doubt}", doubt) for doubt in found]
+    words = samples.split()
+    things = [0 if word == "int" else Plain(0) for word in words]
+    chains = [None if word in ("-", "int") else _Chain((word[0],), _Container(), "", int(word[1])) for word in words]
+    found = _most_common(chains, things)
+    assert (found.names[-1], found.doubt) == (name, doubt) if name else found is None
 
 
 def test_what_is_made_anew_each_time_is_no_keeper():
