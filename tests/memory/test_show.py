@@ -11,7 +11,7 @@ import pytest
 from nclone_env._table import format_bytes
 from nclone_env.errors import ConfigError, MissingExtraError, is_plain
 from nclone_env.memory.explain.stats import compute_stats
-from nclone_env.memory.measure.measurements import OwnedNode, SourceLine, Traced
+from nclone_env.memory.measure.measurements import TIME_UNIT, OwnedNode, ProfileSettings, SourceLine, Traced
 from nclone_env.memory.show import (
     FLAME_GRAPH,
     HEIGHT,
@@ -152,6 +152,15 @@ def test_an_undecided_report_says_what_is_missing():
     assert "UNDECIDED: 3 snapshots after the warm-up, at least 5 required; take more steps" in text_of(
         [summary(compute_stats(short))]
     )
+
+
+@pytest.mark.parametrize("ran", [1, 100, 500, 1000, 1999, 2500])
+def test_a_run_too_short_to_judge_has_no_negative_time(ran):
+    """Whatever was judged of it: nothing, what follows its end, or a part."""
+    for judged in ((0.0, 0.0), (ran, 0.9 * ran), (0.9 * ran, ran)):
+        made = dataclasses.replace(measurements(), unit=TIME_UNIT, settings=ProfileSettings(0, ran), judged=judged)
+        (text,) = answers(compute_stats(made))["growth"]
+        assert re.match(r"UNDECIDED: \d+\.\d s to judge, at least 1\.0 s required", text), text
 
 
 def test_small_leaves_of_one_parent_are_folded():

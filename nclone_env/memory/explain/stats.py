@@ -258,12 +258,15 @@ def traced_lines(measured: Measurements, growths: Sequence[Growth]) -> tuple[Gro
     If those that rose steadily explain too little of traced memory that grows, all that rose are returned: something
     of them leaks, though their few snapshots are too noisy to tell.
     """
-    bounds = judged_steps(measured, "traced")
+    bounds = whole = judged_steps(measured, "traced")
+    rising = [item for item in growths if item.quantity == "traced" and item.rises]
+    for item in rising:  # a jump in the last part is in no level of it
+        if sum(item.first <= step <= item.last for step in measured.line_steps) >= MIN_SNAPSHOTS:
+            bounds = item.first, item.last
     found = grown_lines(measured.lines, measured.line_steps, *bounds)
-    whole = sum(item.slope for item in growths if item.quantity == "traced" and item.rises)
-    if sum(line.rate for line in found) >= _EXPLAINED * whole:
+    if sum(line.rate for line in found) >= _EXPLAINED * sum(item.slope for item in rising):
         return found
-    return grown_lines(measured.lines, measured.line_steps, *bounds, steady=False)
+    return grown_lines(measured.lines, measured.line_steps, *whole, steady=False)
 
 
 def grown_lines(

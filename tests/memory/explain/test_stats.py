@@ -1,5 +1,6 @@
 import dataclasses
 
+import numpy as np
 import pytest
 
 from nclone_env.memory import show, watch
@@ -7,6 +8,7 @@ from nclone_env.memory.explain.stats import compute_stats, grown_lines, largest_
 from nclone_env.memory.measure.measurements import FLOORS, NATIVE, Keeper, SourceLine, Traced, UntracedLine
 
 from ..by_hand import measurements
+from ..curves import LEAKS
 
 
 def test_the_bytes_of_each_further_environment_are_fitted():
@@ -82,6 +84,27 @@ def test_lines_of_a_program_are_judged_until_it_ends():
     found = compute_stats(changed)
     assert found.verdict == "growing"
     assert [line.file for line in found.grown_lines] == ["leak.py"]
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_rates_of_lines_add_up_to_what_grows(name):
+    """Within a quarter, as lines have fewer snapshots: also beside a large jump in the last part of the run."""
+    steps, generator = np.linspace(0, 1, 65), np.random.default_rng(4)
+    sizes = (1e7 * LEAKS[name](steps, generator)).astype(int)
+    made = dataclasses.replace(
+        measurements(),
+        snapshots=(),
+        traced=tuple(map(Traced, 1000 * steps, sizes.tolist())),
+        line_steps=tuple(1000 * steps[::4]),
+        lines=tuple(
+            SourceLine("leak.py", line, tuple(sizes[::4] * share // 10), (1,) * 17) for line, share in ((1, 7), (2, 3))
+        ),
+    )
+    found = compute_stats(made)
+    (traced,) = found.growths
+    assert traced.rises
+    if traced.verdict == "growing":  # otherwise no rate is told beside them
+        assert sum(line.rate for line in found.grown_lines) == pytest.approx(traced.slope, rel=0.25)
 
 
 def test_growth_names_lines_that_are_too_noisy_to_tell():
