@@ -206,7 +206,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _mapped(path: Path, dtype: np.dtype) -> np.ndarray:
     """Map an array; ``ValueError`` if it is another or not whole."""
-    array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+    array: Any = np.load(os.fspath(path), mmap_mode="r", allow_pickle=False)  # of a Path it looks up every folder
     if array.dtype != dtype or not array.flags.c_contiguous:
         raise ValueError(f"{path}: expected {dtype}, got {array.dtype}")
     return np.ndarray(array.shape, dtype, array)  # dtype: files tell whether fields are aligned only by their places

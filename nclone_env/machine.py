@@ -24,6 +24,8 @@ _MEMORY_LIMITS = (
 )
 """Files of limit and usage, and the line of ``memory.stat`` with the part that the kernel frees before a limit, the
 contents of files. In cgroups of version 2 (of two limits, one kills and one slows down) and of version 1."""
+_SMALL = 1 << 20
+"""Bytes that are taken without a look at what is left, which would be a third of the time to play a short run."""
 
 
 def available_cores() -> int:
@@ -98,8 +100,10 @@ def check_fits(argument: str, count: int, each: float, once: float = 0.0, limit:
         once: bytes besides.
         limit: bytes; None: what is available.
     """
-    allowed, source = (available_bytes(), "available") if limit is None else (limit, "allowed")
     needed = once + count * each
+    if limit is None and needed <= _SMALL:
+        return
+    allowed, source = (available_bytes(), "available") if limit is None else (limit, "allowed")
     if allowed is None or needed <= allowed:
         return
     fitting = max(0, int((allowed - once) // each))

@@ -176,12 +176,20 @@ def test_the_message_names_the_largest_number_that_fits():
         check_fits("num_envs", 1, each=2e9, limit=10**9)
 
 
+def test_what_is_small_is_taken_without_a_look(monkeypatch):
+    monkeypatch.setattr(machine, "available_bytes", lambda: 0)
+    check_fits("num_envs", 16, each=1 << 16)
+    with pytest.raises(MemoryLimitError, match=r"num_envs: 17 need 1\.06 MB .* not even one fits"):
+        check_fits("num_envs", 17, each=1 << 16)
+
+
 def test_too_many_environments_are_refused_before_they_are_allocated():
     with pytest.raises(MemoryLimitError, match=r"num_envs: 16,777,216 need .* GB .* at most [0-9,]+ fit"):
         NPlusPlusVectorEnv(num_envs=1 << 24)
 
 
 def test_environments_that_fit_are_made(monkeypatch):
+    monkeypatch.setattr("nclone_env.machine._SMALL", 0)
     monkeypatch.setattr("nclone_env.machine.available_bytes", lambda: 3 * 49_600)
     envs = NPlusPlusVectorEnv(num_envs=3)
     envs.reset(seed=0)

@@ -1,5 +1,6 @@
 """The built-in levels: sets of text files that ship with the package."""
 
+import os
 import re
 from pathlib import Path
 
@@ -19,8 +20,9 @@ def levels_folder() -> Path:
 def level_sets() -> dict[str, tuple[str, ...]]:
     """Return the level names of each built-in set, ``set/level``; in alphabetical order, numbers in names by value."""
     folder = levels_folder()
-    folders = [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
-    stems = {path.name: [file.stem for file in path.glob(f"*{TEXT_SUFFIX}")] for path in folders}
+    folders = [entry for entry in os.scandir(folder) if entry.is_dir()] if folder.is_dir() else []
+    files = {entry.name: [name for name in os.listdir(entry) if name.endswith(TEXT_SUFFIX)] for entry in folders}
+    stems = {name: [file.removesuffix(TEXT_SUFFIX) for file in files[name]] for name in files}
     found = {name: sorted(stems[name], key=by_number) for name in sorted(stems, key=by_number)}
     return {name: tuple(f"{name}/{stem}" for stem in stems) for name, stems in found.items() if stems}
 

@@ -32,6 +32,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -181,7 +182,13 @@ def parse_text(text: str | bytes, source: str = "<text>") -> RawLevel:
     Args:
         text: the whole file; bytes are UTF-8, with or without a byte order mark.
     """
-    return _Parser(_decoded(text, source) if isinstance(text, bytes) else text, source).level()
+    return _parsed(_decoded(text, source) if isinstance(text, bytes) else text, source)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str, source: str) -> RawLevel:
+    """Parse a text; those that are read again and again, as the built-in levels by each environment, only once."""
+    return _Parser(text, source).level()
 
 
 def format_text(raw: RawLevel) -> str:

@@ -358,6 +358,7 @@ def test_stacks_do_not_cross_episodes():
 def test_steps_that_do_not_fit_are_refused_before_they_are_allocated(monkeypatch):
     filled, each = buffer(), 4 * 4 + 6 + 3 + 8 + 5 * 4
     filled.fill([episode(50)], GAMMA, LAMBDA)
+    monkeypatch.setattr("nclone_env.machine._SMALL", 0)
     monkeypatch.setattr("nclone_env.machine.available_bytes", lambda: 100 * each)
     with pytest.raises(MemoryLimitError, match=r"trajectories: steps: 101 need .* at most 100 fit"):
         filled.fill([episode(50), episode(51)], GAMMA, LAMBDA)
