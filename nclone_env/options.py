@@ -13,7 +13,7 @@ from collections import UserString
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from decimal import Decimal
-from functools import cache, partial, wraps
+from functools import cache, wraps
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
@@ -23,7 +23,6 @@ from nclone_env._origin import renamed
 from nclone_env.errors import ConfigError, check_value, did_you_mean, scalar, shortened, whole
 
 Options = TypeVar("Options")
-_hints: Callable[[type], dict[str, Any]] = cache(partial(get_type_hints, include_extras=True))
 _classes: list[type] = []
 _SCALES = {"k": 10**3, "m": 10**6}
 _SINGLE = (str, UserString, bytes, bytearray, memoryview, Mapping, os.PathLike, io.IOBase)
@@ -94,6 +93,8 @@ class Suggesting(type):
     if not TYPE_CHECKING:  # type checkers then know the attributes that there are
 
         def __getattr__(cls, name: str) -> Any:
+            if name[0] == "_":  # libraries look whether there is one
+                raise AttributeError(name)
             hint = renamed(name) or did_you_mean(name, [known for known in dir(cls) if known[0] != "_"])
             raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}{hint}")
 
@@ -122,6 +123,7 @@ def replace(options: Options, fields: Mapping[str, Any], argument: str = "config
     return build(type(options), {**current, **fields}, argument)
 
 
+@cache
 def leaves(kind: type) -> tuple[Option, ...]:
     """Return the options in a tree in the order of the command line; named groups count as one."""
     return tuple(_leaves(kind, ()))
@@ -212,10 +214,11 @@ def is_group(hint: Any) -> bool:
     return dataclasses.is_dataclass(hint)
 
 
-def _fields(kind: type) -> list[tuple[dataclasses.Field[Any], Any]]:
+@cache
+def _fields(kind: type) -> tuple[tuple[dataclasses.Field[Any], Any], ...]:
     """Return the fields of a class of options with their annotations."""
-    hints = _hints(kind)
-    return [(field, hints[field.name]) for field in dataclasses.fields(kind)]
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple((field, hints[field.name]) for field in dataclasses.fields(kind))
 
 
 def _leaves(kind: type, path: tuple[str, ...]) -> Iterator[Option]:

@@ -238,6 +238,7 @@ def _processor() -> str:
     return names[0] if names else platform.processor() or "unknown"
 
 
+@cache  # to read what the installer wrote takes milliseconds
 def _version(package: str) -> str:
     with suppress(metadata.PackageNotFoundError):
         return metadata.version(package)

@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,7 @@ def _made_by() -> dict[str, str]:
     return dict(zip(MADE_BY, (*own, *map(_library, _LIBRARIES)), strict=True))
 
 
+@cache
 def _library(name: str) -> str:
     try:
         return version(name)
