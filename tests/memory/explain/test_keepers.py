@@ -563,7 +563,7 @@ def test_a_keeper_is_what_most_samples_lead_to(samples, name, doubt):
     assert (found.names[-1], found.doubt) == (name, doubt) if name else found is None
 
 
-def test_what_is_made_anew_each_time_is_no_keeper():
+def test_what_is_made_again_each_time_is_no_keeper():
     """It has memory that the line took, near a running variable, and so has a buffer that grows in place."""
     for number in range(50):
         line = line_after()
