@@ -263,7 +263,8 @@ def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
         return f"level: expected a level file, got {shortened(name, 200)}, which does not exist"
     hint = f"; did you mean {close[0]!r}?" if close else "."
     hint = "; did you mean 'generated:0-255'?" if name == _GENERATED[:-1] else hint
-    words = re.findall(r"[^,\s]+", name)
+    hint = "; give the contents of a file as bytes." if "\n" in name else hint
+    words = re.findall(r"[^,;\s]+", name)
     if len(words) > 1 and set(words) <= set(known):
         hint = f"; did you mean {' and '.join(map(repr, words))}, as separate names?"
     listed = ", ".join(f"{key} ({len(levels)})" for key, levels in sets.items())

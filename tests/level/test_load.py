@@ -246,6 +246,8 @@ def test_a_number_and_several_names_in_one_word_are_understood(name, hint):
         ("", "got ''"),
         ("y" * 5000, "got 'yyy"),
         ("a\0b", "got 'a.*b'"),
+        ("format = 1\ntitle = 'Walk'", "; give the contents of a file as bytes. Built-in"),
+        ("walks;jumps/gap", "did you mean 'walks' and 'jumps/gap', as separate names"),
     ],
 )
 def test_unknown_names_list_what_exists(builtin, tmp_path, monkeypatch, name, hint):
