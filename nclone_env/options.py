@@ -123,7 +123,6 @@ def replace(options: Options, fields: Mapping[str, Any], argument: str = "config
     return build(type(options), {**current, **fields}, argument)
 
 
-@cache
 def leaves(kind: type) -> tuple[Option, ...]:
     """Return the options in a tree in the order of the command line; named groups count as one."""
     return tuple(_leaves(kind, ()))
@@ -214,11 +213,13 @@ def is_group(hint: Any) -> bool:
     return dataclasses.is_dataclass(hint)
 
 
-@cache
-def _fields(kind: type) -> tuple[tuple[dataclasses.Field[Any], Any], ...]:
+def _fields_of(kind: type) -> tuple[tuple[dataclasses.Field[Any], Any], ...]:
     """Return the fields of a class of options with their annotations."""
     hints = get_type_hints(kind, include_extras=True)
     return tuple((field, hints[field.name]) for field in dataclasses.fields(kind))
+
+
+_fields: Callable[[type], tuple[tuple[dataclasses.Field[Any], Any], ...]] = cache(_fields_of)
 
 
 def _leaves(kind: type, path: tuple[str, ...]) -> Iterator[Option]:

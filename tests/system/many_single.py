@@ -24,14 +24,14 @@ def played(seed: int | None = None) -> NPlusPlusEnv:
 
 
 def main() -> None:
-    """Measure a hundred after two hundred others, when tables of the interpreter have grown."""
-    kept = [played() for _ in range(200)]
+    """Measure fifty after a hundred others, when tables of the interpreter have grown."""
+    kept = [played() for _ in range(100)]
     gc.collect()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    kept += [played() for _ in range(100)]
+    kept += [played() for _ in range(50)]
     gc.collect()
-    sys.stdout.write(str((tracemalloc.get_traced_memory()[0] - before) / 100))
+    sys.stdout.write(str((tracemalloc.get_traced_memory()[0] - before) / 50))
     assert len({id(env.config) for env in kept}) == 1
 
 

@@ -107,7 +107,7 @@ def test_pages_have_all_bundled_policies():
 
 @needs_node
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize(("steps", "every"), [(60, 12), pytest.param(200, 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("steps", "every"), [(30, 12), pytest.param(200, 2, marks=pytest.mark.slow)])
 def test_a_policy_observes_and_chooses_what_it_does_in_python(name, steps, every, comparison):
     recorded = cases(name, steps, every)
     found = asked("acts", module=text(MODULE), policies=FILE, policy=given(name), cases=recorded, seed=SEED)
@@ -133,7 +133,7 @@ def test_a_policy_with_stacks_or_a_memory_chooses_what_it_does_in_python(fields,
         if name.startswith(("actor", "recurrence")):
             values *= 5.0  # it has hardly learned: chances would be all but equal, and its memory faint
     save_checkpoint(file, weights)
-    recorded = cases(str(file), 60)
+    recorded = cases(str(file), 30)
     opened = in_node(tmp_path, TAKEN, as_text(file.read_bytes()))
     request = {"module": text(MODULE), "policies": FILE, "policy": opened, "cases": recorded, "seed": SEED}
     found = asked("acts", **request)
