@@ -51,6 +51,7 @@ TRUSTED = {
     "nclone_env.gallery.site": "templates of the package; whether a page is one of its own",
     "nclone_env.benchmark.track": "tracks of the package, by their digests; packs are compared with a digest",
     "nclone_env.benchmark.verification._bytes": "bytes of an array",
+    "nclone_env.cli.benchmark.write_table": "bytes of a submission for their digest, which tells copies",
     "nclone_env.benchmark.submission.write_submission": "writes",
     "nclone_env.benchmark.entries.Entered": "bytes of a checkpoint that load_policy has read",
     "nclone_env.generate.names.named_level": "maps in the cache, which only its owner writes",

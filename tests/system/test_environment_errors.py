@@ -110,7 +110,7 @@ def test_numbers_of_numpy_are_numbers():
     [
         ({"num_envs": 0}, "num_envs: expected a whole number from 1 to 16777216, got 0"),
         ({"num_envs": -3}, "num_envs: expected a whole number .* got -3"),
-        ({"num_envs": 2.0}, r"num_envs: expected a whole number .* got 2\.0"),
+        ({"num_envs": 2.5}, r"num_envs: expected a whole number .* got 2\.5"),
         ({"num_envs": "2"}, "num_envs: expected a whole number .* got '2'"),
         ({"num_envs": True}, "num_envs: expected a whole number .* got True"),
         ({"num_threads": 0}, "num_threads: expected a whole number from 1 to 1024, got 0"),
