@@ -21,12 +21,12 @@ _LEVELS = (QUICK_WIN, QUICK_DEATH, WALK)
 _WRONG_ACTIONS: tuple[Any, ...] = (
     None, "0", 6, -1, 2**70, 1.5, True, [], [[0]], [0.0] * 3, [9] * 3, [0] * 9, [[0], [1, 2]], {}, b"", object(),
 )  # fmt: skip
-_WRONG_INDICES: tuple[Any, ...] = (-1, 99, 1.0, None, "0", True, [0], 2**70)
+_WRONG_INDICES: tuple[Any, ...] = (-1, 99, 1.5, None, "0", True, [0], 2**70)
 _WRONG_OPTIONS: tuple[Any, ...] = (
     [], 3, {"x": 1}, {1: 2, "x": 3}, {"level": 99}, {"level": "nope"}, {"level": 1.5}, {"state": None}, {"state": b"x"},
     {"level": 0, "state": b"x"}, {"level": [[0]]}, {"level": {}},
 )  # fmt: skip
-_WRONG_SEEDS: tuple[Any, ...] = (-1, 1.0, "0", True, float("nan"), {}, object())
+_WRONG_SEEDS: tuple[Any, ...] = (-1, 1.5, "0", True, float("nan"), {}, object())
 _WRONG_OUT: tuple[Any, ...] = ({}, [], 3, {"game_state": 1}, {"game_state": np.zeros(3)}, {"x": np.zeros(3)})
 _WRONG_LEVELS: tuple[Any, ...] = ((), "nope", 3, None, b"", b"x" * 2000, [None], {"a": 1})
 _REFUSED = (errors.NcloneError,)
