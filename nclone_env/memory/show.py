@@ -23,6 +23,7 @@ from nclone_env._table import format_bytes, is_numeric, table
 from nclone_env.errors import ConfigError, Within, check_value, optional_module, plain, shortened
 from nclone_env.memory.explain.stats import GrownLine, LiveLine, PerEnvironment, Stats, culprits
 from nclone_env.memory.judge import (
+    FALLS,
     MIN_SNAPSHOTS,
     PARTS,
     RISES,
@@ -547,7 +548,7 @@ def _growths(stats: Stats) -> Section:
     notes = [
         f"Judged are the snapshots from {first:,.0f} to {last:,.0f}, in {PARTS} parts; before them are "
         f"{WARM_UP_SHARE:.0%} of warm-up.",
-        "Change: bytes kept in the last part beyond those kept in the first. Error: three times the largest fall.",
+        f"Change: bytes kept in the last part beyond those kept in the first. Error: {FALLS} times the largest fall.",
         "Flat: the change is at most the floor and one fall. Growing: it exceeds floor and error, and goes on.",
     ]
     if stats.measurements.tracing is not None:

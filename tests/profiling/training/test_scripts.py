@@ -2,6 +2,8 @@
 
 import pytest
 
+from nclone_env.level.formats.pack_text import write_pack
+from nclone_env.level.load import load_level
 from nclone_env.train.policies.mlp import MLP
 from profiling.training import device, foresight, ranks, recipes
 
@@ -33,6 +35,13 @@ def test_the_ring_of_ranks():
     steps, sent, seconds = ranks.communication(load, 5, 1e-3, 1e6)
     assert (steps, sent) == (3 * 8 + 2 * 4, 1000 * 8 / 5 + 10 * 4)
     assert seconds == pytest.approx(32e-3 + sent / 1e6)
+
+
+def test_parts_leave_unreadable_levels_out(tmp_path):
+    pack = tmp_path / "pack.txt"
+    pack.write_bytes(write_pack([load_level("first-steps/06-hop").raw] * 2) + b"$damaged#00#\n")
+    with pytest.warns(RuntimeWarning, match="left out: .*pack.txt: line 3"):
+        assert sorted(recipes.part((str(pack),), 0)) == [f"{pack}#0", f"{pack}#1"]
 
 
 def test_recipes_on_parts_of_the_levels(capsys):
