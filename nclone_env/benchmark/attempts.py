@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION
+from nclone_env.env import PLAYING, simulate_frames
+from nclone_env.game import CELEBRATING, INPUT_OF_ACTION
 from nclone_env.jit import kernel
 from nclone_env.level import LevelSet, load_level, pack
-from nclone_env.sim import Pace, make_worlds, mark_of, start, tick
+from nclone_env.sim import Pace, make_worlds, mark_of, start
 
 END = np.dtype([("frames", "<u4"), ("mark", "<u4"), ("won", "?"), ("whole", "?")])
 """The end of an episode: its frames, 32 bits that depend on its actions, on the last state of the ninja, on the level
@@ -103,21 +104,11 @@ def play_range(levels, worlds, which, starts, actions, hold, most_frames, key, e
         start(levels, worlds, 0, which[number])
         step, over = starts[number], False
         while step < starts[number + 1] and not over:
-            over = hold_action(levels, worlds, actions[step], hold, most_frames)
+            inputs = INPUT_OF_ACTION[actions[step]]
+            over = simulate_frames(levels, worlds, 0, inputs, hold, most_frames) != PLAYING
             step += 1
         end = ends[number]
         end["frames"] = ninja["frame"]
         end["won"] = ninja["state"] == CELEBRATING
         end["whole"] = over and step == starts[number + 1]
         end["mark"] = mark_of(ninja, actions, starts[number], step, number, key)
-
-
-@kernel
-def hold_action(levels, worlds, action, hold, most_frames):
-    """Hold an action in the first world; return whether the episode ended."""
-    ninja = worlds.ninjas[0]
-    for _ in range(hold):
-        tick(levels, worlds, 0, INPUT_OF_ACTION[action])
-        if ninja["state"] == CELEBRATING or ninja["state"] == DEAD or ninja["frame"] >= most_frames:
-            return True
-    return False

@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.compiled.passes import ObservationFunction, OwnWorld
     from nclone_env.env.compiled.records import DIED, OUTCOMES, PLAYING, TIMED_OUT, WON
     from nclone_env.env.compiled.starts import PackedStarts, pack_starts
-    from nclone_env.env.compiled.step import KernelSteps, step_all
+    from nclone_env.env.compiled.step import KernelSteps, simulate_frames, step_all
     from nclone_env.env.compiled.step_arrays import playable_levels
     from nclone_env.env.create import compile_kernels, create_environment, create_vector_environment
     from nclone_env.env.cuda import NOT_ON_DEVICES, Device, NPlusPlusCudaVectorEnv, device_of
