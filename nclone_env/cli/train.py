@@ -22,7 +22,7 @@ from nclone_env.errors import ConfigError, NcloneError, StoppedError
 from nclone_env.train import Hooks, TrainConfig, require_training_extra
 
 if TYPE_CHECKING:
-    from nclone_env.train import Recipe, TrainResult
+    from nclone_env.train import Recipe
 
 _STOPPING = (
     "stopping after this update or level; a second signal ends at once and loses what follows the last checkpoint"
@@ -94,7 +94,8 @@ def train(
         say(f"stopped and saved after {result.counters.timesteps:,} timesteps; continue with")
         say(f"  {_program(ranks.local_count, ranks.count)} --resume {_arguments(folder, episodes, video)}")
         return stop.exit_status
-    _print_end(result, progress.seconds)
+    reason = "every level solved" if result.solved else "total_timesteps reached"
+    say(f"{reason} after {result.counters.timesteps:,} timesteps, {progress.seconds:.0f} s")
     evaluation = LevelProgress()
     report_run(config, result, episodes, video, evaluation.level, evaluation.put)
     return 0
@@ -169,12 +170,6 @@ def _rounding(config: TrainConfig) -> list[str]:
         return []
     size = f"{update:,} steps ({config.num_envs} environments x {config.num_steps} steps)"
     return [f"  total_timesteps {config.total_timesteps:,}: one update is {size}, and the run makes one"]
-
-
-def _print_end(result: TrainResult, seconds: float) -> None:
-    """Print why a complete run has ended."""
-    reason = "every level solved" if result.solved else "total_timesteps reached"
-    say(f"{reason} after {result.counters.timesteps:,} timesteps, {seconds:.0f} s")
 
 
 def train_command(args: Sequence[str]) -> Callable[..., int]:
