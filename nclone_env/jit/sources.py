@@ -4,13 +4,13 @@ Numba's own cache checks only the file and the bytecode of the function itself: 
 of another file it would keep stale machine code.
 """
 
-import ast
 import hashlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from enum import EnumType
 from functools import cache, lru_cache
+from inspect import getsource
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -30,15 +30,10 @@ _FOR_OTHERS = {f"{_PACKAGE.name}.jit.retarget"}
 """Modules that compile for other machines than this one."""
 _FORMAT = 3
 """Increased with each change in the files of compiled code."""
-_IMPORT = re.compile(r"(?:^|[;:])[ \t]*((?:from\b[\w. \t]*(?:\\\n[\w. \t]*)*\b)?import\b)", re.MULTILINE)
-"""Where a statement may begin that imports: in a text there may be one too many."""
-_OWN = re.compile(rf"\b{_PACKAGE.name}\b|\bfrom[\s\\]*\.")
-"""What an import of this package contains."""
+_IMPORT = re.compile(rf"from {_PACKAGE.name}(?:\.| import )(\w+)")
+"""An import from this package, with the room that it is of: a folder, or a module directly in the package."""
 _COMMENT = re.compile(r"(?<=\n)[ \t]*(?:#.*)?\n")
 _DEFINITION = re.compile(r"\n[ \t]*(?:async )?(?:def|class) ")
-_FOR_TYPE_CHECKERS = re.compile(r"^if TYPE_CHECKING:.*\n(?:(?:[ \t].*)?\n)*", re.MULTILINE)
-
-
 _SETTINGS = (
     "BOUNDSCHECK",
     "DEBUGINFO_DEFAULT",
@@ -79,56 +74,54 @@ def short_digest(text: str) -> str:
 
 @cache
 def module_digest(name: str) -> str:
-    """Return hex digits that change with any source that a module of the package can reach by imports.
+    """Return hex digits that change with the sources of the room of a module, and of all rooms that it can reach.
 
-    These are the module, the modules that it imports, those that these import, and the packages they are in. A kernel
-    refers to others by the globals of its module, so it consists of nothing else. Imports for type checkers alone do
+    A room reaches those that any of its modules imports from, by the name of the package. Comments and docstrings do
     not count. Of a module outside the package nothing is known but the ``compiler_digest``.
     """
-    return hashlib.sha256(f"{compiler_digest()}{source_digest(name)}".encode()).hexdigest()
-
-
-def source_digest(*names: str) -> str:
-    """Return hex digits that change with any source that ``module_digest`` of one of some modules would cover."""
-    digest = hashlib.sha256()
-    for module in sorted(set().union(*map(_reached, names))):
-        digest.update(module.encode() + b"\0")
-        digest.update(_parts_of(module)[0].encode())
-    return digest.hexdigest()
-
-
-def _reached(name: str) -> set[str]:
-    """Return the names of the modules of the package that importing a module imports, itself included."""
+    first, *rooms = name.split(".")[:2]
+    texts: dict[str, str] = {}
     reached: set[str] = set()
-    pending = [name]
-    while pending:
-        module = pending.pop()
-        if module not in reached | _WITHOUT_CODE and _source(module) is not None:
-            reached.add(module)
-            pending += _imports(module)
-    return reached
+    while rooms and first == _PACKAGE.name:
+        room = rooms.pop()
+        if room not in reached:
+            reached.add(room)
+            names = {f"{first}.{room}", *_modules_in(f"{first}.{room}")} - _WITHOUT_CODE
+            found = {name: _source(name) for name in names}
+            texts |= found
+            rooms += [other for text in found.values() for other in _IMPORT.findall(text)]
+    return short_digest(repr((compiler_digest(), sorted(texts.items()))))
+
+
+def source_digest(*modules: str) -> str:
+    """Return hex digits that change with the sources of some modules of the package."""
+    return short_digest("".join(map(_source, modules)))
+
+
+def kernels_digest(kernels: Iterable[Any]) -> str:
+    """Return hex digits that change with the sources of kernels for other machines, and with all that they consist of.
+
+    That is all that they call, the values that they read, and the modules that compile them. Unlike those of
+    :func:`identity` they are the same on every Python.
+    """
+    found = _reached(*filter(None, map(_function_in, kernels)))
+    texts = [f"{_without_comments(getsource(function))} {values}" for function, values in found]
+    return short_digest("".join([_compiler_code(), source_digest(*sorted(_FOR_OTHERS)), *sorted(texts)]))
+
+
+def _modules_in(package: str) -> Iterator[str]:
+    """Yield the names of the modules below a folder of the package."""
+    folder = _PACKAGE.joinpath(*package.split(".")[1:])
+    for path in folder.rglob("*.py"):
+        yield ".".join([package, *path.relative_to(folder).with_suffix("").parts]).removesuffix(".__init__")
 
 
 @cache
-def _source(module: str) -> str | None:
-    """Return the source of a module, None if it is none of the package."""
-    file = _file(module)
-    return file.read_text(encoding="utf-8") if file else None
-
-
-@cache
-def _file(module: str) -> Path | None:
-    first, *parts = module.split(".")
-    path = _PACKAGE.joinpath(*parts)
-    files = (path / "__init__.py", path.with_suffix(".py")) if first == _PACKAGE.name else ()
-    return next((file for file in files if file.is_file()), None)
-
-
-@cache
-def _parts_of(module: str) -> tuple[str, str]:
-    """Return the source of a module without comments, docstrings and imports for type checkers, and these imports."""
-    source = _without_comments(_source(module) or "")
-    return _FOR_TYPE_CHECKERS.sub("", source), "".join(_FOR_TYPE_CHECKERS.findall(source))
+def _source(module: str) -> str:
+    """Return the source of a module without comments and docstrings; empty if there is none."""
+    path = _PACKAGE.joinpath(*module.split(".")[1:])
+    files = (path / "__init__.py", path.with_suffix(".py"))
+    return next((_without_comments(file.read_text(encoding="utf-8")) for file in files if file.is_file()), "")
 
 
 def _without_comments(source: str) -> str:
@@ -151,81 +144,6 @@ def _ends_with_a_header(text: str) -> bool:
     )
 
 
-@cache
-def _imports(module: str) -> list[str]:
-    """Return the package of a module, the modules that it imports from, and the names that it imports, as modules.
-
-    A name on the face of a package (``nclone_env._faces``) is followed to its module.
-    """
-    found = [module.rpartition(".")[0]]
-    for origin, name in _imported(module, _parts_of(module)[0]):
-        names = _homes(origin) if name == "*" else [name]
-        found += [origin, *(part for each in names if each for part in _way(origin, each))]
-    return found
-
-
-def _imported(module: str, source: str) -> Iterator[tuple[str, str]]:
-    """Yield what a source of a module imports: a module and a name in it, which is empty for the module itself."""
-    file = _file(module)
-    package = module if file and file.stem == "__init__" else module.rpartition(".")[0]
-    source += "\n"
-    for start, end in _lines_of_imports(source):
-        for statement in _parsed(source, start, end):
-            if isinstance(statement, ast.Import):
-                yield from ((item.name, "") for item in statement.names)
-            elif isinstance(statement, ast.ImportFrom):
-                base = package.rsplit(".", statement.level - 1)[0] if statement.level else ""
-                origin = ".".join(filter(None, (base, statement.module)))
-                yield from ((origin, item.name) for item in statement.names)
-
-
-def _lines_of_imports(source: str) -> Iterator[tuple[int, int]]:
-    """Yield where a statement may begin that imports, and where its first line ends."""
-    end, place = 0, source.find("import")
-    while place >= 0:
-        start = source.rfind("\n", end, place) + 1
-        while source[start - 2 : start] == "\\\n":
-            start = source.rfind("\n", 0, start - 1) + 1
-        end = source.find("\n", place)
-        match = _IMPORT.search(source, start, end)
-        if match:
-            yield match.start(1), end
-        place = source.find("import", end)
-
-
-def _parsed(source: str, start: int, end: int) -> list[ast.stmt]:
-    """Return the statements of a line, with the lines that it goes on in; none if it is text, or imports others."""
-    while end < len(source):
-        text = source[start:end]
-        mark = ")" if "(" in text else "\n" if text.endswith("\\") else None
-        if mark is None or ")" in text:
-            if not _OWN.search(text):
-                return []
-            try:
-                return ast.parse(text).body
-            except SyntaxError:
-                if mark is None:
-                    return []
-        last = source.find(mark, end + 1)
-        end = source.find("\n", last) if last > 0 else len(source)
-    return []
-
-
-def _way(origin: str, name: str) -> list[str]:
-    """Return the modules that a name comes through, from the one that it is imported from, and the name as a module."""
-    home = _homes(origin).get(name)
-    return [origin, *(_way(home, name) if home else [f"{origin}.{name}"])]
-
-
-@cache
-def _homes(face: str) -> dict[str, str]:
-    """Return the module of each name that a face imports for type checkers."""
-    homes: dict[str, str] = {}
-    for home, name in _imported(face, _parts_of(face)[1]):
-        homes.setdefault(name, home)
-    return homes
-
-
 def code_digest(function: Callable[..., Any]) -> str | None:
     """Return hex digits that change with the code of a kernel, of its callees, and with the globals they read.
 
@@ -239,7 +157,8 @@ def code_digest(function: Callable[..., Any]) -> str | None:
     is_known = Path(function.__code__.co_filename).is_file()
     if not (is_own or (is_known and not any(map(_function_in, _closure(function))))):
         return None
-    parts = [compiler_digest(), _compiler_code(), *_parts(function)]
+    reached = [f"{_code_of(each)} {each.__defaults__}{values}" for each, values in _reached(function)]
+    parts = [compiler_digest(), _compiler_code(), *reached]
     return None if any(" at 0x" in part for part in parts) else short_digest("\n".join(parts))
 
 
@@ -248,7 +167,7 @@ def _compiler_code() -> str:
     """Return a digest of the modules that compile: of their sources, or of their bytecode in a package without."""
     if _HAS_SOURCES:
         names = {f"{__package__}.{path.stem}" for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__"}
-        return short_digest("".join(_parts_of(name)[0] for name in sorted(names - _WITHOUT_CODE - _FOR_OTHERS)))
+        return source_digest(*sorted(names - _WITHOUT_CODE - _FOR_OTHERS))
     names = {name for name in sys.modules if name.startswith(f"{__package__}.")}
     loaders = [(name, sys.modules[name].__spec__.loader) for name in sorted(names)]  # type: ignore[union-attr]
     return short_digest(repr([_code_parts(loader.get_code(name)) for name, loader in loaders]))  # type: ignore
@@ -272,29 +191,31 @@ def fields_of(kinds: Iterable[Any]) -> list[str]:
     return fields
 
 
-def _parts(function: Callable[..., Any]) -> Iterator[str]:
-    """Describe a function and everything that it refers to."""
-    reached = {function: None}  # in the order in which they are found
-    pending = [function]
+def _reached(*functions: Callable[..., Any]) -> Iterator[tuple[Callable[..., Any], str]]:
+    """Yield functions and all that they call, each with a text of the other values that it refers to."""
+    reached = dict.fromkeys(functions)  # in the order in which they are found
+    pending = list(reached)
     while pending:
-        text, callees = _described(pending.pop())
-        yield text
+        function = pending.pop()
+        values, callees = _described(function)
+        yield function, values
         pending += [callee for callee in callees if callee not in reached]
         reached.update(dict.fromkeys(callees))
 
 
 @cache
 def _described(function: Callable[..., Any]) -> tuple[str, tuple[Callable[..., Any], ...]]:
-    """Return a text of the code of a function and the values that it refers to, and the functions among them."""
-    text, callees = [f"{_code_of(function)} {function.__defaults__}"], []
+    """Return a text of the values that a function refers to, a line for each, and the functions among them."""
+    text = ""
+    callees: list[Callable[..., Any]] = []
     for name, value in _references(function):
         callee = _function_in(value)
         if callee is None:
-            text.append(f"{name} = {_value_text(value)}")
+            text += f"\n{name} = {_value_text(value)}"
         elif not _is_digested(callee):
             callees.append(callee)
-            text.append(f"{name}: {sorted(getattr(value, 'targetoptions', {}).items())}")
-    return "\n".join(text), tuple(callees)
+            text += f"\n{name}: {sorted(getattr(value, 'targetoptions', {}).items())}"
+    return text, tuple(callees)
 
 
 def _code_of(function: Callable[..., Any]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from nclone_env.gallery.rows import PER_SPRITE, write_rows
 from nclone_env.game import INPUT_OF_ACTION, KINDS, NUM_ACTIONS, ROCKET_TURRET
-from nclone_env.jit import kernel, source_digest
+from nclone_env.jit import kernel, kernels_digest
 from nclone_env.level import (
     CLEARANCE,
     FIELD_SHAPE,
@@ -294,7 +294,7 @@ def layout() -> dict[str, Any]:
     """Return what ``simulator.js`` has to know of the module, for JSON."""
     glyphs = all_glyphs()
     return {
-        "sources": source_digest(__name__, "nclone_env.jit.retarget"),
+        "sources": kernels_digest(function for function, _ in exports().values()),
         "exports": {name: list(_parameters(*export)) for name, export in exports().items()},
         "rooms": {
             "levels": _growing(level_room),

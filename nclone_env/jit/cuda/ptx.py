@@ -186,7 +186,8 @@ def kept_ptx(name: str, kernel: Any, arguments: tuple[Any, ...], architecture: t
     """Return the PTX of one program, compiled by the first process that asks for it (``jit.folder``)."""
     known, folder = identity(kernel.py_func) if hasattr(kernel, "py_func") else None, cache_folder()
     llvm_version = ".".join(map(str, llvm.llvm_version_info))
-    key = f"{name} {known} {list(map(type_of, arguments))} {architecture} {llvm_version} {source_digest(__name__)}"
+    own = source_digest(__name__, retarget.__name__)
+    key = f"{name} {known} {list(map(type_of, arguments))} {architecture} {llvm_version} {own}"
     path = folder / f"{name}-{short_digest(key)}{CODE_SUFFIX}" if known and folder else None
     kept = unpacked(read_used(path), key) if path else None
     if kept is None:
