@@ -262,7 +262,9 @@ print(sorted(nclone_env.train.__all__), sorted(nclone_env.__all__))
 """
 
 
-@pytest.mark.parametrize("missing", [OPTIONAL, OPTIONAL[1:4], ("cv2",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "missing", [OPTIONAL, *(pytest.param(some, marks=pytest.mark.slow) for some in (OPTIONAL[1:4], ("cv2",)))]
+)
 def test_a_star_imports_all_that_optional_dependencies_allow(missing):
     """A name that is left out says what to install when it is asked for; none is left out otherwise."""
     faces = [face for face in FACES if dir(importlib.import_module(face))]

@@ -53,7 +53,7 @@ def run(folder, kernels: str, helper: str, **variables: str) -> list[str]:
 
 
 @compiled_only
-@pytest.mark.parametrize("locators", ["", "UserWideCacheLocator"])
+@pytest.mark.parametrize("locators", ["", pytest.param("UserWideCacheLocator", marks=pytest.mark.slow)])
 def test_an_edited_kernel_is_compiled_again_and_an_unedited_one_is_not(tmp_path, locators):
     """Numba's own ways to place caches, by public variables, make no difference."""
     own = {"NUMBA_CACHE_LOCATOR_CLASSES": locators, "NUMBA_CACHE_DIR": str(tmp_path / "numba")} if locators else {}

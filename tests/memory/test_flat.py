@@ -39,13 +39,6 @@ def stepper(env):
     return step
 
 
-@pytest.fixture
-def few_snapshots(monkeypatch):
-    """Keep a third of the snapshots, as each takes milliseconds; when half of them were dropped, six are yet judged."""
-    monkeypatch.setattr("nclone_env.memory.watch._CAPACITY", 24)
-    monkeypatch.setattr("nclone_env.memory.watch._MOST_APART", 1.12)
-
-
 def test_an_environment_of_gymnasium_is_flat():
     watch = assert_flat(stepper(gymnasium.make("CartPole-v1")), steps=400)
     assert watch.stats is not None

@@ -22,13 +22,6 @@ from nclone_env.memory.watch import Watch
 pytestmark = pytest.mark.usefixtures("frozen_heap")
 
 
-@pytest.fixture
-def few_snapshots(monkeypatch):
-    """Keep a third of the snapshots, as each takes milliseconds; when half of them were dropped, six are yet judged."""
-    monkeypatch.setattr("nclone_env.memory.watch._CAPACITY", 24)
-    monkeypatch.setattr("nclone_env.memory.watch._MOST_APART", 1.12)
-
-
 @pytest.mark.usefixtures("few_snapshots")
 def test_a_block_without_a_leak_is_flat():
     with profile("fine") as watch:
