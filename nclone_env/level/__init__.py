@@ -30,7 +30,6 @@ if TYPE_CHECKING:  # for other rooms
         VERTICAL,
         WORD_EDGES,
         LevelArrays,
-        compile_level,
         level_room,
         write_level,
     )

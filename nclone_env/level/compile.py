@@ -1,4 +1,4 @@
-"""Level to CompiledLevel: everything about a level that never changes during play, as arrays.
+"""Level to ``LevelArrays``: everything about a level that never changes during play, as arrays.
 
 Tiles and doors become segments and the lattice of moving entities (physics 01, sections 2.5 to 2.8; 02, 6.5), object
 records the table of entities and its order by cell (physics 02, sections 2 to 4).
@@ -589,62 +589,32 @@ def _lies_in_its_cell(door):
     return inside and door["y"] - half_y >= top and door["y"] + half_y <= top + 24
 
 
-class CompiledLevel(NamedTuple):
-    """The arrays of one level, read-only, as those of ``LevelArrays``; environments play those of a ``LevelSet``.
-
-    Segments are in the order that collision depends on (physics 01, section 2.7), entities in type-list order (physics
-    02, section 4.2), doors in order of creation. ``exits``, (X,) int64, are the indices of the
-    exits in ``entities``; the switch of each exit follows it.
-    """
-
-    header: np.ndarray
-    tiles: np.ndarray
-    segments: np.ndarray
-    segment_start: np.ndarray
-    edges: np.ndarray
-    entities: np.ndarray
-    mines: np.ndarray
-    mine_start: np.ndarray
-    near: np.ndarray
-    near_start: np.ndarray
-    mover_slots: np.ndarray
-    doors: np.ndarray
-    runs: np.ndarray
-    exits: np.ndarray
-
-    def distances(self) -> Fields:
-        """Compute the distances to the X exits, 1 + X fields (``level.routes.distance``)."""
-        exits, switches = self.entities[self.exits], self.entities[self.exits + 1]
-        exit_points, switch_points = ([(int(e["x"]), int(e["y"])) for e in group] for group in (exits, switches))
-        return objective_fields(self.tiles, exit_points, switch_points)
-
-
-def compile_level(level: Level) -> CompiledLevel:
-    """Compute the arrays of a level."""
+def compile_level(level: Level) -> LevelArrays:
+    """Compute the arrays of a level, read-only, alone in its set; doors are in order of creation."""
     out = level_room(len(level.raw.records))
     _write_level(level.raw.tiles, level.raw.records, out)
     header = out.header[0]
-    entities = out.entities[: header["entity_count"]].copy()
     last = int(out.near_start.max()) * int(header["near_unit"])
-    compiled = CompiledLevel(
-        header=out.header,
-        tiles=out.tiles[0],
-        segments=out.segments[: out.segment_start[0, -1]].copy(),
-        segment_start=out.segment_start[0],
-        edges=out.edges[0],
-        entities=entities,
-        mines=out.mines[: out.mine_start[0, -1]].copy(),
-        mine_start=out.mine_start[0],
-        near=out.near[: last + 1 + int((out.near[last:] == NO_ENTITY).argmax())].copy(),
-        near_start=out.near_start[0],
-        mover_slots=out.mover_slots[: header["mover_count"]].copy(),
-        doors=out.doors[: header["door_count"]].copy(),
-        runs=out.runs[: header["run_count"]].copy(),
-        exits=np.flatnonzero(entities["type"] == EXIT),
-    )
+    lengths = {
+        "segments": out.segment_start[0, -1],
+        "mines": out.mine_start[0, -1],
+        "near": last + 1 + int((out.near[last:] == NO_ENTITY).argmax()),
+        "entities": header["entity_count"],
+        "mover_slots": header["mover_count"],
+        "doors": header["door_count"],
+        "runs": header["run_count"],
+    }
+    compiled = out._replace(**{name: getattr(out, name)[:length].copy() for name, length in lengths.items()})
     for array in compiled:
         array.flags.writeable = False
     return compiled
+
+
+def level_distances(level: LevelArrays) -> Fields:
+    """Compute the distances to the X exits of a compiled level, 1 + X fields (``level.routes.distance``)."""
+    exits = np.flatnonzero(level.entities["type"] == EXIT)
+    points = ([(int(e["x"]), int(e["y"])) for e in level.entities[exits + place]] for place in (0, 1))
+    return objective_fields(level.tiles[0], *points)
 
 
 _write_level = specialised_at_first(write_level)

@@ -16,7 +16,7 @@ from nclone_env import _arrays
 from nclone_env._arrays import Arrays, Layout, LibraryStatus, cached_arrays, library_status
 from nclone_env.errors import ConfigError, checked
 from nclone_env.level.build import mirrored
-from nclone_env.level.compile import ARRAYS_LAYOUT, LASER_FRAME, CompiledLevel, LevelArrays, compile_level
+from nclone_env.level.compile import ARRAYS_LAYOUT, LASER_FRAME, LevelArrays, compile_level, level_distances
 from nclone_env.level.level import Level
 from nclone_env.level.routes.fields import Fields, distance_at, field_room, frozen, joined_fields
 from nclone_env.memory import MemoryNode, array_group
@@ -148,22 +148,13 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
     if not len(levels):
         raise ConfigError("levels: expected at least one level, got none")
     compiled = [compile_level(level) for level in levels]
-    joined = {
-        name: _joined([getattr(level, name) for level in compiled], ARRAYS_LAYOUT[name])
-        for name in ("segments", "mines", "near", "entities", "mover_slots", "doors", "runs")
-    }
-    arrays = LevelArrays(
-        header=_headers(compiled),
-        tiles=np.stack([level.tiles for level in compiled]),
-        segment_start=np.stack([level.segment_start for level in compiled]),
-        mine_start=np.stack([level.mine_start for level in compiled]),
-        near_start=np.stack([level.near_start for level in compiled]),
-        edges=np.stack([level.edges for level in compiled]),
-        laser_start=np.zeros(len(levels) + 1, np.int32),
+    arrays = LevelArrays(*map(_joined, zip(*compiled, strict=True)))
+    arrays = arrays._replace(
+        laser_start=np.zeros(len(levels) + 1, np.int32),  # no tables yet
         laser_frames=np.zeros(1, LASER_FRAME),
-        **joined,
     )
-    distances = [level.distances() for level in compiled] if with_distances else []
+    _write_places(compiled, arrays.header)
+    distances = [level_distances(level) for level in compiled] if with_distances else []
     for row, level, own in zip(arrays.header, levels, distances):
         row["start_distance"] = distance_at(own, 0, *level.spawn)
     fields = joined_fields(distances) if distances else frozen(field_room(0))
@@ -172,9 +163,8 @@ def pack(levels: Sequence[Level], *, with_distances: bool = False) -> LevelSet:
     return LevelSet(tuple(levels), arrays, fields)
 
 
-def _headers(compiled: Sequence[CompiledLevel]) -> np.ndarray:
-    """Return the ``LEVEL_HEADER`` of each level, with its rows of the packed arrays."""
-    headers = np.concatenate([level.header for level in compiled])
+def _write_places(compiled: Sequence[LevelArrays], headers: np.ndarray) -> None:
+    """Write the rows of the packed arrays to the ``LEVEL_HEADER`` of each level."""
     for first, count in (
         ("first_entity", headers["entity_count"]),
         ("first_mover", headers["mover_count"]),
@@ -186,16 +176,12 @@ def _headers(compiled: Sequence[CompiledLevel]) -> np.ndarray:
         ("first_near", [len(level.near) for level in compiled]),
     ):
         headers[first] = np.cumsum(count) - count
-    return headers
 
 
-def _joined(parts: Sequence[np.ndarray], dtype: np.dtype) -> np.ndarray:
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Return the parts in one array, at least one record long, so that kernels get a valid pointer."""
-    total = sum(len(part) for part in parts)
-    joined = np.zeros(max(total, 1), dtype=dtype)
-    if total:
-        joined[:] = np.concatenate(parts)
-    return joined
+    joined = np.concatenate(parts)
+    return joined if len(joined) else np.zeros(1, joined.dtype)
 
 
 _held: WeakValueDictionary[str, LevelSet] = WeakValueDictionary()

@@ -16,8 +16,9 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.errors import LevelFormatError
-from nclone_env.level import Level, LevelRef, LevelSet, compile_level, load_level, pack, resolve
+from nclone_env.level import Level, LevelRef, LevelSet, load_level, pack, resolve
 from nclone_env.level.catalog import basic_sets
+from nclone_env.level.compile import compile_level, level_distances
 from nclone_env.sim.state import make_worlds
 from profiling.measure import describe, timed
 from profiling.speed.simulator import run
@@ -57,7 +58,7 @@ def measure(ref: LevelRef) -> Row:
     """Return the row of a level."""
     level = ref.load()
     arrays, compiling = timed(lambda: compile_level(level))
-    distances, measuring = timed(arrays.distances)
+    distances, measuring = timed(lambda: level_distances(arrays))
     levels = pack([level])
     size_kb, fields_kb = (sum(array.nbytes for array in part) / 1024 for part in (arrays, distances))
     world = sum(array.nbytes for array in make_worlds(1, levels))

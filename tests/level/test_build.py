@@ -133,8 +133,8 @@ def test_every_tile_is_mirrored():
     tiles[1:21:2, 1:41:10].flat[:38] = np.arange(38)
     level = build_level(tiles=tiles)
     plain, image = compile_level(level), compile_level(mirrored(level))
-    assert np.array_equal(solid_mask(plain.tiles)[:, ::-1], solid_mask(image.tiles))
-    both = [lattices(grid_edge, compiled.tiles) for compiled in (plain, image)]
+    assert np.array_equal(solid_mask(plain.tiles[0])[:, ::-1], solid_mask(image.tiles[0]))
+    both = [lattices(grid_edge, compiled.tiles[0]) for compiled in (plain, image)]
     for lattice, mirrored_lattice in zip(*both):
         assert np.array_equal(lattice[:, ::-1], mirrored_lattice)
     assert not np.array_equal(plain.edges, image.edges)

@@ -13,8 +13,9 @@ from numba.core import config
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, _arrays, level_library
 from nclone_env.cli.app import main
 from nclone_env.env.compiled.step import reset_range, step_range
-from nclone_env.level import compile_level, load_level, load_levels, pack, shared_level_set
 from nclone_env.level import level_set as level_set_module
+from nclone_env.level import load_level, load_levels, pack, shared_level_set
+from nclone_env.level.compile import compile_level
 from nclone_env.level.level_set import ARRAYS_LAYOUT
 
 from ..env import peek

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from nclone_env.level.compile import CompiledLevel
+from nclone_env.level.compile import LevelArrays
 from nclone_env.sim.state import WorldArrays, world_at
 
 DRONES = {12: 0.4285714285714285, 13: 0.2857142857142857, 14: 8 / 7, 15: 8 / 7, 26: 1.3}
@@ -17,7 +17,7 @@ def clipped(value: float) -> float:
     return min(max(value, -1.0), 1.0)
 
 
-def listed(level: CompiledLevel, worlds: WorldArrays, index: int) -> list[tuple[float, int, tuple[float, ...]]]:
+def listed(level: LevelArrays, worlds: WorldArrays, index: int) -> list[tuple[float, int, tuple[float, ...]]]:
     """Return (squared distance, kind, row) of all that matters, nearest first."""
     ninja, states, things = worlds.ninjas[index], world_at(worlds, index).entity_states, []
     for slot, entity in enumerate(level.entities):

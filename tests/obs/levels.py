@@ -7,7 +7,7 @@ import numpy as np
 
 from nclone_env import Level, NPlusPlusVectorEnv
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.compile import CompiledLevel, compile_level
+from nclone_env.level.compile import LevelArrays, compile_level
 
 from ..env.bases import choices
 
@@ -15,7 +15,7 @@ BUILT_IN = tuple(basic_sets())
 
 
 @lru_cache
-def compiled(level: Level) -> CompiledLevel:
+def compiled(level: Level) -> LevelArrays:
     """Return the arrays of a level, computed once."""
     return compile_level(level)
 

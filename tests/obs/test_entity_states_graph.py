@@ -8,6 +8,7 @@ import pytest
 from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv
 from nclone_env.game import EXIT_SWITCH, GOLD, LAUNCH_PAD, LOCKED_DOOR, REGULAR_DOOR, TRAP_DOOR
 from nclone_env.level.build import everything
+from nclone_env.level.compile import level_distances
 from nclone_env.level.level import RawLevel
 from nclone_env.level.routes.fields import distance_at
 from nclone_env.level.routes.graph import NO_NODE, build_graphs
@@ -95,7 +96,7 @@ def check_graph(level, graphs, row) -> None:
 
 
 def check_features(level, graphs, row) -> None:
-    graph, free, distances = Unpacked(graphs, row, level), free_of(level), compiled(level).distances()
+    graph, free, distances = Unpacked(graphs, row, level), free_of(level), level_distances(compiled(level))
     members: dict[Node, list[Node]] = {}
     for node in free:
         members.setdefault(cell(node), []).append(node)

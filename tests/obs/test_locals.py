@@ -32,7 +32,7 @@ def window(level, worlds, index, size) -> np.ndarray:
     squares = np.full((50, 88), 255)
     for v in range(50):
         for u in range(88):
-            squares[v, u] = QUARTER_SHARES[4 * compiled(level).tiles[v // 2, u // 2] + 2 * (v % 2) + u % 2]
+            squares[v, u] = QUARTER_SHARES[4 * compiled(level).tiles[0, v // 2, u // 2] + 2 * (v % 2) + u % 2]
     for door in compiled(level).doors:
         closed = (world_at(worlds, index).entity_states[door["owner"]] == 0) != (door["type"] == 8)
         if closed and door["vertical"]:

@@ -127,9 +127,10 @@ class Search:
         everywhere = free_of(level)
         self.free = {node for node in everywhere if not any(self.near(node, door) for door in self.closed)}
         self.total = len(everywhere)
-        opened = [bool(states[slot]) for slot in arrays.exits]
+        slots = np.flatnonzero(arrays.entities["type"] == EXIT)
+        opened = [bool(states[slot]) for slot in slots]
         self.switch_remaining, self.exit_open = not all(opened), any(opened)
-        exits, switches = ([(int(e["x"]), int(e["y"])) for e in arrays.entities[arrays.exits + k]] for k in (0, 1))
+        exits, switches = ([(int(e["x"]), int(e["y"])) for e in arrays.entities[slots + k]] for k in (0, 1))
         self.switches = [p for p, is_open in zip(switches, opened) if not is_open]
         self.exits = [p for p, is_open in zip(exits, opened) if is_open] or exits
 
@@ -170,7 +171,7 @@ class Search:
 
 @lru_cache
 def free_of(level) -> set[Node]:
-    return naive_free(compiled(level).tiles)
+    return naive_free(compiled(level).tiles[0])
 
 
 def check(envs, index, draw, count) -> list[dict[str, float]]:

@@ -12,7 +12,7 @@ from nclone_env import NPlusPlusEnv, RewardConfig, simulate
 from nclone_env.game import CELEBRATING, EXIT, EXIT_SWITCH, GOLD, INPUT_OF_ACTION
 from nclone_env.level.build import build_level
 from nclone_env.level.catalog import basic_sets
-from nclone_env.level.compile import compile_level
+from nclone_env.level.compile import compile_level, level_distances
 from nclone_env.level.routes.fields import distance_at
 
 from ..bases import PLAIN_REWARD, QUICK_DEATH, QUICK_WIN, RIGHT, RIGHT_INPUT, WALK, corridor
@@ -87,7 +87,7 @@ def test_shaping_is_the_difference_of_potentials():
     steps = play(WALK, actions, shaping=2, gamma=gamma)
     told = simulate(WALK, [RIGHT_INPUT] * len(steps), entities=True)
     taken = ~told.entity_active[:, told.entity_type == EXIT_SWITCH].ravel()
-    distances = compile_level(WALK).distances()
+    distances = level_distances(compile_level(WALK))
     whole = distance_at(distances, 0, *WALK.spawn)
     potentials = [-1.0]
     for x, y, field, state in zip(told.x, told.y, taken.astype(int), told.state):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone_env.level.build import build_level
-from nclone_env.level.compile import compile_level
+from nclone_env.level.compile import compile_level, level_distances
 from nclone_env.level.level_set import pack
 from nclone_env.level.routes.distance import objective_fields
 from nclone_env.level.routes.fields import FIELD_SHAPE, direction_to, distance_at, follow, nearest_node
@@ -166,7 +166,7 @@ def test_packed_fields_and_the_length_of_the_whole_way():
     packed = pack(levels, with_distances=True)
     assert packed.arrays.header["first_field"].tolist() == [0, 2, 3]
     assert len(packed.fields.fields) == 5
-    assert np.array_equal(all_lengths(packed.fields)[3:], all_lengths(compile_level(levels[0]).distances()))
+    assert np.array_equal(all_lengths(packed.fields)[3:], all_lengths(level_distances(compile_level(levels[0]))))
     assert not any(array.flags.writeable for array in packed.fields)
     start = packed.arrays.header["start_distance"]
     assert start[0] == start[2] == pytest.approx(480.0, abs=1e-3)
