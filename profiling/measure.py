@@ -17,6 +17,7 @@ import numba
 import numpy as np
 
 import nclone_env
+from nclone_env.level import level_sets
 from nclone_env.machine import available_cores
 from nclone_env.memory.measure.process import resident_bytes
 
@@ -24,6 +25,8 @@ T = TypeVar("T")
 
 _FORCED = "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"
 """Variables that force a kernel of OpenBLAS, often one for processors ten years older."""
+BASIC_SETS = ("first-steps", "hazards", "jumps")
+"""The sets of one idea a level, 16 levels in all, that most measurements and tests are about."""
 
 
 def describe() -> str:
@@ -102,3 +105,9 @@ def in_fresh_process(function: Callable[..., T], *arguments: Any) -> T:
         os.environ.pop(name, None)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as executor:
         return executor.submit(function, *arguments).result()
+
+
+def basic_sets() -> dict[str, tuple[str, ...]]:
+    """Return the level names of each of ``BASIC_SETS``."""
+    sets = level_sets()
+    return {name: sets[name] for name in BASIC_SETS}

@@ -171,14 +171,6 @@ def everything(spawn: tuple[int, int] = (26, 66)) -> Level:
     return build_level(*lines, tiles=hall_tiles(*_HALL), spawn=spawn, title="everything")
 
 
-def mine_field() -> Level:
-    """Return an empty level with an exit and 700 mines in random places."""
-    draw = np.random.default_rng(2)
-    xs, ys = draw.integers(8, 168, 700), draw.integers(8, 92, 700)
-    mines = [f"mine {x} {y}" for x, y in zip(xs, ys)]
-    return build_level(*mines, "exit 20 90", "exit_switch 150 90", spawn=(84, 50), title="mine field")
-
-
 def _mirror_image(name: str) -> str:
     """Return the name of a tile with left and right exchanged."""
     return name.replace("left", "*").replace("right", "left").replace("*", "right")

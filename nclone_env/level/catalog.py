@@ -7,8 +7,6 @@ from pathlib import Path
 from nclone_env.level.formats.reader import TEXT_SUFFIX
 
 _PACKAGE = Path(__file__).parents[1]
-BASIC_SETS = ("first-steps", "hazards", "jumps")
-"""The sets of one idea a level, 16 levels in all, that most measurements and tests are about."""
 
 
 def levels_folder() -> Path:
@@ -30,9 +28,3 @@ def level_sets() -> dict[str, tuple[str, ...]]:
 def by_number(name: str) -> list[tuple[str, int]]:
     """Return a key by which ``motifs-10`` follows ``motifs-9``."""
     return [(text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", name)]
-
-
-def basic_sets() -> dict[str, tuple[str, ...]]:
-    """Return the level names of each of ``BASIC_SETS``."""
-    sets = level_sets()
-    return {name: sets[name] for name in BASIC_SETS}

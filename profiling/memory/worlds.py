@@ -12,8 +12,7 @@ from tyro.conf import Positional
 
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.game import NUM_ACTIONS
-from nclone_env.level.catalog import basic_sets
-from profiling.measure import describe
+from profiling.measure import basic_sets, describe
 
 
 def bytes_of_worlds(levels: str | tuple[str, ...], num_envs: int, frames: int) -> dict[str, float]:

@@ -18,10 +18,9 @@ from tyro.conf import Positional
 
 from nclone_env.jit import kernel
 from nclone_env.level import LevelRef, load_level, pack, resolve
-from nclone_env.level.catalog import basic_sets
 from nclone_env.plan import Solution, solve
 from nclone_env.sim import Session, cell_key, hash_future, key_parts, make_worlds
-from profiling.measure import best_of, describe
+from profiling.measure import basic_sets, best_of, describe
 from profiling.speed.packs import frames_per_second
 
 BUDGETS = (0.1, 0.5, 1.0, 4.0, 10.0, 60.0)

@@ -12,10 +12,9 @@ import numpy as np
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.level.catalog import basic_sets
 from nclone_env.level.load import resolve
 from nclone_env.plan import solve
-from profiling.measure import describe
+from profiling.measure import basic_sets, describe
 
 
 def main(levels: Positional[tuple[str, ...]] = (), threads: int = 2, frames: int = 5_000_000, repeats: int = 3) -> None:

@@ -21,9 +21,8 @@ from tyro.conf import Positional
 
 from nclone_env.game import DOOR_SWITCHES, EXIT, EXIT_SWITCH, KINDS, NINJA
 from nclone_env.level import Level, pack
-from nclone_env.level.catalog import basic_sets
 from nclone_env.sim.state import make_worlds
-from profiling.measure import describe, timed
+from profiling.measure import basic_sets, describe, timed
 from profiling.speed.packs import sampled
 from profiling.speed.simulator import run
 

@@ -15,7 +15,7 @@ import tyro
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import Action, EnvironmentConfig, NPlusPlusVectorEnv
-from nclone_env.level.build import mine_field
+from nclone_env.level import Level, build_level
 from profiling.contracts import LEVELS, touched_arrays
 from profiling.measure import best_of, describe
 
@@ -68,6 +68,14 @@ def table(levels: Sequence[Any], cases: Sequence[tuple[str, dict[str, Any]]], nu
         observed, copied, size = cost(config, num_envs, rounds)
         label = " ".join([name, *(f"{key}={value}" for key, value in options.items())])
         print(f"  {label:<34}{size:>8} bytes{observed:>10.3f} us{copied:>10.3f} us copied")
+
+
+def mine_field() -> Level:
+    """Return an empty level with an exit and 700 mines in random places."""
+    draw = np.random.default_rng(2)
+    xs, ys = draw.integers(8, 168, 700), draw.integers(8, 92, 700)
+    mines = [f"mine {x} {y}" for x, y in zip(xs, ys)]
+    return build_level(*mines, "exit 20 90", "exit_switch 150 90", spawn=(84, 50), title="mine field")
 
 
 def main(levels: tuple[str, ...] = LEVELS, num_envs: int = 256, rounds: int = 20) -> None:

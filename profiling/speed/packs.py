@@ -17,10 +17,9 @@ from tyro.conf import Positional
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.level import Level, LevelRef, LevelSet, load_level, pack, resolve
-from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import compile_level, level_distances
 from nclone_env.sim.state import make_worlds
-from profiling.measure import describe, timed
+from profiling.measure import basic_sets, describe, timed
 from profiling.speed.simulator import run
 
 FRAMES = 20_000

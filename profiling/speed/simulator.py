@@ -15,12 +15,11 @@ from tyro.conf import Positional
 from nclone_env.game import CELEBRATING, DEAD, INPUT_OF_ACTION, NUM_ACTIONS
 from nclone_env.jit import kernel, local_f64
 from nclone_env.level import LevelSet, load_level, pack
-from nclone_env.level.catalog import basic_sets
 from nclone_env.sim.frame import act_entities, start, tick
 from nclone_env.sim.ninja import CONTACT_SLOTS, think, turn
 from nclone_env.sim.ninja_move import NEAR_SLOTS, clear_near, collide, integrate, settle, visit
 from nclone_env.sim.state import copy_world, make_worlds
-from profiling.measure import describe, timed
+from profiling.measure import basic_sets, describe, timed
 
 FRAMES = 1_000_000
 RUNS = 5

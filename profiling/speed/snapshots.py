@@ -14,9 +14,8 @@ from tyro.conf import Positional
 from nclone_env import NPlusPlusEnv
 from nclone_env.jit import kernel
 from nclone_env.level import Level, count_exits, load_levels
-from nclone_env.level.catalog import basic_sets
 from nclone_env.sim import Session, WorldArrays, copy_world, gather_worlds, hash_world, world_at
-from profiling.measure import best_of, describe
+from profiling.measure import basic_sets, best_of, describe
 from profiling.speed.simulator import sample
 
 WORLDS = 16

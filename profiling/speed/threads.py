@@ -19,10 +19,9 @@ from tyro.conf import Positional
 from nclone_env import EnvironmentConfig
 from nclone_env.config import DEFAULT_OBSERVATIONS
 from nclone_env.level import LevelSet, load_level, pack
-from nclone_env.level.catalog import basic_sets
 from nclone_env.sim.state import make_worlds
 from profiling.contracts import LEVELS, STATE
-from profiling.measure import describe, ratios, timed, turns
+from profiling.measure import basic_sets, describe, ratios, timed, turns
 from profiling.speed.environments import our_case, print_table
 from profiling.speed.simulator import run
 

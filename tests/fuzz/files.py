@@ -37,10 +37,9 @@ from nclone_env.errors import (
 from nclone_env.gallery.site import index_page, level_list, level_script, play_page
 from nclone_env.generate.levels import CollectionFiles
 from nclone_env.level.build import everything, moving
-from nclone_env.level.catalog import basic_sets
 from nclone_env.level.formats.attract import read_attract, read_peer
 from nclone_env.level.formats.map_bytes import read_map, write_map
-from nclone_env.level.formats.pack_text import LAYOUTS, read_pack
+from nclone_env.level.formats.pack_text import LAYOUTS
 from nclone_env.level.formats.reader import LevelFile
 from nclone_env.level.formats.text import format_text, parse_text
 from nclone_env.level.formats.userlevels import UserlevelPage
@@ -49,7 +48,8 @@ from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.replay.recording import Recording, read_recording, write_recording
 from nclone_env.replay.verification import verify_peer
-from tests.level.level_bases import make_level, make_pack, make_page, swapped_hex
+from profiling.measure import basic_sets
+from tests.level.level_bases import make_level, make_pack, make_page, read_pack, swapped_hex
 
 from ..env import peek
 from ..shared import archived, members_of

@@ -18,9 +18,9 @@ from nclone_env.generate.levels import CollectionFiles, PackEntry, generate_leve
 from nclone_env.generate.runs import least_clearance, random_wins
 from nclone_env.level import build_room, pack, resolve, validate, write_pack
 from nclone_env.level.formats import reader
-from nclone_env.level.formats.pack_text import read_pack
 from nclone_env.sim.trajectory import simulate
 
+from ..level.level_bases import read_pack
 from .bases import CASES, made
 
 GOLDEN = {

@@ -8,6 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from nclone_env.level import RawLevel, write_map
+from nclone_env.level.formats.pack_text import Pack
+from nclone_env.level.routes.lattice import CLOSEST, LATTICE, bar_steps
 
 LATIN_1 = st.characters(min_codepoint=32, max_codepoint=255, exclude_categories=["Cc"])
 RECORDS = (
@@ -39,6 +41,14 @@ def lattices(edge, tiles):
     return np.array(flat), np.array(upright)
 
 
+def one_way_steps(one_ways) -> np.ndarray:
+    """Return (101, 177) uint8: the steps from each node that some one-way platforms, ``ENTITY``, bar."""
+    barred = np.zeros(LATTICE, np.uint8)
+    for one in one_ways:
+        bar_steps(barred, float(one["x"]), float(one["y"]), int(one["orientation"]), CLOSEST)
+    return barred
+
+
 def make_level(records=RECORDS, **fields) -> RawLevel:
     """Return a level with every tile number once and some of every kind of record."""
     tiles = np.zeros((23, 42), np.uint8)
@@ -61,6 +71,12 @@ def make_attract(raw: RawLevel, inputs: bytes, surplus: bytes = b"", kind: int =
 def make_pack(*levels: RawLevel) -> bytes:
     """Return a pack of levels as the game writes it; their records must be in the order of map bytes."""
     return b"\n".join(b"$" + raw.title.encode("latin-1") + b"#" + pack_digits(raw) + b"#" for raw in levels) + b"\n"
+
+
+def read_pack(data: bytes, source: str = "<bytes>") -> list[RawLevel]:
+    """Return all levels of a pack."""
+    pack = Pack(data, source)
+    return [pack.level(number) for number in range(len(pack))]
 
 
 def make_page(*levels: RawLevel) -> bytes:

@@ -5,13 +5,13 @@ import pytest
 
 from nclone_env.errors import LevelFormatError
 from nclone_env.game import INPUT_JUMP, INPUT_LEFT, INPUT_RIGHT, KINDS, MINE, UNKNOWN_27
-from nclone_env.level.build import build_level, build_room, everything, hall_tiles, mine_field, mirrored, moving
-from nclone_env.level.catalog import basic_sets
+from nclone_env.level.build import build_level, build_room, everything, hall_tiles, mirrored, moving
 from nclone_env.level.compile import compile_level, grid_edge
 from nclone_env.level.formats.text import format_text, parse_text
 from nclone_env.level.load import load_levels
 from nclone_env.level.routes.distance import solid_mask
 from nclone_env.sim import Session, simulate
+from profiling.measure import basic_sets
 
 from .level_bases import lattices
 
@@ -95,10 +95,6 @@ def test_the_hall_of_everything_has_every_kind_but_the_mine():
     kinds = set(everything().raw.records[:, 0].tolist())
     assert set(range(len(KINDS))) - kinds == {MINE, UNKNOWN_27}
     assert set(moving().raw.records[:, 0].tolist()) < kinds
-
-
-def test_a_mine_field_has_many_mines():
-    assert np.count_nonzero(mine_field().raw.records[:, 0] == MINE) == 700
 
 
 def sides(level):

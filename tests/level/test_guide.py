@@ -9,10 +9,11 @@ from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.level.routes.distance import solid_mask
 from nclone_env.level.routes.guide import make_guide, paths_with_doors
-from nclone_env.level.routes.lattice import FAR, LATTICE, clear_nodes, length_at, one_way_steps, path_lengths
+from nclone_env.level.routes.lattice import FAR, LATTICE, clear_nodes, length_at, path_lengths
 from nclone_env.plan.kernels import path_remaining
 from nclone_env.sim.session import Session
 
+from .level_bases import one_way_steps
 from .routes.decoded import all_lengths
 from .routes.test_distance import naive_distances
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 import numpy as np
 
 from nclone_env import Level, NPlusPlusVectorEnv
-from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import LevelArrays, compile_level
+from profiling.measure import basic_sets
 
 from ..env.bases import choices
 

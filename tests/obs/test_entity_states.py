@@ -5,11 +5,12 @@ import pytest
 
 from nclone_env import NPlusPlusVectorEnv
 from nclone_env.game import EXIT, EXIT_SWITCH, GOLD, LOCKED_DOOR, MINE, TRAP_DOOR
-from nclone_env.level.build import build_level, everything, mine_field, moving
+from nclone_env.level.build import build_level, everything, moving
 from nclone_env.level.level import Level
 from nclone_env.obs.spec import ENTITY_STATE
 from nclone_env.sim.session import play_worlds
 from nclone_env.sim.state import world_at
+from profiling.speed.observations import mine_field
 
 from ..env import peek
 from ..env.bases import WALK, corridor

@@ -5,9 +5,9 @@ import pytest
 
 from nclone_env.errors import ConfigError, UnsupportedLevelError
 from nclone_env.level import build_level, build_room, hall_tiles, known_solutions
-from nclone_env.level.catalog import basic_sets
 from nclone_env.plan import searches, solve
 from nclone_env.sim.trajectory import simulate
+from profiling.measure import basic_sets
 
 BUILT_IN = [name for names in basic_sets().values() for name in names]
 LEVEL = "jumps/01-stairs"

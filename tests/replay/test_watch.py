@@ -6,12 +6,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from nclone_env.level.catalog import basic_sets
 from nclone_env.level.load import load_level
 from nclone_env.render.picture import PALETTES
 from nclone_env.replay import WatchedRun, arranged, grid_pictures, run_pictures
 from nclone_env.replay.text import bar_height, fitting
 from nclone_env.replay.view import view_size
+from profiling.measure import basic_sets
 
 from ..shared import each_value
 from .bases import DEADLY, RIGHT, WINNABLE

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from nclone_env.game import LASER_DRONE, LASER_TURRET, MINE, ROCKET_TURRET, SHOVE_THWUMP, ZAP_DRONE
-from nclone_env.level.build import everything, mine_field, moving
+from nclone_env.level.build import everything, moving
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
 from nclone_env.sim.entities.laser.motion import FRAMES_LEFT, MOTION
 from nclone_env.sim.entities.turrets import LAST_STATE
 from nclone_env.sim.plausible import world_fault
 from nclone_env.sim.session import Session
+from profiling.speed.observations import mine_field
 
 LEVELS = pack([everything(), moving(), mine_field(), *load_levels(["first-steps", "jumps", "hazards"])])
 

@@ -7,10 +7,10 @@ import zlib
 import numpy as np
 import pytest
 
-from nclone_env.level.formats.pack_text import read_pack
 from nclone_env.level.level import RawLevel
 from nclone_env.sim.trajectory import Trajectory, simulate
 
+from ..level.level_bases import read_pack
 from ..shared import COMPARISONS, SHARED, Comparison, needs_shared
 
 pytestmark = needs_shared

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, RenderConfig, errors
-from nclone_env.level.catalog import basic_sets
 from nclone_env.level.level_set import pack
 from nclone_env.obs.spec import observation_specs
 from nclone_env.render.observed import picture_arrays
+from profiling.measure import basic_sets
 
 from ..env.bases import WALK, choices
 

@@ -172,16 +172,8 @@ def is_older(data: bytes) -> bool:
     return any(b"|" in run[_OLDER_TILES:] for run in _RUN.findall(data[:2000]))
 
 
-def read_pack(data: bytes, source: str = "<bytes>") -> tuple[RawLevel, ...]:
-    """Parse all levels of a pack; LevelFormatError if a level is malformed or there is none; it names file and line."""
-    pack = Pack(data, source)
-    if not len(pack):
-        raise LevelFormatError(source, "line 1", "a level, $title#hex#", "the end")
-    return tuple(pack.level(number) for number in range(len(pack)))
-
-
 def write_pack(levels: Sequence[RawLevel]) -> bytes:
-    """Return a pack of some levels, from which :func:`read_pack` parses the same tiles, records and titles."""
+    """Return a pack of some levels, from which :class:`Pack` parses the same tiles, records and titles."""
     lines = []
     for raw in levels:
         check_header(raw)

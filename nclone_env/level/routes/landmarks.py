@@ -52,7 +52,7 @@ class Terrain(NamedTuple):
 
     Attributes:
         costs: (101, 177) float32; factor of the length of a step into each node with all doors open, 0 where blocked.
-        barred: (101, 177) uint8; steps against one-way platforms (``lattice.one_way_steps``).
+        barred: (101, 177) uint8; steps against one-way platforms (``lattice.bar_steps``).
         doors: ``DOOR``, those that are locked.
         places: ``PLACE``.
         counts: (3,) int64; ``DOORS``, ``EXITS`` and ``GOLDS`` of the level.

@@ -125,20 +125,12 @@ def add_mine(costs, x, y, reach):
                 costs[row, column] = _MINE_FACTOR
 
 
-def one_way_steps(one_ways: np.ndarray) -> np.ndarray:
-    """Return (101, 177) uint8: which steps from each node are barred, a bit each (:func:`step_bit`).
-
-    A one-way platform, an ``ENTITY``, bars the steps through it against the side that it faces.
-    """
-    barred = np.zeros(LATTICE, dtype=np.uint8)
-    for one in one_ways:
-        bar_steps(barred, float(one["x"]), float(one["y"]), int(one["orientation"]), CLOSEST)
-    return barred
-
-
 @kernel
 def bar_steps(barred, x, y, orientation, closest):
-    """Bar the steps against one platform, and those that lead closer to its face than ``closest``, pixels."""
+    """Bar the steps against a one-way platform, and those that lead closer to its face than ``closest``, pixels.
+
+    ``barred`` is (101, 177) uint8: the steps from each node, a bit each (:func:`step_bit`).
+    """
     fx, fy = FACING_X[orientation], FACING_Y[orientation]
     before = closest + 2.0 * SPACING
     reach = before if before > _HALF_ONE_WAY else _HALF_ONE_WAY
@@ -180,7 +172,7 @@ def path_lengths(
         y: likewise.
         reach: radius of the target; if no free node is that near, the nearest ones within three times as far count.
         onward: length of the path from the target on.
-        barred: (101, 177) uint8 of :func:`one_way_steps`; None: no step is.
+        barred: (101, 177) uint8 of :func:`bar_steps`; None: no step is.
         towards: False for paths from the target to each node.
     """
     field = seeds_of(costs, x, y, reach, onward)

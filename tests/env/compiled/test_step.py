@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from nclone_env import NPlusPlusEnv, RewardConfig, simulate
 from nclone_env.game import CELEBRATING, EXIT, EXIT_SWITCH, GOLD, INPUT_OF_ACTION
 from nclone_env.level.build import build_level
-from nclone_env.level.catalog import basic_sets
 from nclone_env.level.compile import compile_level, level_distances
 from nclone_env.level.routes.fields import distance_at
+from profiling.measure import basic_sets
 
 from ..bases import PLAIN_REWARD, QUICK_DEATH, QUICK_WIN, RIGHT, RIGHT_INPUT, WALK, corridor
 

@@ -16,7 +16,6 @@ from nclone_env.level.build import build_level, everything, moving
 from nclone_env.level.catalog import level_sets
 from nclone_env.level.formats.attract import read_attract
 from nclone_env.level.formats.map_bytes import read_map, write_map
-from nclone_env.level.formats.pack_text import read_pack
 from nclone_env.level.level import Level
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_levels
@@ -25,6 +24,7 @@ from nclone_env.render.raster import all_glyphs
 from nclone_env.sim.session import Session
 from profiling.checks.retarget import Case, play_hashes, random_inputs
 
+from ...level.level_bases import read_pack
 from ...shared import SHARED, Comparison, needs_shared
 from ..firefox import BROWSERS
 from ..scripts import NODE

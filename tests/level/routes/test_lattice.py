@@ -14,10 +14,11 @@ from nclone_env.level.routes.lattice import (
     add_mine,
     node_lengths,
     nodes_at_door,
-    one_way_steps,
     seeds_of,
     step_bit,
 )
+
+from ..level_bases import one_way_steps
 
 PLACES = st.tuples(st.integers(-60, 1120), st.integers(-60, 660))  # also beside the world
 
@@ -60,10 +61,6 @@ def test_a_one_way_platform_bars_steps_against_its_side(place, orientation):
             if a or b:
                 crosses = in_front & (ahead + SPACING * (a * fx + b * fy) <= 0.01)
                 assert np.array_equal((barred >> step_bit(a, b)) & 1 == 1, crosses)
-
-
-def test_no_platform_bars_no_step():
-    assert not one_way_steps(np.zeros(0, ENTITY)).any()
 
 
 def some_costs(seed):
