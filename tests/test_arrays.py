@@ -3,7 +3,6 @@
 import errno
 import multiprocessing
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numba
@@ -309,12 +308,6 @@ def test_changed_bytes_count_as_missing(folder):
     lines[-1] = lines[-1][:-9] + b"AAAA" + lines[-1][-5:]
     file.write_bytes(b"\n".join(lines))
     assert same(store().read("abc"), {digest: SMALL[digest] for digest in "ab"})
-
-
-def test_several_threads_write_at_once(folder):
-    with ThreadPoolExecutor(8) as executor:
-        list(executor.map(lambda number: write_rows({f"{number}": SMALL["c"]}), range(40)))
-    assert len(store().read(map(str, range(50)))) == 40
 
 
 @pytest.mark.parametrize("reason", ["limit", "foreign", "no folder", "read-only"])
