@@ -116,6 +116,7 @@ class Chromium(Browser):
     def resize(self, width: int, height: int, scale: float = 1, mobile: bool = False) -> None:
         size = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": mobile}
         self.call("Emulation.setDeviceMetricsOverride", **size)
+        self.call("Emulation.setTouchEmulationEnabled", enabled=mobile)
 
     def prefer(self, **features: str) -> None:
         """Set media features, such as ``prefers_color_scheme="dark"``."""

@@ -22,6 +22,7 @@ _KEYS = {"ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "Ar
 _KEYS |= {"End": "\ue010", "Enter": "\ue006", "Escape": "\ue00c", "Backspace": "\ue003", "Delete": "\ue017"}
 _SHIFT, _CONTROL = "\ue008", "\ue009"
 _MOTION = "ui.prefersReducedMotion"
+_POINTER = "ui.primaryPointerCapabilities"
 _PREFERENCES = {
     "marionette.port": 0,  # any that is free
     "security.fileuri.strict_origin_policy": False,  # pictures of files may be read back
@@ -91,6 +92,7 @@ class Firefox(Browser):
 
     def resize(self, width: int, height: int, scale: float = 1, mobile: bool = False) -> None:
         self._inside(_SIZE, width, height, scale)
+        self._inside(f"Services.prefs.setIntPref('{_POINTER}', arguments[0])", 1 if mobile else 6)  # a finger, a mouse
         self.wait(f"innerWidth === {width} && innerHeight === {height}")
 
     def prefer(self, **features: str) -> None:
