@@ -405,6 +405,25 @@ def test_a_level_is_edited_played_and_saved(browser, site, tmp_path):
     browser.key("ArrowRight", False)
     browser.press("Enter")
     assert same_run(level, *run_of_page(browser))
+    browser.click("[data-mode=edit]")
+    browser.click("#next")
+    browser.click("#unedit")  # neither a test nor another level loses the edited one
+    assert edited().digest == level.digest
+    browser.click("#unedit")
+    assert len(edited().records) == len(before)
+    browser.click("[data-mode=watch]")
+    browser.wait("location.hash.startsWith('#map=')")
+    browser.open(site / "play.html", browser.evaluate("location.hash"))
+    held = read_map(bytes(browser.evaluate("[...files.writeMap(page.doc.level)]")))
+    assert (held.tiles.tolist(), held.records.tolist()) == (level.tiles.tolist(), before)
+
+
+@pytest.mark.parametrize("anchor", ["#map=AAAA", "#map=%25%25", "#level=b&inputs=A"])
+def test_a_damaged_link_is_named_above_a_level(browser, site, anchor):
+    browser.open(site / "play.html", anchor)
+    assert "expected a whole" in text(browser, "message")
+    browser.click("[data-mode=play]")
+    assert browser.evaluate("page.doc.name") == ("b" if "level=b" in anchor else "a")
 
 
 def point(browser, x, y):
@@ -534,8 +553,9 @@ def test_files_that_are_dropped_are_opened_and_checked(browser, site, tmp_path):
     browser.drop(tmp_path / "damaged.replay")
     browser.wait("document.getElementById('message').textContent.includes('expected a file of')")
     level_file(tmp_path / "new.map", build_room("gold 50 58", title="Fresh"))
-    browser.drop(tmp_path / "new.map")
+    browser.drop(tmp_path / "damaged.replay", tmp_path / "new.map")
     browser.wait("document.getElementById('title').textContent === 'Fresh'")
+    browser.wait("message.textContent.startsWith('damaged.replay: ')")  # also with a good file behind it
     browser.click("#link")
     browser.wait("location.hash.includes('map=')")
 
@@ -589,6 +609,18 @@ def test_pages_fit_a_phone_and_fingers(browser, site):
         assert visible(browser, "button, select, input, summary", small) == [], anchor
     browser.evaluate("document.querySelector('h1').style.width = '500px'")
     assert browser.evaluate("document.documentElement.scrollWidth") > 390
+
+
+@pytest.mark.parametrize("size", [(390, 844), (844, 390), (640, 360)])
+def test_thumbs_do_not_cover_the_level(browser, site, size):
+    browser.resize(*size, 2, mobile=True)
+    play(browser, site, "c", "play")
+    box = "((e) => { const r = e.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom]; })"
+    left, top, right, bottom = browser.evaluate(f"{box}(canvas)")
+    assert bottom <= size[1]
+    pads = browser.evaluate(f"[...pads.children].map({box})")
+    assert all(a < c for a, _, c, _ in pads)
+    assert [pad for pad in pads if pad[0] < right and pad[2] > left and pad[1] < bottom and pad[3] > top] == []
 
 
 def test_a_high_level_and_its_controls_fit_a_screen(browser, tmp_path):

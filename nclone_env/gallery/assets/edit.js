@@ -5,7 +5,7 @@ function editMode(page) {
   const UNIT = 6, COLUMNS = 42, ROWS = 23, NINJA = 0, MOST_UNDO = 200, REACH = 12; // pixels
   const TOOLS = [["select", "Select", "Select and move (V)"], ["erase", "Erase", "Erase (X)"]];
   const tools = new Map();
-  let level = files.newLevel(), history = [], at = 0, tool = "tile-1", chosen, stroke, sim, run, changed = false, turned = 0;
+  let level = files.newLevel(), history = [], at = -1, tool = "tile-1", chosen, stroke, sim, run, changed = false, turned = 0;
 
   const inside = ([x, y]) => x >= 0 && x < 264 && y >= 0 && y < 255;
   const copy = (from) => ({ ...from, tiles: from.tiles.slice(), records: from.records.map((record) => record.slice()) });
@@ -22,7 +22,7 @@ function editMode(page) {
   /** Keep the level for undo, and let the simulator show it. */
   function keep() {
     level.records = files.ordered(level.records);
-    history = [...history.slice(0, at + 1), copy(level)].slice(-MOST_UNDO);
+    history = [...history.slice(0, at + 1), { ...copy(level), opened: false }].slice(-MOST_UNDO);
     at = history.length - 1;
     changed = true;
     compile();
@@ -43,15 +43,17 @@ function editMode(page) {
     if (!history[at + by]) return;
     at += by;
     level = copy(history[at]);
-    chosen = undefined;
+    [chosen, changed] = [undefined, true];
     [find("name").value, find("author").value] = [level.title, level.author];
     compile();
   }
 
-  /** Take a level for editing. */
+  /** Take a level for editing. It takes the place of one that was opened only; after an edit it is a step, so that undo returns. */
   function take(from) {
-    level = copy(from);
-    [history, at, chosen, changed] = [[copy(level)], 0, undefined, false];
+    const tiles = (each) => each && files.hex(files.digest(each)), same = tiles(history[at]) === tiles(from);
+    [level, chosen, changed] = [copy(from), undefined, false];
+    if (!same) history = [...history.slice(0, history[at]?.opened ? at : at + 1), { ...copy(from), opened: true }].slice(-MOST_UNDO);
+    if (!same) at = history.length - 1;
     [find("name").value, find("author").value] = [level.title, level.author];
   }
 
@@ -202,13 +204,6 @@ function editMode(page) {
     })));
   }
 
-  function test() {
-    level.records = files.ordered(level.records);
-    page.attempt(() => {
-      page.open({ ...(changed ? { facts: [] } : page.doc), inputs: undefined, runs: changed ? [] : page.doc.runs, level: copy(level), name: changed ? "" : page.doc.name });
-      page.setMode("play");
-    });
-  }
 
   function save() {
     const kind = find("export").value;
@@ -220,7 +215,7 @@ function editMode(page) {
     if (kind === "toml") page.download(new TextEncoder().encode(files.writeLevelText(level)), ".toml", title);
   }
 
-  find("test").onclick = test;
+  find("test").onclick = () => page.attempt(() => { page.setMode("play"); page.modes.play.restart(); });
   find("unedit").onclick = () => move(-1);
   find("reedit").onclick = () => move(1);
   find("turn").onclick = turn;
@@ -241,9 +236,10 @@ function editMode(page) {
     get inputs() { return page.take.inputs; },
     frame: 0, length: 0,
     reset() { take(page.doc.level); },
+    /** The other modes show the level as it was edited. */
+    leave() { if (changed) page.open({ level: copy(level) }); },
     enter() {
       palettes();
-      if (page.doc.level.tiles !== level.tiles && !changed) take(page.doc.level);
       compile();
       if (page.live.on) page.play(true);
     },
@@ -291,7 +287,7 @@ function editMode(page) {
         if (inside(to)) { [chosen[1], chosen[2]] = to; keep(); }
         return true;
       }
-      const keys = { ...(page.live.on ? { " ": () => page.play(!page.playing) } : {}), r: turn, m: nextMode, t: test, v: () => choose("select"), x: () => choose("erase"), Delete: () => find("remove").click(), Backspace: () => find("remove").click() };
+      const keys = { ...(page.live.on ? { " ": () => page.play(!page.playing) } : {}), r: turn, m: nextMode, t: () => find("test").click(), v: () => choose("select"), x: () => choose("erase"), Delete: () => find("remove").click(), Backspace: () => find("remove").click() };
       keys[name]?.();
       return name in keys;
     },

@@ -30,7 +30,11 @@ const files = (() => {
     return btoa(text);
   }
   /** Base64, also that of links. */
-  const fromText = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (each) => each.charCodeAt(0));
+  function fromText(text) {
+    const plain = text.replaceAll("-", "+").replaceAll("_", "/");
+    if (!/^[A-Za-z0-9+/]*=*$/.test(plain) || plain.replaceAll("=", "").length % 4 === 1) refuse("address", "a whole link, letters of base64", `${text.length} others: a part of it is missing`);
+    return Uint8Array.from(atob(plain), (each) => each.charCodeAt(0));
+  }
   const toLink = (bytes) => toText(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
   async function through(bytes, stream, most = MOST_UNPACKED) {

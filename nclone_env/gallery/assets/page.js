@@ -113,6 +113,7 @@
     },
 
     setMode(wanted) {
+      if (wanted !== mode) current().leave?.();
       page.say("");
       if (mode === "watch" && wanted === "tas" && page.take.length === 0) page.take.reset(page.modes.watch.inputs), page.take.at(page.modes.watch.frame);
       mode = wanted;
@@ -153,7 +154,13 @@
       page.download(await files.writeReplay(page.doc.level, inputs, page.hashOf(page.doc.sim, inputs), settings), ".replay");
     },
 
-    /** Open a file that was dropped or chosen. */
+    /** Open files that were dropped or chosen; name those that are refused. */
+    async openFiles(chosen) {
+      const refused = [];
+      for (const file of [...chosen]) await page.openFile(file).catch((error) => refused.push(`${file.name}: ${error.message}`));
+      if (refused.length) page.say(refused.join("; "), ["OK", () => page.say("")]);
+    },
+
     async openFile(file) {
       const found = await files.open(new Uint8Array(await file.arrayBuffer())), label = file.name.replace(/\.\w+$/, "");
       if (found.kind === "submission") { page.setMode("check"); return page.modes.check.submission(file.name, found.submission); }
@@ -252,16 +259,23 @@
     current().seek(wanted);
   };
   for (const id of ["path", "ghost"]) find(id).onchange = () => page.show();
-  for (const tab of document.querySelectorAll("[data-mode]")) tab.onclick = () => page.setMode(tab.dataset.mode);
+  for (const tab of document.querySelectorAll("[data-mode]")) tab.onclick = () => page.attempt(() => page.setMode(tab.dataset.mode));
   dark.onchange = async () => { await sheet(); fit(); page.show(); };
   addEventListener("resize", () => page.show());
 
   // Links
 
   const isOwn = () => page.doc.name && !page.doc.name.startsWith("opened");
-  function address() {
-    if (!isOwn()) return history.replaceState(null, "", "#");
-    history.replaceState(null, "", `#level=${page.doc.name}${mode === "watch" ? "" : `&mode=${mode}`}${page.live.bundled ? `&policy=${page.live.name}` : ""}`);
+  /** The part of an address that names the level, or holds it where the gallery does not have it. */
+  async function place() {
+    return new URLSearchParams(isOwn() ? { level: page.doc.name } : { map: files.toLink(await files.pack(files.writeMap(page.doc.level))) });
+  }
+  async function address() {
+    const { doc } = page, state = await place();
+    if (doc !== page.doc) return;
+    if (mode !== "watch") state.set("mode", mode);
+    if (page.live.bundled) state.set("policy", page.live.name);
+    history.replaceState(null, "", `#${state}`);
   }
   page.address = address;
   function checkMoved() {
@@ -272,9 +286,7 @@
   async function link() {
     checkMoved();
     page.play(false);
-    const { inputs, frame } = current(), state = new URLSearchParams();
-    if (isOwn()) state.set("level", page.doc.name);
-    else state.set("map", files.toLink(await files.pack(files.writeMap(page.doc.level))));
+    const { inputs, frame } = current(), state = await place();
     if (mode !== "watch") state.set("mode", mode);
     if (inputs?.length) state.set("inputs", files.toLink(await files.pack(inputs)));
     if (frame) state.set("frame", frame);
@@ -342,14 +354,11 @@
   find("previous").onclick = () => turn(-1);
   find("next").onclick = () => turn(1);
   find("open").onclick = () => find("file").click();
-  find("file").onchange = async () => {
-    for (const file of find("file").files) await page.attempt(() => page.openFile(file));
-    find("file").value = "";
-  };
+  find("file").onchange = () => page.openFiles(find("file").files).then(() => { find("file").value = ""; });
   addEventListener("dragover", (event) => event.preventDefault());
-  addEventListener("drop", async (event) => {
+  addEventListener("drop", (event) => {
     event.preventDefault();
-    for (const file of event.dataTransfer.files) await page.attempt(() => page.openFile(file));
+    page.openFiles(event.dataTransfer.files);
   });
 
   async function sheet() { sheets[theme()] ??= await image(theme() === "dark" ? "assets/sprites-dark.webp" : "assets/sprites.webp"); }
@@ -363,6 +372,11 @@
   fillLevels();
   addEventListener("hashchange", () => page.attempt(restore));
   const named = await page.attempt(restore);
+  if (!page.doc) { // the level of a damaged link; say so above another
+    const { firstChild } = find("message");
+    await go(gallery.levels[0][0]);
+    page.say(firstChild.textContent, ["OK", () => page.say("")]);
+  }
   if (!named) start();
   document.body.dataset.ready = "";
 })();
