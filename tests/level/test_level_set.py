@@ -8,9 +8,11 @@ import pickle
 from pathlib import Path
 
 import pytest
+from numba.core import config
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, _arrays, level_library
 from nclone_env.cli.app import main
+from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.level import level_set as level_set_module
 from nclone_env.level import load_level, load_levels, pack, shared_level_set
 from nclone_env.level.compile import compile_level
@@ -19,6 +21,7 @@ from nclone_env.level.level_set import ARRAYS_LAYOUT
 from ..env import peek
 from ..env.bases import QUICK_DEATH, QUICK_WIN, WALK, Digest, choices, corridor
 
+compiled_only = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="needs compiled kernels")
 LEVELS = (WALK, QUICK_WIN, QUICK_DEATH)
 SETTINGS = {"levels": LEVELS, "observations": ("game_state", "global_view"), "max_frames": 200}
 
@@ -40,14 +43,14 @@ def folder(tmp_path, monkeypatch):
     return place
 
 
-def digest_of() -> str:
+def digest_of(num_envs: int = 2, steps: int = 60) -> str:
     """Return a digest of everything that some environments say on the way."""
     digest = Digest()
-    env = NPlusPlusVectorEnv(EnvironmentConfig(**SETTINGS), 2, num_threads=1)
+    env = NPlusPlusVectorEnv(EnvironmentConfig(**SETTINGS), num_envs, num_threads=1)
     env.reset(seed=3)
-    for actions in choices(60, 2):
+    for actions in choices(steps, num_envs):
         observation, reward, terminated, truncated, info = env.step(actions)
-        for i in range(2):
+        for i in range(num_envs):
             row = {name: array[i] for name, array in observation.items()}
             digest.add(row, reward[i], terminated[i], truncated[i], info["level"][i])
     env.close()
@@ -134,6 +137,26 @@ def test_mapped_arrays_are_those_that_pack_returns(folder):
     assert _arrays.counts == _arrays.CacheCounts(misses=1, file_hits=1)
 
 
+def test_episodes_are_the_same_mapped_or_not(folder, monkeypatch):
+    written, mapped = digest_of(), digest_of()
+    monkeypatch.setenv(_arrays.LIMIT_VARIABLE, "0")
+    assert written == mapped == digest_of()
+    assert _arrays.counts == _arrays.CacheCounts(misses=4, file_hits=2)
+    assert digest_of(steps=59) != written
+
+
+@compiled_only
+def test_nothing_is_compiled_for_mapped_arrays(folder, monkeypatch):
+    monkeypatch.setenv(_arrays.LIMIT_VARIABLE, "0")
+    digest_of(steps=1)
+    signatures = [tuple(kernel.signatures) for kernel in (step_range, reset_range)]
+    monkeypatch.delenv(_arrays.LIMIT_VARIABLE)
+    digest_of(steps=1)
+    assert _arrays.counts.misses == 4
+    assert _arrays.files()
+    assert [tuple(kernel.signatures) for kernel in (step_range, reset_range)] == signatures
+
+
 def play_elsewhere(folder, answers):
     """Play in another process with the files of this one."""
     read_glyphs()
@@ -209,3 +232,14 @@ def test_the_command_lists_and_clears(folder, capsys):
     assert f"removed 1 group of arrays from {folder}" in cleared
     assert "levels-" not in cleared
     assert _arrays.files() == []
+
+
+def test_damaged_levels_are_compiled_again(folder):
+    digest = digest_of()
+    for group, _ in _arrays.files():
+        path = next(group.iterdir())
+        data = path.read_bytes()
+        path.unlink()
+        path.write_bytes(data[:-1])
+    assert digest_of() == digest
+    assert _arrays.counts.damaged == 2
