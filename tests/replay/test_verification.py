@@ -16,6 +16,8 @@ DEATH = int(np.flatnonzero(simulate(DEADLY, [RIGHT] * 200).state == DEAD)[0])
 """The frame after which the ninja is dead."""
 COMPLETE = ("0", "1", "3", "8", "18")
 """Files with only tiles, mines, gold, exits and switches."""
+WITH_LASERS = ("15", "19")
+"""In the second file a laser kills in the last frame."""
 
 
 def test_dead_after_the_last_frame():
@@ -71,6 +73,14 @@ def test_files_of_other_kinds_are_refused(tmp_path):
     (tmp_path / "short").write_bytes(b"\0" * 20)
     with pytest.raises(LevelFormatError, match="short: offset 0"):
         verify(str(tmp_path / "short"))
+
+
+@needs_shared
+@pytest.mark.parametrize("number", [*COMPLETE, *WITH_LASERS])
+def test_recordings_of_the_game(number):
+    verdict = verify(SHARED / "attract" / number)
+    assert verdict.agrees, verdict.reason
+    assert verdict.state == DEAD
 
 
 @needs_shared
