@@ -623,6 +623,15 @@ def test_thumbs_do_not_cover_the_level(browser, site, size):
     assert [pad for pad in pads if pad[0] < right and pad[2] > left and pad[1] < bottom and pad[3] > top] == []
 
 
+def test_the_dark_may_fall_at_any_time(browser, site):
+    play(browser, site, "c", "edit")
+    browser.prefer(prefers_reduced_motion="reduce", prefers_color_scheme="dark")
+    for mode in ("play", "edit") * 3:  # drawn while the pictures of the dark are loaded
+        browser.evaluate(f"document.querySelector('[data-mode={mode}]').click()")
+    browser.wait("page.scene.theme === 'dark'")
+    assert text(browser, "message") == ""
+
+
 def test_a_high_level_and_its_controls_fit_a_screen(browser, tmp_path):
     assert gallery("jumps/05-tower", "--output", tmp_path / "site") == 0
     browser.open(tmp_path / "site" / "play.html", "#level=jumps-05-tower")

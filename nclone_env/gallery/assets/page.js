@@ -7,10 +7,10 @@
   const SPEEDS = ["0.125", "0.25", "0.5", "1", "2", "4"];
   const BITS = { ArrowLeft: 4, KeyA: 4, ArrowRight: 2, KeyD: 2, Space: 1, ArrowUp: 1, KeyZ: 1, KeyW: 1 };
   const MODES = ["watch", "play", "tas", "edit", "check"];
-  const down = new Set(), dark = matchMedia("(prefers-color-scheme: dark)"), calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const down = new Set(), dark = "(prefers-color-scheme: dark)", calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const image = async (source) => { const loaded = new Image(); loaded.src = source; await loaded.decode(); return loaded; };
-  const theme = () => (dark.matches ? "dark" : "light");
-  const sheets = {};
+  const sheets = {}, shade = () => (matchMedia(dark).matches ? "dark" : "light");
+  const theme = () => (sheets[shade()] ? shade() : Object.keys(sheets)[0]); // the other one until a sheet is loaded
   let mode = "watch", last = 0, loop = 0, pads = 0, pause = false;
 
   const page = {
@@ -260,7 +260,7 @@
   };
   for (const id of ["path", "ghost"]) find(id).onchange = () => page.show();
   for (const tab of document.querySelectorAll("[data-mode]")) tab.onclick = () => page.attempt(() => page.setMode(tab.dataset.mode));
-  dark.onchange = async () => { await sheet(); fit(); page.show(); };
+  matchMedia(dark).onchange = async () => { await sheet(); fit(); page.show(); };
   addEventListener("resize", () => page.show());
 
   // Links
@@ -361,7 +361,7 @@
     page.openFiles(event.dataTransfer.files);
   });
 
-  async function sheet() { sheets[theme()] ??= await image(theme() === "dark" ? "assets/sprites-dark.webp" : "assets/sprites.webp"); }
+  async function sheet() { const name = shade(); sheets[name] ??= await image(name === "dark" ? "assets/sprites-dark.webp" : "assets/sprites.webp"); }
   const start = () => { if (page.doc && mode === "watch") page.play(!calm && (page.live.on || page.doc.runs.length > 0)); };
 
   const [simulator] = await Promise.all([files.unpack(files.fromText(gallery.module)).then((module) => Simulator.load(module)), sheet()]);
