@@ -24,10 +24,10 @@ def counted(name: str, leaks: bool, count: int) -> Watch:
 
 
 def found(form: str, *words: str) -> Answer:
-    """Return the first answer that names the line: on a busy machine it takes a longer run to see as much."""
-    for seconds in (8, 24):
+    """Return the first answer that decides and names the line: a busy machine takes longer to see as much."""
+    for seconds in (8, 24, 72):
         given = answer("global_list", form, seconds, *words)
-        if given.named:
+        if given.verdict == "GROWING" and given.named:
             break
     return given
 
