@@ -204,7 +204,6 @@ function editMode(page) {
     })));
   }
 
-
   function save() {
     const kind = find("export").value;
     find("export").value = "";

@@ -32,7 +32,7 @@ const files = (() => {
   /** Base64, also that of links. */
   function fromText(text) {
     const plain = text.replaceAll("-", "+").replaceAll("_", "/");
-    if (!/^[A-Za-z0-9+/]*=*$/.test(plain) || plain.replaceAll("=", "").length % 4 === 1) refuse("address", "a whole link, letters of base64", `${text.length} others: a part of it is missing`);
+    if (!/^[A-Za-z0-9+/]*=*$/.test(plain) || plain.replaceAll("=", "").length % 4 === 1) refuse("link", "a whole one, in base64", `a part of ${text.length} characters`);
     return Uint8Array.from(atob(plain), (each) => each.charCodeAt(0));
   }
   const toLink = (bytes) => toText(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
