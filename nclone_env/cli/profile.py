@@ -22,7 +22,6 @@ from typing import Annotated, Any
 
 import tyro
 
-import nclone_env
 from nclone_env._files import suffix_of, there
 from nclone_env._table import format_bytes
 from nclone_env.config import EnvironmentConfig, ObservationName
@@ -435,7 +434,7 @@ def _environment(folder: str | None, order: Mapping[str, Any], is_own: bool) -> 
     environment = _first_environment() if is_own else dict(os.environ)
     if sys.flags.ignore_environment:
         environment = {name: value for name, value in environment.items() if not name.startswith("PYTHON")}
-    package = Path(nclone_env.__file__).parent
+    package = Path(__file__).parents[1]
     before = {"PYTHONPATH": environment["PYTHONPATH"]} if "PYTHONPATH" in environment else {}
     told = {"package": str(package.parent), "folder": folder, "environment": before, "passenger": order}
     path = filter(None, (str(package / "memory" / "hook"), environment.get("PYTHONPATH")))

@@ -32,6 +32,14 @@ _FORMAT = 3
 """Increased with each change in the files of compiled code."""
 _IMPORT = re.compile(rf"from {_PACKAGE.name}(?:\.| import )(\w+)")
 """An import from this package, with the room that it is of: a folder, or a module directly in the package."""
+_OTHER_IMPORTS = (
+    re.compile(
+        rf"from(?! {_PACKAGE.name}(?:\.\w| import \w++(?: as \w++)?+(?! *[,\\])))"
+        rf"[\s\\]*+(?:\.[\w.\s\\]*\bimport|{_PACKAGE.name}\b)"
+    ),
+    re.compile(rf"import (?:[^\n;\\]|\\\n)*\b{_PACKAGE.name}\b"),
+)
+"""An import from this package in another spelling: relative, of several names, of a module by ``import``."""
 _COMMENT = re.compile(r"(?<=\n)[ \t]*(?:#.*)?\n")
 _DEFINITION = re.compile(r"\n[ \t]*(?:async )?(?:def|class) ")
 _SETTINGS = (
@@ -76,8 +84,9 @@ def short_digest(text: str) -> str:
 def module_digest(name: str) -> str:
     """Return hex digits that change with the sources of the room of a module, and of all rooms that it can reach.
 
-    A room reaches those that any of its modules imports from, by the name of the package. Comments and docstrings do
-    not count. Of a module outside the package nothing is known but the ``compiler_digest``.
+    A room reaches those that any of its modules imports from; where the spelling of an import does not tell which, it
+    reaches all. Comments and docstrings do not count. Of a module outside the package nothing is known but the
+    ``compiler_digest``.
     """
     first, *rooms = name.split(".")[:2]
     texts: dict[str, str] = {}
@@ -89,7 +98,7 @@ def module_digest(name: str) -> str:
             names = {f"{first}.{room}", *_modules_in(f"{first}.{room}")} - _WITHOUT_CODE
             found = {name: _source(name) for name in names}
             texts |= found
-            rooms += [other for text in found.values() for other in _IMPORT.findall(text)]
+            rooms += [other for text in found.values() for other in _rooms_in(text)]
     return short_digest(repr((compiler_digest(), sorted(texts.items()))))
 
 
@@ -107,6 +116,13 @@ def kernels_digest(kernels: Iterable[Any]) -> str:
     found = _reached(*filter(None, map(_function_in, kernels)))
     texts = [f"{_without_comments(getsource(function))} {values}" for function, values in found]
     return short_digest("".join([_compiler_code(), source_digest(*sorted(_FOR_OTHERS)), *sorted(texts)]))
+
+
+def _rooms_in(text: str) -> list[str]:
+    """Return the rooms that a module without comments imports from, some of them repeatedly."""
+    if any(pattern.search(text) for pattern in _OTHER_IMPORTS):
+        return [path.stem for path in _PACKAGE.iterdir()]
+    return _IMPORT.findall(text)
 
 
 def _modules_in(package: str) -> Iterator[str]:
