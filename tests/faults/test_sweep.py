@@ -26,6 +26,7 @@ def swept():
     return done.returncode, table, [line for line in lines if line.startswith("  ")]
 
 
+@pytest.mark.slow
 def test_every_kind_of_file_is_old_or_new_after_a_kill(swept):
     _, table, damages = swept
     assert not [text for text in damages if "control" not in text]
@@ -38,6 +39,7 @@ def test_every_kind_of_file_is_old_or_new_after_a_kill(swept):
         assert row["damaged"] == 0
 
 
+@pytest.mark.slow
 def test_wrong_ways_to_write_are_found(swept):
     status, table, damages = swept
     assert status == 1

@@ -26,6 +26,7 @@ from ..train.runs import contents, shown
 
 POINTS = ("collect", "update", "updated", "half written", "written", "renamed", "curve")
 UPDATES = 12
+ROUNDS = 2  # times that each point is hit in a run, and runs
 LEVELS = ("first-steps/01-walk", "first-steps/02-step")
 STARTED = itertools.count(1)
 
@@ -123,7 +124,7 @@ def child(arguments, log, trap=None, seconds=None):
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
-def killed_run(output, seed, rounds):
+def killed_run(output, seed):
     """Kill a run at every point, in random order, and at random times; resume it until it ends.
 
     Returns:
@@ -131,7 +132,7 @@ def killed_run(output, seed, rounds):
     """
     dice, path, kills, leftovers = random.Random(seed), output / f"killed-{seed}", [], 0
     arguments = options(output, path.name, threads=1 + seed % 2)
-    for point in dice.sample(POINTS * rounds, len(POINTS) * rounds) + ["any time"] * rounds:
+    for point in dice.sample(POINTS * ROUNDS, len(POINTS) * ROUNDS) + ["any time"] * ROUNDS:
         if point == "any time":
             code = child(arguments, output / "log", seconds=dice.uniform(0, 1))
         else:
@@ -170,13 +171,13 @@ def state(path):
     }
 
 
-def run(output, rounds):
+def run(output):
     assert child(options(output, "reference"), output / "log") == 0, (output / "log").read_text()
     assert child(options(output, "other", seed=1), output / "log") == 0
     return {
         "reference": state(output / "reference"),
         "other": state(output / "other"),
-        "killed": [killed_run(output, seed, rounds) for seed in range(1, rounds + 1)],
+        "killed": [killed_run(output, seed) for seed in range(1, ROUNDS + 1)],
         "stopped": {
             "SIGINT": stopped_run(output, "interrupted", [signal.SIGINT]),
             "SIGTERM": stopped_run(output, "terminated", [signal.SIGTERM]),
@@ -186,9 +187,9 @@ def run(output, rounds):
 
 
 if __name__ == "__main__":
-    given, rounds_given = Path(sys.argv[1]), int(sys.argv[2])
+    given = Path(sys.argv[1])
     os.fsync = lambda descriptor: None  # what was written survives the process, if not a power failure
     plots._png = lambda figure: b""
     main(options(given, "warm"))  # loads the kernels that the children inherit
     sys.stdout.flush()
-    (given / "results.json").write_text(json.dumps(run(given, rounds_given)))
+    (given / "results.json").write_text(json.dumps(run(given)))

@@ -137,6 +137,7 @@ def test_totals(capsys):
     assert set(unlike) == UNLIKE.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "number"), [("SS2.txt", 9), ("SSS.txt", 12), ("SSS.txt", 18), ("SSS2.txt", 22)], ids=str
 )

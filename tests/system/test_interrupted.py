@@ -9,17 +9,16 @@ import pytest
 from ..processes import REPOSITORY
 from .interrupted import POINTS, UPDATES
 
-
-def results(folder, rounds):
-    command = [sys.executable, "-m", "tests.system.interrupted", str(folder), str(rounds)]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads((folder / "results.json").read_text())
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory):
-    return results(tmp_path_factory.mktemp("interrupted"), rounds=1)
+    folder = tmp_path_factory.mktemp("interrupted")
+    command = [sys.executable, "-m", "tests.system.interrupted", str(folder)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "results.json").read_text())
 
 
 def left_by(run):
@@ -27,15 +26,12 @@ def left_by(run):
     return {name: run[name] for name in ("files", "latest", "best", "csv", "shown")}
 
 
-def check_killed(outcome):
+def test_a_killed_run_leaves_the_same_files_with_the_same_contents(outcome):
+    assert {point for run in outcome["killed"] for point in run["kills"]} >= set(POINTS)
     for run in outcome["killed"]:
         assert len(set(run["kills"])) > 4
         assert run["leftovers"] > 0, "some kills leave a half-written file"
         assert left_by(run) == outcome["reference"]
-
-
-def test_a_killed_run_leaves_the_same_files_with_the_same_contents(outcome):
-    check_killed(outcome)
 
 
 def test_the_runs_have_something_to_compare(outcome):
@@ -69,10 +65,3 @@ def test_a_second_signal_ends_at_once_with_the_last_checkpoint_intact(outcome):
     assert "stopped and saved" not in run["said"]
     assert run["code_after"] == 0
     assert run["latest"] == outcome["reference"]["latest"]
-
-
-@pytest.mark.slow
-def test_many_kills(tmp_path):
-    outcome = results(tmp_path, rounds=2)
-    check_killed(outcome)
-    assert {point for run in outcome["killed"] for point in run["kills"]} >= set(POINTS)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HIDDEN = """
 import tests.platform_shim as shim
 shim.hide()
@@ -55,6 +57,7 @@ def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_core_path_and_training(tmp_path):
     trains = [[*TRAIN.split(), "--episodes", "1", "--no-video"]] if importlib.util.find_spec("torch") else []
     done = run(f"{CORE}for command in {[*COMMANDS, *trains]!r}: assert main(command) == 0, command", tmp_path)

@@ -220,8 +220,11 @@ def calls_of_training(tmp_path: Path) -> Mapping[str, tuple[Callable[..., Any], 
 
 NUMBERS = {"seconds", "frames", "num_envs", "seed", "count", "steps", "scale", "rate", "hold", "gamma", "index"}
 """Arguments that nothing but a number may be, some of them None; those of ``Solving`` may be several."""
-ENDLESS = {("assert_flat", "steps", "a number that is too large")}
-"""Calls that do what they are asked to, and would not end."""
+ENDLESS = {
+    ("assert_flat", "steps", "a number that is too large"),
+    ("generate_level", "difficulty", "an array"),  # of two numbers, as it should be
+}
+"""Calls that do what they are asked to, and would not end, or not soon."""
 
 
 @pytest.mark.parametrize("make", [calls, calls_of_training])
