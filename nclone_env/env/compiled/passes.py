@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import inspect
 import math
+import os
+import re
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numba
@@ -33,6 +37,9 @@ _NAMES = {spec.name for spec in frame_specs(EnvironmentConfig(observations=OBSER
 """Of the observations of this package."""
 _OWN_ROWS = np.zeros(0, np.int32)
 """Places of none: all environments write, in their own rows."""
+_HERE = os.path.join(*Path(__file__).parts[-3:])
+_RECORD = re.compile(r"Record\((?:[^()]|\([^()]*\))*\)")
+"""Numba's name of a type, with every field."""
 RewardFunction = Callable[[Any], float]
 """Takes one ``EVENT`` record (read by ``event["gold"]``) and returns the reward of the step."""
 
@@ -115,7 +122,7 @@ class RewardPass:
             fields = ", ".join(EVENT.names or ())
             raise ConfigError(
                 f"reward_function: expected a function of one event that Numba can compile and that returns a number, "
-                f"got {shortened(function, 200)}; an event has the fields {fields}. {error}"
+                f"got {shortened(function, 200)}: {_reason(error)}; an event has {fields}"
             ) from error
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
@@ -132,10 +139,8 @@ def _arguments(arrays: StepArrays) -> tuple[Any, ...]:
 
 def compile_reward(function: RewardFunction) -> Callable[..., None]:
     """Return a compiled function that replaces the rewards of the last step of a range of environments."""
-    if not callable(function):
-        raise TypeError("It cannot be called.")
     function, before, after = _arguments_of(function) if isinstance(function, partial) else (function, (), ())
-    compiled = _compiled(function)
+    compiled = _compiled(function, *before, None, *after)
 
     def replace_rewards(events, episodes, results, settings, first, last):
         for index in range(first, last):
@@ -219,7 +224,7 @@ class OwnPass:
         except Exception as error:  # not only those of Numba: of unsupported code it raises any kind
             raise ConfigError(
                 "observation_function: expected a function of a world and an array to write that Numba can compile, "
-                f"got {shortened(own.function, 200)}; a world has {', '.join(OwnWorld._fields)}. {error}"
+                f"got {shortened(own.function, 200)}: {_reason(error)}; a world has {', '.join(OwnWorld._fields)}"
             ) from error
 
     def __call__(self, call: Call, worker: int, first: int, last: int) -> None:
@@ -241,9 +246,7 @@ class OwnPass:
 
 def _compiled_observation(function: Callable[[Any, np.ndarray], object]) -> Callable[..., None]:
     """Return a compiled function that writes a row for each of a range of environments, or those that ended."""
-    if not callable(function):
-        raise TypeError("It cannot be called.")
-    compiled = _compiled(function)
+    compiled = _compiled(function, None, None)
 
     def write_rows(worlds, out, places, results, base, first, last):
         for index in range(first, last):
@@ -260,14 +263,31 @@ def _compiled_observation(function: Callable[[Any, np.ndarray], object]) -> Call
     return plain_dispatcher(write_rows, {"nopython": True, "nogil": True, "error_model": "numpy"})
 
 
-def _compiled(function: Any) -> Any:
+def _compiled(function: Any, *arguments: Any) -> Any:
     """Return a function of the user compiled with checks of its indices, unless it says ``boundscheck=False`` itself.
 
     Without them one that is out of range reads or writes memory behind the array, as there it is in every kernel.
     """
+    if not callable(function):
+        raise TypeError("it cannot be called")
+    signature = inspect.signature(getattr(function, "py_func", function))
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        raise TypeError(f"it takes the arguments {signature}") from None
     given = {name: value for name, value in getattr(function, "targetoptions", {}).items() if value is not None}
     options = {"nopython": True, "error_model": "numpy"} if not hasattr(function, "py_func") else {}
     return numba.jit(**{"boundscheck": True, **options, **given})(getattr(function, "py_func", function))
+
+
+def _reason(error: Exception) -> str:
+    """Return in one line why a function of the user is refused; Numba writes dozens, which remain the error's cause."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if not line.startswith("Failed in nopython mode")] or [type(error).__name__]
+    text = " ".join(told[:2]) if told[0].endswith(":") else told[0]  # a signature follows
+    places = [line.rstrip(":") for line in lines if line.startswith("File ") and _HERE not in line]
+    text = _RECORD.sub("Record", text.replace(" >>> ", " ")).rstrip(".")
+    return ", ".join([textwrap.shorten(text, 300, placeholder="..."), *places[:1]])
 
 
 def _named(argument: str, name: str, error: IndexError) -> IndexError:
@@ -286,6 +306,6 @@ def _arguments_of(function: partial[float]) -> tuple[Any, tuple[Any, ...], tuple
     bound = signature.bind(*function.args, None, **function.keywords)
     bound.apply_defaults()
     if bound.kwargs:
-        raise TypeError(f"It has arguments that can only be given by name: {', '.join(bound.kwargs)}.")
+        raise TypeError(f"it has arguments that can only be given by name: {', '.join(bound.kwargs)}")
     place = len(function.args)
     return function.func, bound.args[:place], bound.args[place + 1 :]
