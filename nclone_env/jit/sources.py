@@ -40,6 +40,8 @@ _OTHER_IMPORTS = (
     re.compile(rf"import (?:[^\n;\\]|\\\n)*\b{_PACKAGE.name}\b"),
 )
 """An import from this package in another spelling: relative, of several names, of a module by ``import``."""
+_ADDRESS = " at 0x"
+"""In the text of an object that has no other."""
 _COMMENT = re.compile(r"(?<=\n)[ \t]*(?:#.*)?\n")
 _DEFINITION = re.compile(r"\n[ \t]*(?:async )?(?:def|class) ")
 _SETTINGS = (
@@ -113,7 +115,7 @@ def kernels_digest(kernels: Iterable[Any]) -> str:
     That is all that they call, the values that they read, and the modules that compile them. Unlike those of
     :func:`identity` they are the same on every Python.
     """
-    found = _reached(*filter(None, map(_function_in, kernels)))
+    found = _reached(filter(None, map(_function_in, kernels)), _described)
     texts = [f"{_without_comments(getsource(function))} {values}" for function, values in found]
     return short_digest("".join([_compiler_code(), source_digest(*sorted(_FOR_OTHERS)), *sorted(texts)]))
 
@@ -173,9 +175,25 @@ def code_digest(function: Callable[..., Any]) -> str | None:
     is_known = Path(function.__code__.co_filename).is_file()
     if not (is_own or (is_known and not any(map(_function_in, _closure(function))))):
         return None
-    reached = [f"{_code_of(each)} {each.__defaults__}{values}" for each, values in _reached(function)]
-    parts = [compiler_digest(), _compiler_code(), *reached]
-    return None if any(" at 0x" in part for part in parts) else short_digest("\n".join(parts))
+    text = _code_text(function, _described)
+    return None if text is None else short_digest("\n".join([compiler_digest(), _compiler_code(), text]))
+
+
+def current_digest(function: Callable[..., Any], *constants: Any) -> str | None:
+    """Return hex digits that change with what Numba would compile of a function now, with constants as arguments.
+
+    A global that was set or an array that was written since the last call changes them. They are of use within this
+    process, also for functions of no file; None if something can only be told by its address.
+    """
+    texts = [_code_text(function, _described.__wrapped__), *map(_value_text, constants)]
+    return None if any(text is None or _ADDRESS in text for text in texts) else short_digest(repr(texts))
+
+
+def _code_text(function: Callable[..., Any], described: Callable[..., Any]) -> str | None:
+    """Return a text of the code and values of a function and all that it calls; None if it contains an address."""
+    reached = _reached([function], described)
+    parts = [f"{_code_of(each)} {_value_text(each.__defaults__)}{values}" for each, values in reached]
+    return None if any(_ADDRESS in part for part in parts) else "\n".join(parts)
 
 
 @lru_cache(maxsize=1)
@@ -207,13 +225,15 @@ def fields_of(kinds: Iterable[Any]) -> list[str]:
     return fields
 
 
-def _reached(*functions: Callable[..., Any]) -> Iterator[tuple[Callable[..., Any], str]]:
+def _reached(
+    functions: Iterable[Callable[..., Any]], described: Callable[..., Any]
+) -> Iterator[tuple[Callable[..., Any], str]]:
     """Yield functions and all that they call, each with a text of the other values that it refers to."""
     reached = dict.fromkeys(functions)  # in the order in which they are found
     pending = list(reached)
     while pending:
         function = pending.pop()
-        values, callees = _described(function)
+        values, callees = described(function)
         yield function, values
         pending += [callee for callee in callees if callee not in reached]
         reached.update(dict.fromkeys(callees))
@@ -286,9 +306,19 @@ def _function_in(value: Any) -> Callable[..., Any] | None:
 def _value_text(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, tuple):  # whose text leaves out most of a long array in it
+        return repr(value) + "".join(map(_value_text, _arrays_in(value)))
     if isinstance(value, type) and hasattr(value, "_fields"):
         return f"{value!r} {value._fields}"
     return repr(list(value) if isinstance(value, EnumType) else value)
+
+
+def _arrays_in(values: tuple[Any, ...]) -> Iterator[np.ndarray]:
+    for value in values:
+        if isinstance(value, np.ndarray):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _arrays_in(value)
 
 
 def _is_digested(value: Any) -> bool:

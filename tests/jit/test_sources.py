@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import numba
+import numpy as np
 import pytest
 
 from nclone_env.jit import kernel, kernels_digest, module_digest, sources
@@ -348,7 +349,7 @@ def test_functions_without_a_file_have_no_digest():
 
 def make_adder(value):
     def adder(x):
-        return x + value if isinstance(value, int) else value(x)
+        return x + value if isinstance(value, int | tuple) else value(x)
 
     return adder
 
@@ -356,6 +357,8 @@ def make_adder(value):
 def test_closures_count_and_kernels_in_them_have_no_digest():
     assert code_digest(make_adder(1)) == code_digest(make_adder(1))
     assert code_digest(make_adder(1)) != code_digest(make_adder(2))
+    first, other = np.zeros(2000), np.arange(2000) == 1000  # as text both are [0 0 ... 0 0]
+    assert code_digest(make_adder((1, (first,)))) != code_digest(make_adder((1, (other * 1.0,))))
     assert code_digest(make_adder(kernel(make_adder(1)))) is None
     assert code_digest(make_adder(object())) is None  # it can only be told by its address
 

@@ -13,9 +13,10 @@ import os
 import re
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
+from types import FunctionType
 from typing import Any, NamedTuple, Protocol
 
 import numba
@@ -27,7 +28,7 @@ from nclone_env.env.compiled.records import EVENT, PLAYING, SAME_STEP
 from nclone_env.env.compiled.step import reset_range, step_range
 from nclone_env.env.compiled.step_arrays import FinalArrays, StepArrays
 from nclone_env.errors import ConfigError, check_integer, check_value, scalar, shortened
-from nclone_env.jit import plain_dispatcher, specialised
+from nclone_env.jit import current_digest, plain_dispatcher, specialised
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.obs import ObservationArrays, ObservationSpec, frame_specs
 from nclone_env.sim import WorldArrays
@@ -116,7 +117,7 @@ class RewardPass:
     def __init__(self, function: RewardFunction, arrays: StepArrays):
         self._name = _name_of(function)
         try:
-            self._replace = compile_reward(function)
+            self._replace = _replacing(_given_reward(function))
             self._replace(*_arguments(arrays), 0, 0)
         except Exception as error:  # not only those of Numba: of unsupported code it raises any kind
             fields = ", ".join(EVENT.names or ())
@@ -137,10 +138,45 @@ def _arguments(arrays: StepArrays) -> tuple[Any, ...]:
     return arrays.events, arrays.episodes, arrays.results, arrays.settings
 
 
-def compile_reward(function: RewardFunction) -> Callable[..., None]:
-    """Return a compiled function that replaces the rewards of the last step of a range of environments."""
+@dataclass(frozen=True)
+class _Given:
+    """A function of the user, with constants as its first and last arguments.
+
+    It equals another one if Numba would compile the same: they share what is compiled. For each it would take another
+    quarter of a second and 2 MB, which Numba never frees.
+    """
+
+    digest: object
+    function: Any = field(compare=False)
+    before: tuple[Any, ...] = field(default=(), compare=False)
+    after: tuple[Any, ...] = field(default=(), compare=False)
+
+
+def _given(function: Any, before: tuple[Any, ...], count: int, after: tuple[Any, ...] = ()) -> _Given:
+    """Return a function that takes ``count`` arguments between those that are constant."""
+    if not callable(function):
+        raise TypeError("it cannot be called")
+    plain = getattr(function, "py_func", function)
+    signature = inspect.signature(plain)
+    try:
+        signature.bind(*before, *count * (None,), *after)
+    except TypeError:
+        raise TypeError(f"it takes the arguments {signature}") from None
+    options = sorted(getattr(function, "targetoptions", {}).items())
+    digest = current_digest(plain, options, before, after) if isinstance(plain, FunctionType) else None
+    return _Given(digest or object(), function, before, after)
+
+
+def _given_reward(function: RewardFunction) -> _Given:
+    """Return a function of one event, of a ``partial`` that which it calls."""
     function, before, after = _arguments_of(function) if isinstance(function, partial) else (function, (), ())
-    compiled = _compiled(function, *before, None, *after)
+    return _given(function, before, 1, after)
+
+
+@lru_cache(maxsize=32)
+def _replacing(given: _Given) -> Callable[..., None]:
+    """Return a compiled function that replaces the rewards of the last step of a range of environments."""
+    compiled, before, after = _compiled(given.function), given.before, given.after
 
     def replace_rewards(events, episodes, results, settings, first, last):
         for index in range(first, last):
@@ -218,7 +254,7 @@ class OwnPass:
     def __init__(self, own: ObservationFunction, arrays: StepArrays, ended: WorldArrays):
         self._name, self._of, self.ended = own.name, _name_of(own.function), ended
         try:
-            self._write = _compiled_observation(own.function)
+            self._write = _writing(_given(own.function, (), 2))
             nothing, places = np.zeros((0, own.size), np.float32), np.zeros(0, np.int32)
             self._write(arrays.worlds, nothing, places, arrays.results, 0, 0, 0)
         except Exception as error:  # not only those of Numba: of unsupported code it raises any kind
@@ -244,9 +280,10 @@ class OwnPass:
         return array_group("ended worlds", self.ended._asdict(), shared=False)
 
 
-def _compiled_observation(function: Callable[[Any, np.ndarray], object]) -> Callable[..., None]:
+@lru_cache(maxsize=32)
+def _writing(given: _Given) -> Callable[..., None]:
     """Return a compiled function that writes a row for each of a range of environments, or those that ended."""
-    compiled = _compiled(function, None, None)
+    compiled = _compiled(given.function)
 
     def write_rows(worlds, out, places, results, base, first, last):
         for index in range(first, last):
@@ -263,18 +300,11 @@ def _compiled_observation(function: Callable[[Any, np.ndarray], object]) -> Call
     return plain_dispatcher(write_rows, {"nopython": True, "nogil": True, "error_model": "numpy"})
 
 
-def _compiled(function: Any, *arguments: Any) -> Any:
+def _compiled(function: Any) -> Any:
     """Return a function of the user compiled with checks of its indices, unless it says ``boundscheck=False`` itself.
 
     Without them one that is out of range reads or writes memory behind the array, as there it is in every kernel.
     """
-    if not callable(function):
-        raise TypeError("it cannot be called")
-    signature = inspect.signature(getattr(function, "py_func", function))
-    try:
-        signature.bind(*arguments)
-    except TypeError:
-        raise TypeError(f"it takes the arguments {signature}") from None
     given = {name: value for name, value in getattr(function, "targetoptions", {}).items() if value is not None}
     options = {"nopython": True, "error_model": "numpy"} if not hasattr(function, "py_func") else {}
     return numba.jit(**{"boundscheck": True, **options, **given})(getattr(function, "py_func", function))

@@ -12,6 +12,7 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 
 from nclone_env import EnvironmentConfig, NPlusPlusEnv, NPlusPlusVectorEnv, ObservationFunction, errors
+from nclone_env.env.compiled import passes
 from nclone_env.env.compiled.passes import _compiled
 from nclone_env.env.compiled.records import DIED, WON
 
@@ -133,6 +134,35 @@ def test_a_single_environment_takes_a_function_too():
     env.reset(seed=1)
     assert env.step(2)[1] > 0
     assert env.clone().step(2)[1] > 0
+
+
+PAID = np.zeros(2)
+PAIR = (np.zeros(2000), 1)
+
+
+def made_of_globals(event, more=0.0):
+    return PAID[0] + PAIR[0][1000] + more
+
+
+def test_environments_share_what_is_compiled_until_something_that_it_reads_changes(monkeypatch):
+    made, real = [], passes.plain_dispatcher
+    monkeypatch.setattr(passes, "plain_dispatcher", lambda *arguments: made.append(1) or real(*arguments))
+
+    def paid(function):
+        env = make(1, levels="first-steps/01-walk", reward_function=function)
+        env.reset(seed=1)
+        return float(env.step([2])[1][0]), len(made)
+
+    assert [paid(made_of_globals), paid(made_of_globals), paid(numba.njit(made_of_globals))] == [(0, 1), (0, 1), (0, 2)]
+    assert paid(functools.partial(made_of_globals, more=3)) == (3, 3)
+    assert paid(functools.partial(made_of_globals, more=4.0)) == (4, 4)
+    assert paid(functools.partial(made_of_globals, more=3)) == (3, 4)
+    PAID[0] = 5
+    assert paid(made_of_globals) == (5, 5)
+    PAIR[0][1000] = 2  # in the middle of a long array in a tuple, which its text leaves out
+    assert paid(made_of_globals) == (7, 6)
+    monkeypatch.setitem(made_of_globals.__globals__, "PAID", np.ones(2))
+    assert paid(made_of_globals) == (3, 7)
 
 
 def wrapped(function):
