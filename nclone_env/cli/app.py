@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 PROGRAM = "nclone-env"
 _COMPLETION = ("--tyro-print-completion", "--tyro-write-completion")
-_NO_MEMORY = "can't start new thread", "failed to map segment", "annot allocate memory", "terminated abruptly"
-"""What the errors of threads, the dynamic loader and pools of processes say if memory is short."""
+_NO_MEMORY = "can't start new thread", "failed to map segment", "annot allocate memory"
+"""What the errors of threads and of the dynamic loader say if memory is short."""
+_WORKER_ENDED = "terminated abruptly"
+"""What the error of a pool of processes says."""
 _ADDRESSES, _ADDRESSES_OF_TORCH = 1_000_000_000, 1_700_000_000
 """Bytes of address space that a command needs with two threads; with less, libraries abort as they are loaded."""
 _WITH_TORCH = ("train", "evaluate", "watch", "benchmark")
@@ -131,9 +133,15 @@ def _run(args: list[str]) -> int:
         _complain(f"{_shown(error)}{_misplaced(args)}")
         return 2
     except (MemoryError, RuntimeError, ImportError) as error:
-        if not isinstance(error, MemoryError) and not any(said in str(error) for said in _NO_MEMORY):
+        if _WORKER_ENDED in str(error):
+            _complain(
+                "a worker process was ended: by a system without memory, where fewer processes help, or as the script "
+                "that calls this command does so outside 'if __name__ == \"__main__\":'"
+            )
+        elif isinstance(error, MemoryError) or any(said in str(error) for said in _NO_MEMORY):
+            _complain(f"not enough memory: {plain(error) or 'an allocation failed'}")
+        else:
             raise
-        _complain(f"not enough memory: {plain(error) or 'an allocation failed'}")
         return 1
     except KeyboardInterrupt as error:
         _complain(f"{error}" or "interrupted")
