@@ -26,10 +26,12 @@ Levels of N v1.4, the game before N++, are ``$title#author#type#tiles|objects#``
 readers only name them.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from mmap import mmap
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -67,6 +69,10 @@ _KINDS = {
 """What a byte is at the beginning of a line, by the mark of line ends; two slashes also begin a comment."""
 
 
+_in_use: WeakValueDictionary[bytes, RawLevel] = WeakValueDictionary()
+"""Each level by a digest of its line and place, so that environments with the same pack do not parse it again."""
+
+
 class Pack:
     """A pack of levels, parsed one level at a time; LevelFormatError if too many of its lines can hold none.
 
@@ -100,7 +106,7 @@ class Pack:
         try:
             if last - first > _LONGEST:
                 raise _LineError(f"at most {_LONGEST} bytes for a level", f"{last - first}")
-            return _parse_line(self._data[first:last].strip(_AROUND), f"{self._source}#{number}")
+            return _parsed(self._data[first:last].strip(_AROUND), f"{self._source}#{number}")
         except _LineError as error:
             raise LevelFormatError(self._source, f"line {line_number}", *error.args) from None
 
@@ -206,6 +212,15 @@ def _digits_of(raw: RawLevel) -> bytes:
 
 class _LineError(Exception):
     """Expected and actual contents of a line."""
+
+
+def _parsed(line: bytes, source: str) -> RawLevel:
+    """Return the level of a line; while one of the same line and place is in use, that one."""
+    key = hashlib.sha256(f"{source}\n".encode() + line).digest()
+    level = _in_use.get(key)
+    if level is None:
+        level = _in_use[key] = _parse_line(line, source)
+    return level
 
 
 def _parse_line(line: bytes, source: str) -> RawLevel:

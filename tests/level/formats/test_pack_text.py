@@ -269,6 +269,20 @@ def test_every_truncated_prefix_is_refused():
             read_pack(line[:length])
 
 
+def test_a_level_is_parsed_once_while_it_is_in_use(tmp_path):
+    path, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    for each in (path, other):
+        each.write_bytes(PACK)
+    held = [level.raw for level in load_levels(path)]
+    assert [level.raw for level in load_levels(path)] == held  # raw levels are equal if they are one object
+    assert load_level(f"{other}#0").raw not in held, "its file is named in messages"
+    path.write_bytes(make_pack(SMALL, FULL))
+    assert [same(level.raw, raw) for level, raw in zip(load_levels(path), reversed(held))] == [True, True]
+    keys = set(pack_text._in_use)
+    del held
+    assert set(pack_text._in_use) < keys
+
+
 def test_a_pack_is_a_set(pack):
     pack.write_bytes(make_pack(TWIN, SMALL))
     refs = resolve(pack)
