@@ -61,9 +61,9 @@ class Facts:
     known: Mapping[str, str]
     difficulty: int | None = None
 
-    def size(self, scale: float = 1.0) -> tuple[int, int]:
+    def size(self) -> tuple[int, int]:
         """Return width and height of a picture, pixels."""
-        return round(self.area.width * self.zoom * scale), round(self.area.height * self.zoom * scale)
+        return round(self.area.width * self.zoom), round(self.area.height * self.zoom)
 
 
 def facts_of(raw: RawLevel, row: Mapping[str, Any] | None = None) -> Facts:

@@ -15,17 +15,14 @@ from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from nclone_env._files import LOCK, expanded, replace_folder, temporary_beside
 from nclone_env.errors import ConfigError
 from nclone_env.gallery.entries import Entry, GalleryRun
 from nclone_env.gallery.policies import RULES, PagePolicy, page_policies
 from nclone_env.gallery.tables import game_data
 from nclone_env.game import FRAMES_PER_SECOND
-from nclone_env.level import LevelSet, pack, write_map
-from nclone_env.render import encoded, level_picture, sprite_sheet, with_path
-from nclone_env.sim import Session
+from nclone_env.level import write_map
+from nclone_env.render import encoded, sprite_sheet
 
 ASSETS = Path(__file__).with_name("assets")
 WEB = Path(__file__).with_name("web")
@@ -43,8 +40,6 @@ _ORDERS = {
 }
 MARK = '<meta name="generator" content="nclone-env gallery">'
 """An element that identifies the index of a gallery."""
-_THUMBNAIL = 0.5  # of the picture at the zoom of the level
-_PATH = (31, 111, 168)
 _STATIC = (".css", ".js")
 _OWN = {"index.html", "play.html", "levels.js", "assets", "levels"}
 """Files and folders of a gallery."""
@@ -123,15 +118,8 @@ def check_output(output: str | Path, force: bool) -> None:
 
 
 def level_files(entry: Entry) -> LevelFiles:
-    """Return the files of one level of a gallery: its data and a small picture for the list."""
-    facts = entry.facts
-    poster = level_picture(entry.level, facts.zoom, crop=True)
-    if entry.runs:
-        path = path_of(pack([entry.level]), entry.runs[0].inputs)
-        poster = with_path(poster, path, facts.zoom, facts.area, _PATH)
-    picture = encoded(poster, ".webp", facts.size(_THUMBNAIL))
-    files = {f"{entry.page}.js": level_script(entry).encode(), f"{entry.page}.webp": picture}
-    return LevelFiles(files, len(entry.runs))
+    """Return the files of one level of a gallery: a script with its data."""
+    return LevelFiles({f"{entry.page}.js": level_script(entry).encode()}, len(entry.runs))
 
 
 def level_script(entry: Entry) -> str:
@@ -153,12 +141,6 @@ def _run_data(run: GalleryRun) -> dict[str, Any]:
 def _packed(data: bytes) -> str:
     """Return data as the page unpacks them: zlib in base64."""
     return base64.b64encode(zlib.compress(data, 9)).decode()
-
-
-def path_of(levels: LevelSet, inputs: np.ndarray) -> np.ndarray:
-    """Return where the ninja of a run is, (T, 2) float64 world pixels."""
-    ninjas = Session(levels).record(inputs, entities=False).ninjas
-    return np.stack([ninjas["x"], ninjas["y"]], axis=1)
 
 
 def write_assets(folder: Path) -> None:
@@ -291,8 +273,8 @@ def _card(number: int, entry: Entry, several_authors: bool) -> Markup:
         order=number,
         page=entry.page,
         title=entry.title,
-        width=facts.size(0.5)[0],
-        height=facts.size(0.5)[1],
+        width=facts.size()[0],
+        height=facts.size()[1],
         text=" ".join(searched).lower(),
         line=" · ".join(_card_line(entry, several_authors)),
         gold=facts.gold,

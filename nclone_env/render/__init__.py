@@ -18,7 +18,6 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         sprite_sheet,
         union,
         used_area_of,
-        with_path,
         world_picture,
         zoom_of,
     )

@@ -417,23 +417,8 @@ def _put(picture: np.ndarray, stamp: Stamp, x: int, y: int) -> None:
         below[:] = below * stamp.keep[inner] + stamp.ink[inner]
 
 
-def with_path(
-    picture: np.ndarray, path: np.ndarray, scale: float, area: Area, colour: tuple[int, int, int]
-) -> np.ndarray:
-    """Return a picture of an area of the world with the path of a run, (T, 2) x and y of the ninja, world pixels."""
-    points = ((path - (area.left, area.top)) * scale * 16).round().astype(np.int32)  # with four bits of a fraction
-    drawn = picture.copy()
-    cv2.polylines(drawn, [points[:, None]], False, colour, max(1, round(1.5 * scale)), cv2.LINE_AA, shift=4)
-    return drawn
-
-
-def encoded(picture: np.ndarray, suffix: str, size: tuple[int, int] | None = None) -> bytes:
-    """Return a picture, (height, width, 3 or 4) uint8, RGB or RGBA, as a ``.webp`` or ``.png`` file.
-
-    With a ``size`` it is averaged to this width and height, which are smaller.
-    """
-    if size is not None:
-        picture = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+def encoded(picture: np.ndarray, suffix: str) -> bytes:
+    """Return a picture, (height, width, 3 or 4) uint8, RGB or RGBA, as a ``.webp`` or ``.png`` file."""
     order = (2, 1, 0, 3)[: picture.shape[2]]
     options = _LOSSLESS if suffix == ".webp" else ()
     return cv2.imencode(suffix, np.ascontiguousarray(picture[..., order]), options)[1].tobytes()

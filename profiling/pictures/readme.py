@@ -12,7 +12,7 @@ from tyro.conf import Positional
 from nclone_env import create_environment
 from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND, INPUT_OF_ACTION
 from nclone_env.level import known_solutions, load_levels
-from nclone_env.render.picture import used_area_of, with_path, world_picture
+from nclone_env.render.picture import used_area_of, world_picture
 from nclone_env.replay.text import BRIGHT, GROUND, write_text
 from nclone_env.replay.video import write_video
 from nclone_env.sim.session import Session
@@ -53,7 +53,9 @@ def level_pictures(name: str, inputs: np.ndarray) -> list[np.ndarray]:
         session.tick(code)
         places.append((session.ninja["x"], session.ninja["y"]))
         picture = world_picture(session.levels, session.worlds, 0, scale, area)
-        drawn = with_path(picture, np.array(places), scale, area, COLOUR)
+        points = ((np.array(places) - (area.left, area.top)) * scale * 16).round().astype(np.int32)  # in sixteenths
+        drawn = picture.copy()
+        cv2.polylines(drawn, [points[:, None]], False, COLOUR, max(1, round(1.5 * scale)), cv2.LINE_AA, shift=4)
         time = f"{'won ' if session.ninja['state'] == CELEBRATING else ''}{len(places) / FRAMES_PER_SECOND:.2f} s"
         pictures.append(np.vstack([caption(f"{name}    {time}"), drawn]))
     return pictures

@@ -16,7 +16,8 @@ PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 LIMIT = 300.0  # seconds for an answer: a busy machine is slow
 _KEYS = {" ": (32, "Space"), "ArrowLeft": (37, "ArrowLeft"), "ArrowRight": (39, "ArrowRight")}
 _KEYS |= {"ArrowDown": (40, "ArrowDown"), "ArrowUp": (38, "ArrowUp"), "End": (35, "End"), "Home": (36, "Home")}
-_KEYS |= {"Enter": (13, "Enter"), "Escape": (27, "Escape"), "Backspace": (8, "Backspace"), "Delete": (46, "Delete")}
+_KEYS |= {"Enter": (13, "Enter"), "Escape": (27, "Escape"), "Backspace": (8, "Backspace"), "Tab": (9, "Tab")}
+_KEYS |= {"Delete": (46, "Delete")}
 
 
 class Browser:

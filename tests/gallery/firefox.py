@@ -20,6 +20,7 @@ from .browser import PROGRAM as CHROMIUM
 PROGRAM = next(filter(None, map(shutil.which, ("firefox-esr", "firefox"))), None)
 _KEYS = {"ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Home": "\ue011"}
 _KEYS |= {"End": "\ue010", "Enter": "\ue006", "Escape": "\ue00c", "Backspace": "\ue003", "Delete": "\ue017"}
+_KEYS |= {"Tab": "\ue004"}
 _SHIFT, _CONTROL = "\ue008", "\ue009"
 _MOTION = "ui.prefersReducedMotion"
 _POINTER = "ui.primaryPointerCapabilities"

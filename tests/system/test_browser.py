@@ -22,7 +22,7 @@ from nclone_env.level.formats.map_bytes import read_map
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level, load_levels
 from nclone_env.level.solutions import known_solutions
-from nclone_env.render.picture import used_area_of, world_picture, zoom_of
+from nclone_env.render.picture import level_picture, used_area_of, world_picture, zoom_of
 from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.session import Session
 from nclone_env.train.policies.files import policy_file
@@ -117,6 +117,24 @@ def test_the_list_is_searched_and_sorted(browser, site):
     assert shown(browser) == ["0"]
 
 
+def test_levels_in_view_are_drawn_with_their_best_run_in_the_theme(browser, site):
+    browser.open(site / "index.html")
+    canvas = "document.querySelector('[data-order=\"3\"] canvas')"
+    for theme, other in (("light", "dark"), ("dark", "light")):
+        browser.prefer(prefers_reduced_motion="reduce", prefers_color_scheme=theme)
+        browser.wait(f"{canvas}.width > 0 && {canvas}.toDataURL() !== window.before")
+        browser.evaluate(f"window.before = {canvas}.toDataURL()")
+        picture = picture_of(browser, canvas)
+        plain = {name: level_picture(WALK, 1, crop=True, theme=name) for name in (theme, other)}
+        size = picture.shape[1::-1]
+        small = {name: cv2.resize(each, size, interpolation=cv2.INTER_AREA) for name, each in plain.items()}
+        apart = {name: np.abs(picture.astype(int) - each).mean(axis=2) for name, each in small.items()}
+        assert 0.002 < (apart[theme] > 40).mean() < 0.1  # the path
+        assert apart[theme].mean() < 0.2 * apart[other].mean()
+    browser.evaluate("document.getElementById('levels').style.marginTop = '5000px'")
+    browser.wait(f"{canvas}.width === 0")  # what is out of view takes no memory
+
+
 def test_arrow_keys_and_enter_open_a_level(browser, site):
     browser.open(site / "index.html")
     focused = "document.activeElement.closest('li')?.dataset.order"
@@ -164,20 +182,27 @@ def test_the_page_has_the_bits_of_the_package(browser, site):
 @pytest.mark.parametrize(("page", "level", "inputs"), [("c", EVERYTHING, INPUTS), ("walk", WALK, WALK_INPUTS)])
 def test_the_canvas_is_the_picture_of_the_package(browser, site, page, level, inputs):
     play(browser, site, page)
+    width = browser.evaluate("canvas.width")  # no more pixels than are seen: drawing takes a third of the time
+    browser.evaluate("Object.defineProperty(window, 'devicePixelRatio', { value: 2 }); page.fit()")
     session, area = Session(level), used_area_of(level.raw)
     session.play(inputs[:42])
     expected = world_picture(session.levels, session.worlds, 0, 2 * zoom_of(area), area)
     assert _difference(browser, 42, expected) < 2
     assert _difference(browser, 41, expected) > 1.2 * _difference(browser, 42, expected)
+    assert width == round(expected.shape[1] / 2) == browser.evaluate("canvas.clientWidth")
 
 
 def _difference(browser, wanted, expected):
     """Return the mean difference of the canvas in a frame from a picture."""
     browser.evaluate(f"time.value = {wanted}; time.dispatchEvent(new Event('input'))")
     assert frame(browser) == wanted
-    data = browser.evaluate("document.getElementById('canvas').toDataURL()").partition(",")[2]
-    canvas = cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
-    return np.abs(canvas.astype(int) - expected).mean()
+    return np.abs(picture_of(browser, "canvas").astype(int) - expected).mean()
+
+
+def picture_of(browser, canvas):
+    """Return the pixels of a canvas, RGB."""
+    data = browser.evaluate(f"{canvas}.toDataURL()").partition(",")[2]
+    return cv2.imdecode(np.frombuffer(base64.b64decode(data), np.uint8), cv2.IMREAD_COLOR)[:, :, ::-1]
 
 
 def test_keys_of_watching(browser, site):
@@ -300,6 +325,40 @@ def arrived(folder):
     raise AssertionError("nothing was saved")
 
 
+def test_no_key_is_lost_and_none_is_held_by_a_hidden_page(browser, site):
+    play(browser, site, mode="play")
+    browser.evaluate("page.play(false); page.play(true)")
+    key = "dispatchEvent(new KeyboardEvent('{}', {{ code: 'KeyZ', key: 'z' }}));"
+    browser.evaluate(key.format("keydown") + key.format("keyup"))  # shorter than a frame
+    browser.wait("page.take.frame > 5")
+    inputs, _ = run_of_page(browser)
+    assert inputs[:2] == bytes([1, 0])
+    browser.key("ArrowRight", True)
+    browser.wait("page.held() === 2")
+    hide = "Object.defineProperty(document, 'hidden', { value: true, configurable: true });"
+    browser.evaluate(f"{hide} document.dispatchEvent(new Event('visibilitychange'))")
+    before = browser.evaluate("page.take.frame")
+    assert browser.evaluate("page.held()") == 0
+    assert browser.evaluate("new Promise((done) => setTimeout(() => done(page.take.frame), 200))") == before
+    browser.key("ArrowRight", False)
+    browser.key("z", True)
+    browser.wait(f"page.take.frame > {before}")
+    browser.key("z", False)
+
+
+def test_a_finger_rewinds(browser, site):
+    play(browser, site, mode="play")
+    browser.key("ArrowRight", True)
+    browser.wait("page.take.frame > 30")
+    browser.key("ArrowRight", False)
+    last = browser.evaluate("page.play(false), page.take.frame")
+    browser.click("#back")
+    assert browser.evaluate("page.take.frame") == last - 1
+    browser.evaluate("page.play(true); back.dispatchEvent(new PointerEvent('pointerdown'))")
+    browser.wait(f"page.take.frame < {last - 5}")
+    browser.evaluate("back.dispatchEvent(new PointerEvent('pointerup'))")
+
+
 def test_death_has_a_cause(browser, site):
     play(browser, site, "b", "play")
     browser.evaluate("page.speed('4')")
@@ -356,6 +415,12 @@ def test_a_link_holds_a_whole_run(browser, site):
     browser.open(site / "play.html", anchor)
     assert browser.evaluate("[page.take.frame, page.take.length]") == [300, 5000]
     assert run_of_page(browser)[0] == inputs
+    browser.press(".")  # a reload keeps what is being made
+    browser.wait(f"location.hash.includes('frame=301') && location.hash !== {json.dumps(anchor)}")
+    browser.open(site / "play.html", browser.evaluate("location.hash"))
+    assert run_of_page(browser)[0] == inputs[:300] + bytes(1)
+    browser.evaluate("location.hash = '#level=a&run=1&frame=20'")  # a link that is pasted into the same page
+    browser.wait("document.body.dataset.mode === 'watch' && page.modes.watch.frame === 20")
 
 
 @pytest.mark.slow
@@ -418,10 +483,47 @@ def test_a_level_is_edited_played_and_saved(browser, site, tmp_path):
     assert (held.tiles.tolist(), held.records.tolist()) == (level.tiles.tolist(), before)
 
 
-@pytest.mark.parametrize("anchor", ["#map=AAAA", "#map=%25%25", "#level=b&inputs=A"])
+def test_a_level_is_edited_by_keys_alone_and_a_reload_keeps_it(browser, site):
+    play(browser, site, mode="edit")
+    records = browser.evaluate("page.modes.edit.level.records")
+
+    def tab_to(selector, shift=False):
+        for _ in range(30):
+            browser.press("Tab", shift)
+            if browser.evaluate(f"document.activeElement.matches({json.dumps(selector)})"):
+                return
+        raise AssertionError(selector)
+
+    tab_to("#palette [aria-checked=true]")  # one stop, as a group of radio buttons has
+    before = browser.evaluate("document.activeElement.title")
+    browser.press("ArrowLeft")
+    while (now := browser.evaluate("document.activeElement.title")) not in ("gold", before):
+        browser.press("ArrowLeft")
+    assert now == "gold"
+    tab_to("#canvas", shift=True)
+    for key in ("ArrowDown", "ArrowRight", "Enter", "ArrowUp", "Enter", "ArrowRight", "Enter"):
+        browser.press(key)
+
+    def made():
+        return [record for record in browser.evaluate("page.modes.edit.level.records") if record not in records]
+
+    assert made() == [[2, 38, 37, 0, 0], [2, 42, 38, 0, 0]]
+    browser.press("Escape")
+    browser.press("Delete")
+    assert made() == [[2, 38, 37, 0, 0]]
+    digest = "files.hex(files.digest(page.modes.edit.level))"
+    edited = browser.evaluate(digest)
+    held = "files.unpack(files.fromText(new URLSearchParams(location.hash.slice(1)).get('map') ?? ''), 1 << 20)"
+    held += ".then((map) => files.hex(files.digest(files.readMap(map))))"
+    browser.wait(f"{held}.then((found) => found === '{edited}', () => false)")
+    browser.open(site / "play.html", browser.evaluate("location.hash"))
+    assert browser.evaluate(f"[{digest}, document.body.dataset.mode]") == [edited, "edit"]
+
+
+@pytest.mark.parametrize("anchor", ["#map=AAAA", "#map=%25%25", "#level=b&inputs=A", "#level=nosuch&frame=3"])
 def test_a_damaged_link_is_named_above_a_level(browser, site, anchor):
     browser.open(site / "play.html", anchor)
-    assert "expected a whole" in text(browser, "message")
+    assert ": expected " in text(browser, "message")
     browser.click("[data-mode=play]")
     assert browser.evaluate("page.doc.name") == ("b" if "level=b" in anchor else "a")
 
@@ -646,7 +748,7 @@ def test_controls_have_names(browser, site):
     pages = [("play.html", f"#level=a&mode={mode}") for mode in ("watch", "play", "tas", "edit", "check")]
     for page, anchor in (("index.html", ""), *pages):
         browser.open(site / page, anchor)
-        assert visible(browser, "button, input, select, canvas, a, textarea", nameless) == []
+        assert visible(browser, "button, input, select, canvas:not([aria-hidden]), a, textarea", nameless) == []
 
 
 def test_errors_of_pages_are_noticed(running, tmp_path):

@@ -89,7 +89,7 @@ function checkMode(page) {
           const { steps, actions, ends } = run[kind], each = kind === "sampled" ? track.attempts : 1;
           if (steps.length !== track.levels.length * each) { faults.push(say(false, `run ${number}: ${kind}: expected ${track.levels.length * each} episodes, got ${steps.length}`)); continue; }
           for (let level = 0, first = 0; level < track.levels.length; level++) {
-            const data = await page.fetchLevel(track.levels[level]), sim = page.simulator.level(files.writeMap(data.level)), replayed = sim.run();
+            const data = await fetchLevel(track.levels[level]), sim = page.simulator.level(files.writeMap(data.level)), replayed = sim.run();
             for (let episode = level * each; episode < (level + 1) * each; first += steps[episode], episode++) {
               const own = actions.slice(first, first + steps[episode]), wrong = fault(replayed, own, track, ends[episode], [level, episode, run.seed]);
               played += 1;
@@ -97,7 +97,7 @@ function checkMode(page) {
               if (!wrong) continue;
               faults.push(wrong);
               if (faults.length <= MOST_SHOWN) say(false, `run ${number}: ${kind} episode ${episode} on ${data.label}: ${wrong}`, async () => {
-                page.open({ ...await page.fetchLevel(track.levels[level]), inputs: [{ label: `${kind} episode ${episode}`, inputs: inputsOf(own, track) }] });
+                page.open({ ...await fetchLevel(track.levels[level]), inputs: [{ label: `${kind} episode ${episode}`, inputs: inputsOf(own, track) }] });
                 page.setMode("watch");
                 page.modes.watch.choose(page.doc.runs.length - 1);
                 page.play(true);

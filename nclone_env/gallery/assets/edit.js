@@ -5,7 +5,7 @@ function editMode(page) {
   const UNIT = 6, COLUMNS = 42, ROWS = 23, NINJA = 0, MOST_UNDO = 200, REACH = 12; // pixels
   const TOOLS = [["select", "Select", "Select and move (V)"], ["erase", "Erase", "Erase (X)"]];
   const tools = new Map();
-  let level = files.newLevel(), history = [], at = -1, tool = "tile-1", chosen, stroke, sim, run, changed = false, turned = 0;
+  let level = files.newLevel(), history = [], at = -1, tool = "tile-1", chosen, stroke, sim, run, changed = false, turned = 0, cursor = [204, 204];
 
   const inside = ([x, y]) => x >= 0 && x < 264 && y >= 0 && y < 255;
   const copy = (from) => ({ ...from, tiles: from.tiles.slice(), records: from.records.map((record) => record.slice()) });
@@ -25,6 +25,7 @@ function editMode(page) {
     history = [...history.slice(0, at + 1), { ...copy(level), opened: false }].slice(-MOST_UNDO);
     at = history.length - 1;
     changed = true;
+    page.keep();
     compile();
   }
 
@@ -44,6 +45,7 @@ function editMode(page) {
     at += by;
     level = copy(history[at]);
     [chosen, changed] = [undefined, true];
+    page.keep();
     [find("name").value, find("author").value] = [level.title, level.author];
     compile();
   }
@@ -161,7 +163,16 @@ function editMode(page) {
     } else if (stroke.erase || tool.startsWith("entity-") || tool === "select") compile();
     else { page.scene.drawWalls(); page.show(); } // the simulator gets the tiles when the stroke ends
   }
-  const canvas = find("canvas");
+
+  /** Do at the cursor what a click does. */
+  function act(erase) {
+    if (tool === "select" && !erase) { chosen = nearest(cursor); return page.show(); }
+    stroke = { erase: erase || tool === "erase" };
+    draw(cursor, cursor);
+    stroke = undefined;
+    return keep();
+  }
+  const canvas = find("canvas"), atCursor = () => document.activeElement === canvas && canvas.matches(":focus-visible");
   for (const kind of ["pointerdown", "pointermove", "pointerup", "pointercancel"]) canvas.addEventListener(kind, pointer);
   canvas.addEventListener("contextmenu", (event) => { if (document.body.dataset.mode === "edit") event.preventDefault(); });
 
@@ -171,12 +182,23 @@ function editMode(page) {
     tool = name;
     turned = 0;
     if (name !== "select") chosen = undefined;
-    for (const [each, button] of tools) button.setAttribute("aria-checked", each === name);
+    for (const [each, button] of tools) {
+      button.setAttribute("aria-checked", each === name);
+      button.tabIndex = each === name ? 0 : -1;
+    }
     page.show();
   }
+  find("palette").onkeydown = (event) => { // as in every group of radio buttons
+    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key], names = [...tools.keys()];
+    if (!by) return;
+    event.stopPropagation();
+    event.preventDefault();
+    choose(names.at((names.indexOf(tool) + by) % names.length));
+    tools.get(tool).focus();
+  };
 
   function button(name, title, paint) {
-    const made = element("button", { type: "button", title, ariaLabel: title, role: "radio", onclick: () => choose(name) });
+    const made = element("button", { type: "button", title, ariaLabel: title, role: "radio", tabIndex: name === tool ? 0 : -1, onclick: () => choose(name) });
     made.setAttribute("aria-checked", name === tool);
     if (typeof paint === "string") made.textContent = paint;
     else {
@@ -232,6 +254,7 @@ function editMode(page) {
 
   return {
     get level() { return level; },
+    get edited() { return changed ? level : undefined; },
     get inputs() { return page.take.inputs; },
     frame: 0, length: 0,
     reset() { take(page.doc.level); },
@@ -265,6 +288,10 @@ function editMode(page) {
         Object.assign(context, { strokeStyle: "#ff8000", lineWidth: 2.5 });
         context.stroke();
       }
+      if (atCursor() && !chosen) {
+        Object.assign(context, { strokeStyle: "#ff8000", lineWidth: 2 });
+        context.strokeRect(cursor[0] - 12, cursor[1] - 12, 24, 24);
+      }
       if (stroke?.box) {
         const [x, y] = stroke.first;
         Object.assign(context, { strokeStyle: "#ff8000", lineWidth: 2 });
@@ -281,12 +308,20 @@ function editMode(page) {
       if (event.ctrlKey || event.metaKey) { if (/^[zy]$/.test(name)) move(name === "z" && !event.shiftKey ? -1 : 1); return true; }
       const nudges = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
       if (name in nudges) {
-        if (!chosen) return false;
-        const to = [chosen[1] + nudges[name][0], chosen[2] + nudges[name][1]];
-        if (inside(to)) { [chosen[1], chosen[2]] = to; keep(); }
+        const [x, y] = nudges[name], to = chosen && [chosen[1] + x, chosen[2] + y];
+        if (chosen && inside(to)) { [chosen[1], chosen[2]] = to; keep(); }
+        if (!chosen && atCursor()) {
+          cursor = [Math.min(Math.max(cursor[0] + 24 * x, 36), 1020), Math.min(Math.max(cursor[1] + 24 * y, 36), 564)];
+          page.show();
+        }
+        return Boolean(chosen) || atCursor();
+      }
+      if (atCursor() && (name === "Enter" || (!chosen && /^(Delete|Backspace)$/.test(name)))) {
+        if (chosen && name === "Enter") chosen = undefined; else act(name !== "Enter");
+        page.show();
         return true;
       }
-      const keys = { ...(page.live.on ? { " ": () => page.play(!page.playing) } : {}), r: turn, m: nextMode, t: () => find("test").click(), v: () => choose("select"), x: () => choose("erase"), Delete: () => find("remove").click(), Backspace: () => find("remove").click() };
+      const keys = { ...(page.live.on ? { " ": () => page.play(!page.playing) } : {}), r: turn, m: nextMode, t: () => find("test").click(), v: () => choose("select"), x: () => choose("erase"), Escape: () => { chosen = undefined; page.show(); }, Delete: () => find("remove").click(), Backspace: () => find("remove").click() };
       keys[name]?.();
       return name in keys;
     },

@@ -1,5 +1,6 @@
 "use strict";
-// Search, order and arrow keys of the list of levels. Without this script the list is complete and its links work.
+// Search, order and arrow keys of the list of levels, and their pictures. Without this script the list is complete and its
+// links work.
 
 (() => {
   const list = document.getElementById("levels");
@@ -106,4 +107,36 @@
   search.form.hidden = false;
   addEventListener("hashchange", restore);
   restore();
+
+  // Pictures: a level is drawn at its start when it comes into view, with the path of its best run, and forgotten behind it.
+
+  addEventListener("load", async () => {
+    const near = new Set();
+    let sim, run, last = Promise.resolve();
+    const [simulator] = await Promise.all([files.unpack(files.fromText(gallery.module)).then((module) => Simulator.load(module)), loadSheet()]);
+
+    async function draw(card) {
+      const canvas = card.querySelector("canvas"), [, name] = card.firstElementChild.hash.split("=");
+      if (!near.has(card)) return;
+      const { level, runs } = await fetchLevel(name), area = usedArea(level), scene = new Scene(canvas), paths = [];
+      if (!near.has(card) || !canvas.clientWidth) return; // no longer in view, or of those that match
+      if (sim) sim.replace(files.writeMap(level)); else [sim, run] = [simulator.level(files.writeMap(level))];
+      run ??= sim.run();
+      if (runs.length) {
+        run.reset(runs[0].inputs);
+        paths.push({ points: pathOf(run, run.length), colour: dark.matches ? "#7cc0f0" : "#1f6fa8", width: 1.25 * area.width / canvas.clientWidth });
+      }
+      scene.setLevel(level, area, canvas.clientWidth * devicePixelRatio / area.width, themeNow());
+      scene.draw(run.at(0).rows(), { shooters: sim.shooters, paths });
+    }
+    const queue = (card) => { last = last.then(() => draw(card)).catch((error) => { console.error(error); }); };
+
+    const seen = new IntersectionObserver((changes) => {
+      for (const { target, isIntersecting } of changes) {
+        if (isIntersecting) { near.add(target); queue(target); } else if (near.delete(target)) Object.assign(target.querySelector("canvas"), { width: 0, height: 0 });
+      }
+    }, { rootMargin: "400px" });
+    for (const card of cards) seen.observe(card);
+    dark.addEventListener("change", async () => { await loadSheet(); near.forEach(queue); });
+  });
 })();

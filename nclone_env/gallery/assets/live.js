@@ -9,7 +9,7 @@ function livePlayer(page) {
 
   /** Return the policy of a name; its script is loaded when it is first asked for. */
   async function load(name) {
-    if (!(name in gallery.policies)) await page.script(`assets/policy-${name}.js`, "a bundled policy");
+    if (!(name in gallery.policies)) await loadScript(`assets/policy-${name}.js`, "a bundled policy");
     const data = gallery.policies[name];
     return (data.made ??= Policies.load({ ...data, weights: await files.unpack(files.fromText(data.weights)) }));
   }

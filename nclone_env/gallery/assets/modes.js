@@ -15,13 +15,6 @@ function element(tag, properties = {}, ...children) {
   return made;
 }
 
-/** Return x, y of the ninja after each frame, from the start to a frame. */
-function pathOf(run, last) {
-  const points = [];
-  for (let frame = 0; frame <= last; frame++) { run.at(frame); points.push(run.ninja.x, run.ninja.y); }
-  return points;
-}
-
 /** What ended a run, in words: the deadly thing that is nearest to the ninja when it dies. */
 function causeOf(run) {
   if (run.state === "won") return "won";
@@ -67,6 +60,7 @@ function watchMode(page) {
     path = undefined;
     find("runs").querySelectorAll("[name=run]")[number].checked = true;
     seek(frame);
+    page.keep();
   }
 
   /** List the runs; the one that is chosen stays chosen. */
@@ -99,6 +93,7 @@ function watchMode(page) {
     get frame() { return live.on ? live.frame : Math.floor(frame); },
     get length() { return length(); },
     get inputs() { return live.on ? live.inputs : current()?.inputs ?? new Uint8Array(0); },
+    get made() { return !live.on && current()?.made; }, // not a run of the gallery: the address holds it
     seek, choose, list,
     reset() { [chosen, frame, path] = [0, 0, undefined]; },
     enter() { list(); if (live.on) page.play(true); },
@@ -161,7 +156,7 @@ function playMode(page) {
   function back(frames) {
     if (!page.take.frame) return;
     page.take.at(Math.max(page.take.frame - frames, 0));
-    [over, waiting] = [false, true]; // it stands still until a key is held
+    [over, waiting, page.tapped] = [false, true, 0]; // it stands still until a key is held
     page.say("");
     page.show();
   }
@@ -195,22 +190,30 @@ function playMode(page) {
         if (waiting) page.say("");
         waiting = false;
         page.take.step(page.held());
+        page.tapped = 0; // a key that was let go before this frame
         if (page.take.state !== "playing") end();
       }
       page.show();
     },
-    again() {},
+    again() { page.tapped = 0; },
     restart: again,
+    hide() { if (!over) [waiting, rewinding] = [true, 0]; },
+    back() {}, // rewind() has done it
+    /** Go back by a frame, and on while it is held. */
+    rewind(on) {
+      if (on && !rewinding) back(1);
+      rewinding = on ? rewinding || 1 : 0;
+    },
     key(event) {
       const keys = {
         r: again, Enter: () => page.play(!page.playing), t: () => page.speed(find("speed").value === "0.25" ? 1 : 0.25),
-        Backspace: () => { if (!rewinding) back(1); rewinding ||= 1; }, g: () => find("ghost").click(), Escape: () => page.play(false),
+        Backspace: () => this.rewind(true), g: () => find("ghost").click(), Escape: () => page.play(false),
       };
       const action = event.repeat ? undefined : keys[page.nameOf(event)];
       action?.();
       return action !== undefined || event.key === "Backspace";
     },
-    release(event) { if (event.key === "Backspace") rewinding = 0; },
+    release(event) { if (event.key === "Backspace") this.rewind(false); },
   };
 }
 
@@ -230,6 +233,7 @@ function tasMode(page) {
     path = undefined;
     page.take.reset(inputs);
     page.take.at(Math.min(frame, inputs.length));
+    page.keep();
     page.show();
   }
 
@@ -281,7 +285,12 @@ function tasMode(page) {
     }
     context.fillStyle = text;
     context.fillRect((frame - from) * WIDTH - 1, 0, 2, 4 * ROW);
-    ROWS.forEach(([, name], row) => context.fillText(name, 6, (row + 1.5) * ROW));
+    ROWS.forEach(([, name], row) => {
+      context.fillStyle = style.getPropertyValue("--page");
+      context.fillRect(1, (row + 1) * ROW + 5, context.measureText(name).width + 10, ROW - 10);
+      context.fillStyle = text;
+      context.fillText(name, 6, (row + 1.5) * ROW);
+    });
   }
 
   function paint(event) {
@@ -330,6 +339,7 @@ function tasMode(page) {
     get inputs() { return page.take.inputs; },
     get frame() { return page.take.frame; },
     get length() { return page.take.length; },
+    made: true,
     seek, take,
     reset() { [branches, undone, path] = [[], [], undefined]; list(); },
     enter() { path = undefined; list(); },

@@ -7,14 +7,11 @@
   const SPEEDS = ["0.125", "0.25", "0.5", "1", "2", "4"];
   const BITS = { ArrowLeft: 4, KeyA: 4, ArrowRight: 2, KeyD: 2, Space: 1, ArrowUp: 1, KeyZ: 1, KeyW: 1 };
   const MODES = ["watch", "play", "tas", "edit", "check"];
-  const down = new Set(), dark = "(prefers-color-scheme: dark)", calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const image = async (source) => { const loaded = new Image(); loaded.src = source; await loaded.decode(); return loaded; };
-  const sheets = {}, shade = () => (matchMedia(dark).matches ? "dark" : "light");
-  const theme = () => (sheets[shade()] ? shade() : Object.keys(sheets)[0]); // the other one until a sheet is loaded
-  let mode = "watch", last = 0, loop = 0, pads = 0, pause = false;
+  const down = new Set(), calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  let mode = "watch", last = 0, loop = 0, pads = 0, pause = false, keeping;
 
   const page = {
-    playing: false, due: 0, doc: undefined, take: undefined, modes: {},
+    playing: false, due: 0, tapped: 0, doc: undefined, take: undefined, modes: {},
 
     // What is shown
 
@@ -39,8 +36,9 @@
 
     show() { if (page.doc) current().show(); },
 
-    /** Write over the picture, with buttons [text, action]; nothing hides the text. */
+    /** Write over the picture, with buttons [text, action]; nothing hides the text, the same text stays as it is. */
     say(text, ...buttons) {
+      if (text && text === find("message").textContent) return;
       find("message").hidden = !text;
       find("message").replaceChildren(element("span", { textContent: text }), ...buttons.map(([textContent, onclick]) => element("button", { type: "button", textContent, onclick })));
     },
@@ -84,7 +82,7 @@
         while (low < frames) { const middle = (low + frames) >> 1; run.at(middle); if (run.state === "playing") low = middle + 1; else frames = middle; }
         run.at(frames);
       }
-      Object.assign(entry, { frames, gold: run.ninja.gold, end: run.state === "playing" ? game.states[run.ninja.state] : causeOf(run) });
+      Object.assign(entry, { frames, gold: run.ninja.gold, end: run.state === "playing" ? game.states[run.ninja.state] : causeOf(run), made: true });
       runs.push(entry);
       page.modes.watch.list();
       return entry;
@@ -167,7 +165,7 @@
       if (found.kind === "policy") { if (mode !== "edit") page.setMode("watch"); return page.live.add(label, found.policy); }
       if (found.levels.length > 1) gallery.opened = found.levels;
       const place = gallery.digests.indexOf(files.hex(files.digest(found.levels[0])).slice(0, 16)); // a level of this gallery?
-      const own = place < 0 ? { level: found.levels[0], name: found.levels.length > 1 ? "opened-0" : "", label } : await page.fetchLevel(gallery.levels[place][0]);
+      const own = place < 0 ? { level: found.levels[0], name: found.levels.length > 1 ? "opened-0" : "", label } : await fetchLevel(gallery.levels[place][0]);
       page.open(own);
       if (found.inputs) {
         page.setMode("watch");
@@ -178,7 +176,7 @@
     },
   };
 
-  const scene = new Scene(find("canvas"), sheets);
+  const scene = new Scene(find("canvas"));
   const current = () => page.modes[mode];
   page.scene = scene;
 
@@ -187,13 +185,14 @@
     if (!page.doc) return;
     const area = mode === "edit" ? wholeWorld() : usedArea(page.doc.level);
     const zoom = Math.min(2, wholeWorld().width / area.width, wholeWorld().height / area.height);
-    scene.setLevel(mode === "edit" ? page.modes.edit.level : page.doc.level, area, 2 * zoom, theme());
+    const scale = Math.min(2 * zoom, find("canvas").clientWidth * devicePixelRatio / area.width); // no more pixels than are seen
+    scene.setLevel(mode === "edit" ? page.modes.edit.level : page.doc.level, area, scale, themeNow());
   }
   page.fit = fit;
 
   function tick(now) {
     if (!page.playing) return;
-    const elapsed = Math.min(Math.max(now - last, 0), 250); // a page that was hidden goes on where it was
+    const elapsed = Math.min(Math.max(now - last, 0), 250); // after a moment of a busy machine
     last = now;
     gamepad();
     current().tick((elapsed / 1000) * RATE * Number(find("speed").value));
@@ -203,7 +202,7 @@
   // Keys, touch, gamepad
 
   page.held = () => {
-    let byte = pads;
+    let byte = pads | page.tapped;
     for (const code of down) byte |= BITS[code] ?? 0;
     for (const pad of navigator.getGamepads?.() ?? []) {
       if (!pad?.connected) continue;
@@ -226,8 +225,10 @@
     if (name === "Enter" && focused.matches("button")) return;
     const keys = { "+": () => faster(1), "=": () => faster(1), "-": () => faster(-1), c: () => page.attempt(link), s: () => page.attempt(() => page.save(current().inputs)) };
     const moves = event.code in BITS && (mode === "play" || mode === "tas") && !event.ctrlKey && !event.metaKey && !(mode === "tas" && name === " ");
-    if (moves) down.add(event.code);
-    else if (!current().key(event)) {
+    if (moves) {
+      down.add(event.code);
+      if (mode === "play") page.tapped |= BITS[event.code];
+    } else if (!current().key(event)) {
       if (!(name in keys) || mode === "edit" || mode === "check" || event.ctrlKey || event.metaKey) return;
       keys[name]();
     }
@@ -235,6 +236,12 @@
   });
   addEventListener("keyup", (event) => { down.delete(event.code); current()?.release?.(event); });
   addEventListener("blur", () => down.clear());
+  document.addEventListener("visibilitychange", () => { // a page that was hidden goes on where it was, in Play with the next key
+    last = performance.now();
+    down.clear();
+    [pads, page.tapped] = [0, 0];
+    if (document.hidden) current()?.hide?.();
+  });
   for (const button of find("pads").children) {
     const bit = Number(button.dataset.bit), set = (on) => (event) => { event.preventDefault(); pads = on ? pads | bit : pads & ~bit; button.classList.toggle("down", on); };
     button.addEventListener("pointerdown", set(true));
@@ -248,6 +255,7 @@
 
   find("play").onclick = () => page.play(!page.playing);
   find("back").onclick = () => current().back();
+  for (const kind of ["pointerdown", "pointerup", "pointercancel", "pointerleave"]) find("back").addEventListener(kind, () => { if (mode === "play") page.modes.play.rewind(kind === "pointerdown"); });
   find("forward").onclick = () => current().forward();
   find("again").onclick = () => page.modes.play.restart();
   find("save").onclick = () => page.attempt(() => page.save(current().inputs));
@@ -260,24 +268,30 @@
   };
   for (const id of ["path", "ghost"]) find(id).onchange = () => page.show();
   for (const tab of document.querySelectorAll("[data-mode]")) tab.onclick = () => page.attempt(() => page.setMode(tab.dataset.mode));
-  matchMedia(dark).onchange = async () => { await sheet(); fit(); page.show(); };
-  addEventListener("resize", () => page.show());
+  dark.addEventListener("change", async () => { await loadSheet(); fit(); page.show(); });
+  addEventListener("resize", () => { fit(); page.show(); });
 
   // Links
 
-  const isOwn = () => page.doc.name && !page.doc.name.startsWith("opened");
-  /** The part of an address that names the level, or holds it where the gallery does not have it. */
-  async function place() {
-    return new URLSearchParams(isOwn() ? { level: page.doc.name } : { map: files.toLink(await files.pack(files.writeMap(page.doc.level))) });
+  const isOwn = () => page.doc.name && !page.doc.name.startsWith("opened") && !page.modes.edit.edited;
+  /** The parts of an address that name the level, or hold it where the gallery does not have it, and the mode; if wanted, the inputs of the run and its frame. */
+  async function place(withRun, withFrame) {
+    const level = page.modes.edit.edited ?? page.doc.level, inputs = withRun ? current().inputs : [], frame = withFrame ? current().frame : 0;
+    const state = new URLSearchParams(isOwn() ? { level: page.doc.name } : { map: files.toLink(await files.pack(files.writeMap(level))) });
+    if (mode !== "watch") state.set("mode", mode);
+    if (inputs.length) state.set("inputs", files.toLink(await files.pack(inputs)));
+    if (frame) state.set("frame", frame);
+    return state;
   }
   async function address() {
-    const { doc } = page, state = await place();
+    const { doc } = page, state = await place(current().made, mode === "tas");
     if (doc !== page.doc) return;
-    if (mode !== "watch") state.set("mode", mode);
     if (page.live.bundled) state.set("policy", page.live.name);
     history.replaceState(null, "", `#${state}`);
   }
   page.address = address;
+  /** Let the address hold what is being made, after a moment without changes, so that a reload loses nothing. */
+  page.keep = () => { clearTimeout(keeping); keeping = setTimeout(address, 200); };
   function checkMoved() {
     if (page.live.on && page.live.moved && mode === "watch") throw new Error("The ninja or the level was changed by hand: the inputs alone do not lead here");
   }
@@ -286,10 +300,7 @@
   async function link() {
     checkMoved();
     page.play(false);
-    const { inputs, frame } = current(), state = await place();
-    if (mode !== "watch") state.set("mode", mode);
-    if (inputs?.length) state.set("inputs", files.toLink(await files.pack(inputs)));
-    if (frame) state.set("frame", frame);
+    const state = await place(true, true);
     history.replaceState(null, "", `#${state}`);
     let said = "Link is in the address bar";
     try {
@@ -303,9 +314,13 @@
   /** Open what the address names. */
   async function restore() {
     const state = new URLSearchParams(location.hash.slice(1)), wanted = state.get("mode");
-    if (MODES.includes(wanted)) mode = wanted;
+    mode = MODES.includes(wanted) ? wanted : "watch";
     if (state.has("map")) page.open({ level: files.readMap(await files.unpack(files.fromText(state.get("map")), 1 << 20)) });
-    else await go(gallery.levels.some(([name]) => name === state.get("level")) ? state.get("level") : gallery.levels[0][0]);
+    else {
+      const level = state.get("level") ?? gallery.levels[0][0];
+      if (!gallery.levels.some(([name]) => name === level)) throw new Error(`level: expected one of this gallery, got ${level}`);
+      await go(level);
+    }
     if (state.has("inputs")) {
       const inputs = await files.unpack(files.fromText(state.get("inputs")), 1 << 20);
       if (mode === "tas") page.take.reset(inputs), page.take.at(Math.min(Number(state.get("frame") ?? 0), inputs.length));
@@ -316,28 +331,16 @@
     const frame = state.get("frame");
     if (/^\d+$/.test(frame ?? "") && mode === "watch") page.modes.watch.seek(Number(frame));
     page.show();
+    page.keep();
     return frame !== null;
   }
 
   // Levels of the gallery
 
-  /** Load a script of the gallery, which holds some thing. */
-  page.script = (src, what) => new Promise((done, failed) => {
-    document.head.append(element("script", { src, onload: done, onerror: () => failed(new Error(`${src}: expected ${what}, got none`)) }));
-  });
-
-  /** Return the data of a level of the gallery, from the script of its name. */
-  page.fetchLevel = async (name) => {
-    if (!(name in gallery.data)) await page.script(`levels/${name}.js`, "a level of the gallery");
-    const data = gallery.data[name];
-    const runs = await Promise.all(data.runs.map(async (run) => ({ ...run, inputs: await files.unpack(files.fromText(run.inputs)) })));
-    return { ...data, name, level: files.readMap(await files.unpack(files.fromText(data.map), 1 << 20)), runs };
-  };
-
   async function go(name) {
     const opened = /^opened-(\d+)$/.exec(name);
     page.say("");
-    page.open(opened ? { level: gallery.opened[opened[1]], name } : await page.fetchLevel(name));
+    page.open(opened ? { level: gallery.opened[opened[1]], name } : await fetchLevel(name));
   }
 
   function fillLevels() {
@@ -361,10 +364,9 @@
     page.openFiles(event.dataTransfer.files);
   });
 
-  async function sheet() { const name = shade(); sheets[name] ??= await image(name === "dark" ? "assets/sprites-dark.webp" : "assets/sprites.webp"); }
   const start = () => { if (page.doc && mode === "watch") page.play(!calm && (page.live.on || page.doc.runs.length > 0)); };
 
-  const [simulator] = await Promise.all([files.unpack(files.fromText(gallery.module)).then((module) => Simulator.load(module)), sheet()]);
+  const [simulator] = await Promise.all([files.unpack(files.fromText(gallery.module)).then((module) => Simulator.load(module)), loadSheet()]);
   page.simulator = simulator;
   page.live = livePlayer(page);
   Object.assign(page.modes, { watch: watchMode(page), play: playMode(page), tas: tasMode(page), edit: editMode(page), check: checkMode(page) });

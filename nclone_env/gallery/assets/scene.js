@@ -1,5 +1,42 @@
 "use strict";
-// Drawing: walls, beams and sprites of one frame, as the pictures of the package show them.
+// Drawing: walls, beams and sprites of one frame, as the pictures of the package show them; and what is loaded for it.
+
+const dark = matchMedia("(prefers-color-scheme: dark)"), sheets = {};
+
+/** Load the sprites of the theme that the system asks for. */
+async function loadSheet() {
+  const theme = dark.matches ? "dark" : "light";
+  if (sheets[theme]) return;
+  const loaded = new Image();
+  loaded.src = theme === "dark" ? "assets/sprites-dark.webp" : "assets/sprites.webp";
+  await loaded.decode();
+  sheets[theme] = loaded;
+}
+
+/** The theme that can be drawn: the other one until its sprites are loaded. */
+function themeNow() { return sheets[dark.matches ? "dark" : "light"] ? (dark.matches ? "dark" : "light") : Object.keys(sheets)[0]; }
+
+/** Load a script of the gallery, which holds some thing. */
+function loadScript(src, what) {
+  return new Promise((done, failed) => {
+    document.head.append(Object.assign(document.createElement("script"), { src, onload: done, onerror: () => failed(new Error(`${src}: expected ${what}, got none`)) }));
+  });
+}
+
+/** Return the data of a level of the gallery, from the script of its name. */
+async function fetchLevel(name) {
+  if (!(name in gallery.data)) await loadScript(`levels/${name}.js`, "a level of the gallery");
+  const data = gallery.data[name];
+  const runs = await Promise.all(data.runs.map(async (run) => ({ ...run, inputs: await files.unpack(files.fromText(run.inputs)) })));
+  return { ...data, name, level: files.readMap(await files.unpack(files.fromText(data.map), 1 << 20)), runs };
+}
+
+/** Return x, y of the ninja after each frame, from the start to a frame. */
+function pathOf(run, last) {
+  const points = [];
+  for (let frame = 0; frame <= last; frame++) { run.at(frame); points.push(run.ninja.x, run.ninja.y); }
+  return points;
+}
 
 /** The part of the world that a level uses, whole cells with one of wall around it, and how much it is enlarged. */
 function usedArea(level) {
@@ -27,9 +64,8 @@ function addTile(path, tile, x, y) {
 }
 
 class Scene {
-  /** Sprites are drawn from the sheet of a theme, an image of the size that `game.sheet` says. */
-  constructor(canvas, sheets) {
-    Object.assign(this, { canvas, sheets, theme: "light", walls: document.createElement("canvas") });
+  constructor(canvas) {
+    Object.assign(this, { canvas, theme: "light", walls: document.createElement("canvas") });
     this.context = canvas.getContext("2d");
   }
 
@@ -110,7 +146,7 @@ class Scene {
       if (beam) this.drawLine([row[at + 1], row[at + 2], row[at + 3], row[at + 4]].map((value) => value / game.steps), beam);
     }
     for (let at = 0; at < ninja; at += 3) this.drawSprite(row, at);
-    for (const path of paths) this.drawLine(path.points, { colour: path.colour, width: 1.5 });
+    for (const path of paths) this.drawLine(path.points, { width: 1.5, ...path });
     for (const ghost of ghosts) {
       context.globalAlpha = 0.55;
       this.drawSprite(ghost.row, ninja);
@@ -126,7 +162,7 @@ class Scene {
   /** Draw a sprite of the sheet around a place of the world. */
   drawIcon(number, x, y, context = this.context) {
     const { side, sprite, columns } = game.sheet;
-    context.drawImage(this.sheets[this.theme], number % columns * side, Math.floor(number / columns) * side, side, side, x - sprite / 2, y - sprite / 2, sprite, sprite);
+    context.drawImage(sheets[this.theme], number % columns * side, Math.floor(number / columns) * side, side, side, x - sprite / 2, y - sprite / 2, sprite, sprite);
   }
 
   /** Draw a line through points x, y, x, y ... */
