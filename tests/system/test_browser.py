@@ -342,8 +342,14 @@ def test_no_key_is_lost_and_none_is_held_by_a_hidden_page(browser, site):
     assert browser.evaluate("new Promise((done) => setTimeout(() => done(page.take.frame), 200))") == before
     browser.key("ArrowRight", False)
     browser.key("z", True)
-    browser.wait(f"page.take.frame > {before}")
+    browser.wait(f"page.take.frame > {before} + 30")
     browser.key("z", False)
+    browser.key("Backspace", True)  # and let go in another window
+    still = "dispatchEvent(new Event('blur')), page.take.frame"
+    last = browser.evaluate(f"new Promise((done) => setTimeout(() => done(({still})), 400))")
+    assert last < before + 30
+    assert browser.evaluate("new Promise((done) => setTimeout(() => done(page.take.frame), 200))") == last
+    browser.key("Backspace", False)
 
 
 def test_a_finger_rewinds(browser, site):
@@ -683,13 +689,14 @@ def test_a_forged_episode_of_a_submission_is_named(browser, tmp_path):
     run.sampled.ends["frames"][40] += 1
     run.sampled.ends["mark"][41] ^= 1
     submission.save(tmp_path / "forged.zip")
-    browser.open(tmp_path / "site" / "play.html", "#mode=check")
+    browser.open(tmp_path / "site" / "play.html", "#level=jumps-05-tower&mode=check")
     for name, faults in (("good", []), ("forged", [37, 40, 41])):
         browser.drop(tmp_path / f"{name}.zip")
         browser.wait(f"/^{name}.zip: (verified|refused)/.test(verdicts.firstChild?.textContent)")
         lines = browser.evaluate("[...verdicts.children].map((line) => line.textContent)")
         assert lines[0].startswith(f"{name}.zip: " + ("refused: 3 of" if faults else "verified:"))
         assert [int(line.split("episode ")[1].split()[0]) for line in lines[1:]] == faults
+    assert browser.evaluate("verdicts.lastChild.getBoundingClientRect().bottom <= innerHeight")  # below the picture
     browser.click("#verdicts button")
     browser.wait("document.body.dataset.mode === 'watch' && page.doc.runs.at(-1).label === 'sampled episode 37'")
 

@@ -32,6 +32,7 @@ function editMode(page) {
   function compile() {
     page.scene.level = level;
     page.scene.drawWalls();
+    if (changed) find("title").textContent = level.title.trim() || "Level without a title";
     try {
       if (sim) page.live.keep(sim, () => sim.replace(files.writeMap(level))); else [sim, run] = [page.simulator.level(files.writeMap(level))];
       run ??= sim.run();

@@ -197,7 +197,7 @@ function playMode(page) {
     },
     again() { page.tapped = 0; },
     restart: again,
-    hide() { if (!over) [waiting, rewinding] = [true, 0]; },
+    hide() { waiting = !over; },
     back() {}, // rewind() has done it
     /** Go back by a frame, and on while it is held. */
     rewind(on) {

@@ -111,7 +111,7 @@
     },
 
     setMode(wanted) {
-      if (wanted !== mode) current().leave?.();
+      if (wanted !== mode) current().leave?.(), letGo();
       page.say("");
       if (mode === "watch" && wanted === "tas" && page.take.length === 0) page.take.reset(page.modes.watch.inputs), page.take.at(page.modes.watch.frame);
       mode = wanted;
@@ -235,11 +235,16 @@
     event.preventDefault();
   });
   addEventListener("keyup", (event) => { down.delete(event.code); current()?.release?.(event); });
-  addEventListener("blur", () => down.clear());
-  document.addEventListener("visibilitychange", () => { // a page that was hidden goes on where it was, in Play with the next key
-    last = performance.now();
+  /** Let go of everything: what is let go elsewhere is not noticed here. */
+  function letGo() {
     down.clear();
     [pads, page.tapped] = [0, 0];
+    page.modes.play?.rewind(false);
+  }
+  addEventListener("blur", letGo);
+  document.addEventListener("visibilitychange", () => { // a page that was hidden goes on where it was, in Play with the next key
+    last = performance.now();
+    letGo();
     if (document.hidden) current()?.hide?.();
   });
   for (const button of find("pads").children) {
