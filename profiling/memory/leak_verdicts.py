@@ -1,11 +1,11 @@
 """Is the memory profiler's verdict right? Runs without a leak, and runs with a planted one, at every size.
 
 Each run is a process of its own and makes the two passes that the verdict follows from, at the default number of steps.
-Without a leak the verdict must be flat: every number of environments, two sets of observations, all autoreset modes,
+Without a leak the verdict must be flat: every number of environments, three sets of observations, all autoreset modes,
 some seeds; and Gymnasium's asynchronous environments at twenty lengths. With a leak it must be growing: Python objects
 of 5 KB per 1,000 steps, native blocks of 200 KB per 1,000 steps, and 64 bytes a step of either kind.
 
-    python -m profiling.memory.leak_verdicts --sizes 256 1000 4096 --seeds 20 --only "state, next-step"
+    python -m profiling.memory.leak_verdicts --sizes 256 1000 4096 --seeds 20 --only "default, next-step"
     python -m profiling.memory.leak_verdicts --sizes 256 --seeds 20 --only leak:
 """
 
@@ -31,7 +31,11 @@ from nclone_env.profiler.environments import EnvironmentTarget, Mode
 from profiling.measure import describe, in_fresh_process
 
 SIZES = (1, 16, 100, 256, 1_000, 10_000)
-OBSERVATIONS = {"state": ("game_state",), "all": (*DEFAULT_OBSERVATIONS, "entity_states", "locals", "reachability")}
+OBSERVATIONS = {
+    "state": ("game_state",),
+    "default": DEFAULT_OBSERVATIONS,
+    "all": (*DEFAULT_OBSERVATIONS, "entity_states", "locals", "reachability"),
+}
 MODES: tuple[Mode, ...] = ("next-step", "same-step", "disabled")
 STEPS = 1000
 ASYNC_STEPS = (101, 120, 150, 180, 201, 230, 260, 301, *range(350, 701, 50), 800, 850, 900, 1000)
