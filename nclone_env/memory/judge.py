@@ -300,9 +300,12 @@ def _end(points: Points, floor: int) -> float:
     return points[max(last, -len(points))][0]
 
 
-def growing_alone(growths: Sequence[Growth]) -> dict[str, Growth]:
-    """Return what grows by its name; without native memory that is blocks of larger objects of Python."""
-    growing = {item.quantity: item for item in growths if item.verdict == "growing"}
+def growing_alone(growths: Sequence[Growth], undecided: bool = False) -> dict[str, Growth]:
+    """Return what grows by its name; without native memory that is blocks of larger objects of Python.
+
+    ``undecided`` includes what rose and may not go on.
+    """
+    growing = {item.quantity: item for item in growths if item.verdict == "growing" or (undecided and item.rises)}
     if "native" in growing and "traced" in growing and growing["traced"].slope > growing["native"].slope / 2:
         del growing["native"]
     return growing

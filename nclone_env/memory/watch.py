@@ -31,7 +31,15 @@ from nclone_env.memory.explain.stats import (
     traced_lines,
 )
 from nclone_env.memory.explain.workers import Loading, WorkerLines, start_thread
-from nclone_env.memory.judge import MIN_SNAPSHOTS, PARTS, combined_verdict, decided_at, growing_alone, growths_of
+from nclone_env.memory.judge import (
+    MIN_SNAPSHOTS,
+    PARTS,
+    combined_verdict,
+    decided_at,
+    growing_alone,
+    growths_of,
+    judged_steps,
+)
 from nclone_env.memory.measure.measurements import (
     ARENA,
     FLOORS,
@@ -209,7 +217,8 @@ class Watch:
         self._garbage.include()
         self._stages.append(stage("after", "at the end of the block"))
         self._search(_LAST_SEARCH_SECONDS)
-        self._of_workers, keepers = self._workers.close(*self._judged())
+        judged = judged_steps(self._measurements(with_lines=False))
+        self._of_workers, keepers = self._workers.close(*judged)
         self._keepers |= {keeper.line: keeper for keeper in keepers}
         self._stop_tracing()
         self.stats = compute_stats(self._measurements())
@@ -229,8 +238,10 @@ class Watch:
         """
         if not len(self._log) or self._native.is_watching:
             return ""
+        before = held_bytes()
         stats = compute_stats(self._measurements())
         self._traced.measure_again()
+        self._log.exclude(before)
         wanted = ("growth", "grew") if stats.grown_lines else ("growth",)  # those of workers are known at the end
         return "; ".join(texts[0] for name, texts in answers(stats).items() if name in wanted)
 
@@ -381,7 +392,8 @@ class Watch:
                 self._traced.thin()
             self._every *= 2
         tree = self._owner.memory() if self._owner is not None else _NOTHING
-        self._log.take(place, tree, self._traced.nbytes, self._traced.left + self._filled.grown_bytes())
+        left = self._traced.left + self._filled.grown_bytes()
+        self._log.take(place, tree, self._traced.nbytes, left, self._workers.taken())
         self._workers.note(place, self._log.workers)
         if self._wants_trace and self._tracing is None:
             self._traced.take(place, lines=True, always=last)

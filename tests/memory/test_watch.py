@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nclone_env.memory import profile
-from nclone_env.memory.explain.stats import GrownLine
+from nclone_env.memory.explain.stats import GrownLine, compute_stats
 from nclone_env.memory.measure.measurements import Keeper
 from nclone_env.memory.measure.snapshots import tracing
 from nclone_env.memory.measure.tree import MemoryNode, array_node
@@ -62,14 +62,20 @@ def test_without_tracing_the_allocator_finds_it():
 
 
 @pytest.mark.usefixtures("few_snapshots")
-def test_the_answer_so_far_names_what_grows():
-    kept, watch = [], profile("leaky")
+def test_the_answer_so_far_names_what_grows(monkeypatch):
+    kept, ours, watch = [], [], profile("leaky")
     assert watch.so_far() == ""
     with watch:
         for _ in range(400):
             kept.append(bytearray(500))
             watch.step()
+        monkeypatch.setattr(
+            "nclone_env.memory.watch.compute_stats", lambda found: ours.append(bytearray(2**20)) or compute_stats(found)
+        )
+        before = watch._log._own.native
         seen = watch.so_far()
+        assert watch._log._own.native - before >= 2**20  # what the answer takes is no memory of the code
+        monkeypatch.undo()
     assert seen.startswith("GROWING: traced +")
     assert "test_watch.py:" in seen
 

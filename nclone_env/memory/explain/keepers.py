@@ -4,6 +4,7 @@ import contextvars
 import ctypes
 import gc
 import itertools
+import re
 import sys
 import types
 import weakref
@@ -54,6 +55,8 @@ _HAS_ATTRIBUTES, _HEADER = 1 << 4, 4 * tuple.__itemsize__
 _CONTAINERS = (list, dict, set, deque)
 _BUFFERS = frozenset((*_CONTAINERS, bytearray, array, BytesIO))
 """Types of objects that grow in place."""
+_LIMITS = {id(getattr(re, name, None)): most for name, most in (("_cache", 512), ("_cache2", 256))}
+"""Entries of the library's dictionaries that stop to grow, by address: those of expressions that were compiled."""
 _LONG = frozenset((*_CONTAINERS, tuple, frozenset))
 _KNOWN = frozenset((*_LONG, *_BUFFERS, str, np.ndarray))
 _SLOTS = (types.GetSetDescriptorType, types.MemberDescriptorType)
@@ -267,7 +270,8 @@ class _Search:
             self._kinds[type(referrer)] += 1
             self._following.append(_above(referrer, node, name))
             waits = type(referrer) is types.GeneratorType and not _is_of_library(referrer)  # in a loop without a name
-            self._others += [self._to(self._following[-1], "", 0 if waits else _NAMELESS)] if name else []
+            is_end = bool(name) and not _has_class_of_library(referrer)  # whose attributes say nothing by themselves
+            self._others += [self._to(self._following[-1], "", 0 if waits else _NAMELESS)] if is_end else []
 
     def is_full_of(self, kind: type) -> bool:
         """Return whether no more objects of a type of the level above are followed: thousands may know one."""
@@ -435,7 +439,8 @@ def _above(holder: Any, node: _Node, name: str) -> _Node:
         length = base.__len__(holder)
         is_attributes = kind is dict and length < _LARGEST and set(map(type, list(holder))) == {str}
         if length > container.size and not is_attributes:
-            container = _Container(length, kind.__name__, deque.maxlen.__get__(holder) if base is deque else None)
+            most = deque.maxlen.__get__(holder) if base is deque else _LIMITS.get(id(holder))
+            container = _Container(length, kind.__name__, most)
     elif kind is _CACHE:
         found = holder.cache_info()
         cache_of = _Container(found.currsize, "lru_cache", found.maxsize)
@@ -505,6 +510,13 @@ def _is_of_library(thing: Any) -> bool:
     """Return whether an object is a frame, or a generator, of code that is not the user's."""
     file = _file(thing)
     return file is not None and not is_own(file)
+
+
+def _has_class_of_library(thing: Any) -> bool:
+    """Return whether the class of an object is in a module of Python code that is not the user's."""
+    module = sys.modules.get(str(_namespace(type(thing)).get("__module__")))
+    file = _attributes(module).get("__file__") if type(thing) is not _CACHE else None
+    return file is not None and not is_own(str(file))
 
 
 def _is_ours(thing: Any) -> bool:

@@ -352,7 +352,7 @@ def without_filling(
 
 def untraced_lines(measured: Measurements, growths: Sequence[Growth]) -> Iterator[GrownLine]:
     """Yield the lines that share the growth of native memory and of worker processes."""
-    quantities, growing = {NATIVE: "native", WORKER: "workers"}, growing_alone(growths)
+    quantities, growing = {NATIVE: "native", WORKER: "workers"}, growing_alone(growths, undecided=True)
     for behind, place, share in measured.untraced:
         whole = growing.get(quantities[behind])
         if whole is not None and share >= _LEAST_SHARE:

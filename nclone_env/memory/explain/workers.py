@@ -51,8 +51,9 @@ _COMPILERS = (
 """Folders and files of compilers. Others of the same folders call what was compiled, in every step of a program."""
 _PARTS = tuple(f"/{part}".replace("/", os.sep) for part in _COMPILERS)
 _SAME = 150.0  # milliseconds within which two sightings are one
-REQUEST, LOADING = "trace", ".loading"
-"""Name of the file by which a parent asks, and ending of that by which a process says that it imports or compiles."""
+REQUEST, LOADING, TAKEN = "trace", ".loading", ".taken"
+"""Name of the file by which a parent asks; endings of those by which a process says that it imports or compiles, and
+how many bytes the profiler has taken in it: nothing while it takes more."""
 SPAWNED = "spawned worker"
 """Name under which a worker process that is not forked runs this file."""
 _POLL = 0.1  # seconds
@@ -192,6 +193,14 @@ class WorkerLines:
         if WorkerLines.current is not None:
             (self._folder / REQUEST).touch()
 
+    def taken(self) -> dict[int, int | None]:
+        """Return the bytes of the profiler in each process that traces itself, by its number; None: not known now."""
+        found: dict[int, int | None] = {}
+        for file in self._folder.glob(f"*{TAKEN}") if WorkerLines.current is not None else ():
+            text = file.read_text()
+            found[int(file.stem)] = int(text) if text else None
+        return found
+
     def note(self, place: float, sizes: Mapping[int, int]) -> None:
         """Note the bytes of each process, by its number, at a step of the program or a time."""
         from nclone_env.memory.measure.process import command_of
@@ -279,19 +288,26 @@ if hasattr(os, "register_at_fork") and __name__ != SPAWNED:  # not on Windows
 
 def trace(folder: Path) -> None:
     """Trace this process and write its lines that grow to the folder, until that is removed."""
+    sign, before = folder / f"{os.getpid()}{TAKEN}", _private_bytes()
+    sign.touch()
     from nclone_env.memory.explain.keepers import find_keepers
     from nclone_env.memory.explain.stats import culprits, grown_lines
-    from nclone_env.memory.measure.snapshots import Budget, Garbage, TracedLog, start_tracing
+    from nclone_env.memory.measure.snapshots import Budget, Garbage, TracedLog, start_tracing, table_bytes
 
     if not tracemalloc.is_tracing():
         start_tracing()
     began, log = time.perf_counter(), TracedLog(_SNAPSHOTS, Garbage().collect)
     keepers: dict[str, Keeper] = {}
+    taken = 0  # beside tables and notes: by modules, and by searches
+    is_known = False
     for _ in range(_SNAPSHOTS):
         log.take(1000 * (time.perf_counter() - began), lines=True)
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         unknown = [line for line in grown if line.place not in keepers]
+        if unknown and is_known:
+            _replace(sign, "")
+            is_known, before = False, _private_bytes() - table_bytes() - log.nbytes - log.left
         budget = Budget(_SEARCH_SECONDS, by_clock=False)
         found = find_keepers(unknown, budget, sizes=False) if unknown else ()  # it may have grown since
         for item in found:  # after a fork the process gets its name only when it runs
@@ -299,10 +315,25 @@ def trace(folder: Path) -> None:
             keepers[item.line] = replace(item, line=_with_file(item.line), name=name)
         if grown:  # nothing does at its end, when it frees all
             rates = {_with_file(line.place): line.rate for line in grown}
-            partial = folder / f"{os.getpid()}.partial"
-            partial.write_text(json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
-            partial.rename(partial.with_suffix(".json"))
+            _replace(sign.with_suffix(".json"), json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
+        notes = table_bytes() + log.nbytes + log.left
+        if not is_known:
+            is_known, taken = True, taken + max(0, _private_bytes() - notes - before)
+        _replace(sign, str(taken + notes))
         time.sleep(_INTERVAL)
+
+
+def _private_bytes() -> int:
+    """Return the private pages of this process, as the profiler will count them once it is imported; 0: unknown."""
+    rollup = Path("/proc/self/smaps_rollup")
+    lines = rollup.read_text(encoding="utf-8").splitlines() if rollup.exists() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Anonymous:")), 0)
+
+
+def _replace(file: Path, text: str) -> None:
+    partial = file.with_suffix(".partial")
+    partial.write_text(text)
+    partial.rename(file)
 
 
 def _with_file(place: str) -> str:

@@ -264,13 +264,18 @@ def heap_bytes() -> int | None:
 def trim_heap() -> None:
     """Give the pages of freed blocks back to the system, where the allocator can."""
     with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
-        ctypes.CDLL(None).malloc_trim(0)
+        _c_library().malloc_trim(0)
+
+
+@cache  # each one makes a class, which is garbage that keeps memory until it is collected
+def _c_library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 @cache
 def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
     with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
-        query = ctypes.CDLL(None).mallinfo2
+        query = _c_library().mallinfo2
         query.restype = _Mallinfo2
         return query
     return None
@@ -382,7 +387,7 @@ def _block_sizes(addresses: np.ndarray) -> np.ndarray:
     """Return the bytes, whole pages, of the blocks of the C library at some addresses, (n,) int64; 0 where none is."""
     heads, size = np.zeros((len(addresses), 2), np.int64), 2 * _ENTRY
     theirs = np.column_stack([addresses, np.full(len(addresses), size)]).astype(np.int64)
-    read = ctypes.CDLL(None).process_vm_readv  # memory that another thread gives back meanwhile ends it, no more
+    read = _c_library().process_vm_readv  # memory that another thread gives back meanwhile ends it, no more
     for first in range(0, len(addresses), _TOGETHER):
         part = theirs[first : first + _TOGETHER]
         ours = np.array([heads.ctypes.data + first * size, len(part) * size])

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,7 +109,9 @@ def is_own(file: str) -> bool:
     """Return whether a file is the user's: no library, wherever it is installed, nor part of this package."""
     if file.startswith((*_LIBRARIES, _PACKAGE, "<frozen")) or file == "<string>" or any(map(file.count, _INSTALLED)):
         return False
-    above = [folder for folder in sys.path if file.startswith(folder + os.sep)]  # last: to read records may take seconds
+    above = [
+        folder for folder in sys.path if file.startswith(folder + os.sep)
+    ]  # last: to read records may take seconds
     return not any(file[len(folder) + 1 :].split(os.sep)[0] in _recorded(folder) for folder in above)
 
 
@@ -268,13 +270,25 @@ class SnapshotLog(_Log):
         self.workers: Mapping[int, int] = {}
         """Bytes of each child process at the last snapshot, by its number."""
 
-    def take(self, step: float, tree: MemoryNode, notes: int = 0, left: int = 0) -> None:
+    def take(
+        self,
+        step: float,
+        tree: MemoryNode,
+        notes: int = 0,
+        left: int = 0,
+        in_workers: Mapping[int, int | None] = MappingProxyType({}),
+    ) -> None:
         """Take a snapshot without collecting garbage, and without ``notes``, bytes of the profiler's own.
 
-        ``left`` bytes are resident that it has freed, or that count as owned.
+        ``left`` bytes are resident that it has freed, or that count as owned; ``in_workers`` are its bytes in some
+        child processes, of which one has as much as before where they are None.
         """
         resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes() + notes
-        self.workers = worker_sizes("anonymous")
+        before = self.workers
+        self.workers = {
+            child: before.get(child, size) if (ours := in_workers.get(child, 0)) is None else size - ours
+            for child, size in worker_sizes("anonymous").items()
+        }
         self._values[self._count] = (
             step,
             resident.rss,

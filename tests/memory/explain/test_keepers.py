@@ -7,12 +7,14 @@ import gc
 import io
 import itertools
 import logging
+import re
 import sys
 import tracemalloc
 import types
 import weakref
 from collections import deque
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,6 +112,16 @@ def test_containers_tell_the_limit_that_they_have_not_reached(most, kind, is_fil
     assert [(keeper.kind, keeper.is_filling, keeper.is_full) for keeper in found] == [
         (f"{name} {kind}", is_filling, most == 50) for name in ("deque", "lru_cache")
     ]
+
+
+def test_expressions_that_the_library_caches_will_stop_to_grow():
+    re.purge()
+    for number in range(50):
+        line = line_after()
+        re.compile(f"expression {number}")
+    (found,) = find_keepers([grown(line, 50_000)], ample(), gc.unfreeze)
+    assert (found.name, found.kind.split(":")[0]) == ("re._cache", "dict of 50, at most 512")
+    assert found.is_filling
 
 
 def test_what_keeps_generators_is_named_after_their_variable():
@@ -415,6 +427,20 @@ def test_running_code_of_a_library_is_named_only_where_nothing_else_is(monkeypat
     assert hold() == ("hold.held", 0)
     monkeypatch.setattr("nclone_env.memory.explain.keepers.is_own", lambda file: False)
     assert hold() == ("hold.held", 1)
+
+
+@pytest.mark.parametrize(("module", "name"), [(__name__, "Holder.things"), ("email.message", None)])
+def test_an_attribute_of_an_object_of_a_library_is_no_keeper_by_itself(module, name):
+    things = [Plain(number) for number in range(5)]
+    holder: Any = type("Holder", (), {"__module__": module})()
+    holder.things, thing = things, things[2]
+    holder.me = holder
+    things = None
+    waiting = [holder]
+    del holder
+    ours = {id(waiting), id(vars()), *map(id, sys._current_frames().values())}
+    chain = _Walk({}, ample(), ours).chains([thing])[0]
+    assert (chain.names[-1] if chain is not None else None) == name
 
 
 def test_the_end_of_a_chain_is_found_behind_a_variable_that_is_too_large_to_be_walked_through(monkeypatch):

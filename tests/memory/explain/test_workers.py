@@ -36,6 +36,7 @@ def test_a_worker_names_its_line_and_the_keeper(method):
     lines.request()
     while not list(Path(lines._folder).glob("*.json")) and process.is_alive():
         time.sleep(0.1)
+    taken = lines.taken()
     ended.set()
     shares, keepers = lines.close(0, 1)
     process.join()
@@ -43,6 +44,9 @@ def test_a_worker_names_its_line_and_the_keeper(method):
     assert max(shares, key=lambda place: shares[place]) == line
     assert [keeper.name for keeper in keepers if keeper.line == line] == [f"work.kept in {process.name}"]
     assert spawn.get_preparation_data is before
+    assert set(taken) == {process.pid}
+    assert taken[process.pid] is None or taken[process.pid] > 100_000
+    assert not lines.taken()
 
 
 def test_a_line_of_a_function_sent_by_cloudpickle_has_its_file():
@@ -76,6 +80,13 @@ def test_processes_that_grow_without_lines_are_named_with_what_they_grew_in_the_
     shares, keepers = lines.close(1.0, 3.0)
     assert not shares
     assert [(keeper.name, keeper.kind) for keeper in keepers] == list(zip(names, ["+19.07 MB", "+4.77 MB"]))
+
+
+def test_processes_say_what_the_profiler_has_taken_in_them(grown):
+    for process, text in ((7, "4096"), (8, "")):  # 8 is taking more
+        (grown._folder / f"{process}.taken").write_text(text)
+    assert grown.taken() == {7: 4096, 8: None}
+    grown.close(0.0, 3.0)
 
 
 def test_every_second_note_on_processes_is_dropped(grown):

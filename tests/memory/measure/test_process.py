@@ -109,6 +109,7 @@ def test_a_part_that_one_tree_lacks_is_kept():
 def test_the_head_of_a_block_of_old_and_new_c_libraries(head, is_one):
     words = np.array(head) + (0, 2 * PAGE)
     assert process.is_mapped_block(words.ctypes.data, 2 * PAGE) == is_one
+    assert process._c_library() is process._c_library()  # one that is opened each time is garbage of a kilobyte
 
 
 @pytest.mark.skipif(process.heap_bytes() is None, reason="needs glibc")
