@@ -156,11 +156,18 @@ def test_an_undecided_report_says_what_is_missing():
 
 @pytest.mark.parametrize("ran", [1, 100, 500, 1000, 1999, 2500])
 def test_a_run_too_short_to_judge_has_no_negative_time(ran):
-    """Whatever was judged of it: nothing, what follows its end, or a part."""
-    for judged in ((0.0, 0.0), (ran, 0.9 * ran), (0.9 * ran, ran)):
-        made = dataclasses.replace(measurements(), unit=TIME_UNIT, settings=ProfileSettings(0, ran), judged=judged)
+    """Whatever was judged of it: nothing, what follows its end, a part, or nearly enough."""
+    made = measurements()
+    logs = {
+        name: tuple(dataclasses.replace(item, step=5 * item.step) for item in getattr(made, name))
+        for name in ("snapshots", "traced")
+    }
+    for judged in ((0.0, 0.0), (ran, 0.9 * ran), (0.9 * ran, ran), (0.0, 980.0)):
+        made = dataclasses.replace(made, unit=TIME_UNIT, settings=ProfileSettings(0, ran), judged=judged, **logs)
         (text,) = answers(compute_stats(made))["growth"]
-        assert re.match(r"UNDECIDED: \d+\.\d s to judge, at least 1\.0 s required", text), text
+        found = re.match(r"UNDECIDED: (\d+\.\d) s to judge, at least 1\.0 s required", text)
+        assert found, text
+        assert float(found[1]) < 1.0
 
 
 def test_small_leaves_of_one_parent_are_folded():

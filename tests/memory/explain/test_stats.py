@@ -4,8 +4,15 @@ import numpy as np
 import pytest
 
 from nclone_env.memory import show, watch
-from nclone_env.memory.explain.stats import compute_stats, grown_lines, largest_lines, per_environment
-from nclone_env.memory.measure.measurements import FLOORS, NATIVE, Keeper, SourceLine, Traced, UntracedLine
+from nclone_env.memory.explain.stats import (
+    compute_stats,
+    grown_lines,
+    largest_lines,
+    per_environment,
+    untraced_lines,
+)
+from nclone_env.memory.judge import Growth
+from nclone_env.memory.measure.measurements import FLOORS, NATIVE, WORKER, Keeper, SourceLine, Traced, UntracedLine
 
 from ..by_hand import measurements
 from ..curves import LEAKS
@@ -207,6 +214,13 @@ def test_a_line_that_grows_traced_and_in_native_code_has_a_row_of_each():
     assert "no line was seen" not in rows
     (line,) = (line for line in compute_stats(made).grown_lines if line.place == "mine.py:5")
     assert line.behind == "c.py:3"
+
+
+@pytest.mark.parametrize(("verdict", "count"), [("growing", 1), ("undecided", 1), ("flat", 0)])
+def test_lines_of_workers_are_named_where_these_rose(verdict, count):
+    found = Growth("workers", 9, 0.0, 800.0, 100.0, 0.0, 0.0, 80, verdict)
+    made = dataclasses.replace(measurements(), untraced=(UntracedLine(WORKER, "mine.py:5", 1.0),))
+    assert len(list(untraced_lines(made, [found]))) == count
 
 
 @pytest.mark.parametrize(
