@@ -338,9 +338,8 @@ def _doubt(stats: Stats) -> str:
     least = least_span(found)
     if last - first < least:
         loading = f", imports and compilation took {found.loading:.0%} of the run" if found.loading > 0.1 else ""
-        return (
-            f"{max(0, last - first) // 100 / 10:.1f} s to judge, at least {least / 1000:.1f} s required{loading}; {longer}"
-        )
+        there = max(0, last - first) // 100 / 10
+        return f"{there:.1f} s to judge, at least {least / 1000:.1f} s required{loading}; {longer}"
     rises = [item for item in stats.growths if item.verdict == "undecided" and item.rises]
     if not rises:
         snapshots = min((item.snapshots for item in stats.growths), default=0)

@@ -46,9 +46,9 @@ _UNTRACKED = (dict, tuple)  # those of numbers and texts; a tuple made for each 
 _NO_HOLDERS = types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.GetSetDescriptorType, type
 """Types of which there are many, and which hold what they hold in dictionaries and cells; classes lead to modules."""
 _NEWEST = 10  # part of the objects that are so young that they may be in use
-_FOREIGN, _NAMELESS, _HIDDEN = 1, 2, 3
+_FOREIGN, _NAMELESS, _HIDDEN, _UNSAID = 1, 2, 3, 4
 """Doubt in a chain that ends at a running variable of a library, or is that of few samples; that ends at no variable at
-all; or where nothing is seen."""
+all; where nothing is seen; or that ends at an attribute of a library's object, which says nothing."""
 _FEW, _FIRST_LOOKS = 128, 8  # traced objects of a look, and looks before that at containers
 _HAS_ATTRIBUTES, _HEADER = 1 << 4, 4 * tuple.__itemsize__
 """Flag of types whose objects have attributes, and the bytes of a block before such an object."""
@@ -162,7 +162,7 @@ def find_keepers(
         if chain is None and things and not any(ways) and not budget.is_over:
             name = f"memory of {NATIVE}" if gc.isenabled() else "garbage, not collected"
             chain = _Chain((name,), _Container(), _describe(things[0]), _HIDDEN)
-        if chain is not None:
+        if chain is not None and chain.doubt < _UNSAID:
             inside = f"{chain.container.text(sizes)}: " if chain.container.size else ""
             name, kind = " < ".join(chain.names), f"{inside}{chain.kept}"
             limits = _will_fill(chain.container, grown.grown_bytes), chain.container.is_full
@@ -270,8 +270,8 @@ class _Search:
             self._kinds[type(referrer)] += 1
             self._following.append(_above(referrer, node, name))
             waits = type(referrer) is types.GeneratorType and not _is_of_library(referrer)  # in a loop without a name
-            is_end = bool(name) and not _has_class_of_library(referrer)  # whose attributes say nothing by themselves
-            self._others += [self._to(self._following[-1], "", 0 if waits else _NAMELESS)] if is_end else []
+            doubt = 0 if waits else _UNSAID if _has_class_of_library(referrer) else _NAMELESS
+            self._others += [self._to(self._following[-1], "", doubt)] if name else []
 
     def is_full_of(self, kind: type) -> bool:
         """Return whether no more objects of a type of the level above are followed: thousands may know one."""
