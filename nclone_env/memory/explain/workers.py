@@ -288,8 +288,9 @@ if hasattr(os, "register_at_fork") and __name__ != SPAWNED:  # not on Windows
 
 def trace(folder: Path) -> None:
     """Trace this process and write its lines that grow to the folder, until that is removed."""
-    sign, before = folder / f"{os.getpid()}{TAKEN}", _private_bytes()
+    sign, taken = folder / f"{os.getpid()}{TAKEN}", 0  # beside tables and notes: by modules, and by searches
     sign.touch()
+    before: int | None = _private_bytes()
     from nclone_env.memory.explain.keepers import find_keepers
     from nclone_env.memory.explain.stats import culprits, grown_lines
     from nclone_env.memory.measure.snapshots import Budget, Garbage, TracedLog, start_tracing, table_bytes
@@ -298,16 +299,14 @@ def trace(folder: Path) -> None:
         start_tracing()
     began, log = time.perf_counter(), TracedLog(_SNAPSHOTS, Garbage().collect)
     keepers: dict[str, Keeper] = {}
-    taken = 0  # beside tables and notes: by modules, and by searches
-    is_known = False
     for _ in range(_SNAPSHOTS):
         log.take(1000 * (time.perf_counter() - began), lines=True)
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         unknown = [line for line in grown if line.place not in keepers]
-        if unknown and is_known:
+        if unknown and before is None:
             _replace(sign, "")
-            is_known, before = False, _private_bytes() - table_bytes() - log.nbytes - log.left
+            before = _private_bytes() - table_bytes() - log.nbytes - log.left
         budget = Budget(_SEARCH_SECONDS, by_clock=False)
         found = find_keepers(unknown, budget, sizes=False) if unknown else ()  # it may have grown since
         for item in found:  # after a fork the process gets its name only when it runs
@@ -317,8 +316,8 @@ def trace(folder: Path) -> None:
             rates = {_with_file(line.place): line.rate for line in grown}
             _replace(sign.with_suffix(".json"), json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
         notes = table_bytes() + log.nbytes + log.left
-        if not is_known:
-            is_known, taken = True, taken + max(0, _private_bytes() - notes - before)
+        if before is not None:
+            taken, before = taken + max(0, _private_bytes() - notes - before), None
         _replace(sign, str(taken + notes))
         time.sleep(_INTERVAL)
 
