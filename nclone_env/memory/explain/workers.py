@@ -60,6 +60,7 @@ _POLL = 0.1  # seconds
 _INTERVAL = 0.5  # seconds between two snapshots
 _SNAPSHOTS = 600  # of a process
 _SEARCH_SECONDS = 1.5
+_TAKING = 5.0  # seconds for which nothing is said of a process because the profiler takes memory in it
 _FRESH = 1.0  # seconds for which a sign of a process counts: it may have ended
 _SENT = "<dynamic-code>"
 """File of functions that were sent to a process by cloudpickle."""
@@ -194,11 +195,12 @@ class WorkerLines:
             (self._folder / REQUEST).touch()
 
     def taken(self) -> dict[int, int | None]:
-        """Return the bytes of the profiler in each process that traces itself, by its number; None: not known now."""
+        """Return the bytes of the profiler in each process that traces itself, by its number; None: not known yet."""
         found: dict[int, int | None] = {}
         for file in self._folder.glob(f"*{TAKEN}") if WorkerLines.current is not None else ():
             text = file.read_text()
-            found[int(file.stem)] = int(text) if text else None
+            if text or time.time() - file.stat().st_mtime < _TAKING:
+                found[int(file.stem)] = int(text) if text else None
         return found
 
     def note(self, place: float, sizes: Mapping[int, int]) -> None:
@@ -288,9 +290,8 @@ if hasattr(os, "register_at_fork") and __name__ != SPAWNED:  # not on Windows
 
 def trace(folder: Path) -> None:
     """Trace this process and write its lines that grow to the folder, until that is removed."""
-    sign, taken = folder / f"{os.getpid()}{TAKEN}", 0  # beside tables and notes: by modules, and by searches
-    sign.touch()
-    before: int | None = _private_bytes()
+    _write(folder, TAKEN, "")
+    before, taken = _private_bytes(), 0  # beside tables and notes: by modules, and by the first search
     from nclone_env.memory.explain.keepers import find_keepers
     from nclone_env.memory.explain.stats import culprits, grown_lines
     from nclone_env.memory.measure.snapshots import Budget, Garbage, TracedLog, start_tracing, table_bytes
@@ -299,13 +300,16 @@ def trace(folder: Path) -> None:
         start_tracing()
     began, log = time.perf_counter(), TracedLog(_SNAPSHOTS, Garbage().collect)
     keepers: dict[str, Keeper] = {}
-    for _ in range(_SNAPSHOTS):
+    has_searched = False
+    for number in range(_SNAPSHOTS):
         log.take(1000 * (time.perf_counter() - began), lines=True)
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         unknown = [line for line in grown if line.place not in keepers]
-        if unknown and before is None:
-            _replace(sign, "")
+        is_first = bool(unknown) and not has_searched  # later ones use its memory again
+        has_searched |= is_first
+        if number and is_first:
+            _write(folder, TAKEN, "")
             before = _private_bytes() - table_bytes() - log.nbytes - log.left
         budget = Budget(_SEARCH_SECONDS, by_clock=False)
         found = find_keepers(unknown, budget, sizes=False) if unknown else ()  # it may have grown since
@@ -314,11 +318,11 @@ def trace(folder: Path) -> None:
             keepers[item.line] = replace(item, line=_with_file(item.line), name=name)
         if grown:  # nothing does at its end, when it frees all
             rates = {_with_file(line.place): line.rate for line in grown}
-            _replace(sign.with_suffix(".json"), json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
+            _write(folder, ".json", json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
         notes = table_bytes() + log.nbytes + log.left
-        if before is not None:
-            taken, before = taken + max(0, _private_bytes() - notes - before), None
-        _replace(sign, str(taken + notes))
+        if is_first or not number:  # otherwise what was taken since is the program's
+            taken += max(0, _private_bytes() - notes - before)
+        _write(folder, TAKEN, str(taken + notes))
         time.sleep(_INTERVAL)
 
 
@@ -329,10 +333,10 @@ def _private_bytes() -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Anonymous:")), 0)
 
 
-def _replace(file: Path, text: str) -> None:
-    partial = file.with_suffix(".partial")
+def _write(folder: Path, ending: str, text: str) -> None:
+    partial = folder / f"{os.getpid()}.partial"
     partial.write_text(text)
-    partial.rename(file)
+    partial.rename(partial.with_suffix(ending))
 
 
 def _with_file(place: str) -> str:

@@ -280,8 +280,8 @@ class SnapshotLog(_Log):
     ) -> None:
         """Take a snapshot without collecting garbage, and without ``notes``, bytes of the profiler's own.
 
-        ``left`` bytes are resident that it has freed, or that count as owned; ``in_workers`` are its bytes in some
-        child processes, of which one has as much as before where they are None.
+        ``left`` bytes are resident that it has freed, or that count as owned; ``in_workers`` are its bytes in child
+        processes, of which one has as much as before where they are None.
         """
         resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes() + notes
         before = self.workers

@@ -34,7 +34,7 @@ def test_a_worker_names_its_line_and_the_keeper(method):
     process.start()
     assert began.wait(60)  # imports of a process that has just begun would be lines that grow
     lines.request()
-    while not list(Path(lines._folder).glob("*.json")) and process.is_alive():
+    while not (list(Path(lines._folder).glob("*.json")) and lines.taken()) and process.is_alive():
         time.sleep(0.1)
     taken = lines.taken()
     ended.set()
@@ -83,8 +83,9 @@ def test_processes_that_grow_without_lines_are_named_with_what_they_grew_in_the_
 
 
 def test_processes_say_what_the_profiler_has_taken_in_them(grown):
-    for process, text in ((7, "4096"), (8, "")):  # 8 is taking more
+    for process, text in ((7, "4096"), (8, ""), (9, "")):  # both are taking more, 9 for too long
         (grown._folder / f"{process}.taken").write_text(text)
+    os.utime(grown._folder / "9.taken", (0, 0))
     assert grown.taken() == {7: 4096, 8: None}
     grown.close(0.0, 3.0)
 
