@@ -60,7 +60,7 @@ _POLL = 0.1  # seconds
 _INTERVAL = 0.5  # seconds between two snapshots
 _SNAPSHOTS = 600  # of a process
 _SEARCH_SECONDS = 1.5
-_TAKING = 5.0  # seconds for which nothing is said of a process because the profiler takes memory in it
+_TAKING = 10.0  # seconds for which nothing is said of a process because the profiler takes memory in it
 _FRESH = 1.0  # seconds for which a sign of a process counts: it may have ended
 _SENT = "<dynamic-code>"
 """File of functions that were sent to a process by cloudpickle."""
