@@ -107,11 +107,12 @@ def _table_factor() -> float:
 @cache
 def is_own(file: str) -> bool:
     """Return whether a file is the user's: no library, wherever it is installed, nor part of this package."""
-    if file.startswith((*_LIBRARIES, _PACKAGE, "<frozen")) or file == "<string>" or any(map(file.count, _INSTALLED)):
+    if file.startswith((*_LIBRARIES, _PACKAGE, "<frozen")) or file == "<string>":
         return False
-    above = [
-        folder for folder in sys.path if file.startswith(folder + os.sep)
-    ]  # last: to read records may take seconds
+    if any(part in file for part in _INSTALLED):
+        return False
+    # Last, as records of packages may take seconds to read.
+    above = [folder for folder in sys.path if file.startswith(folder + os.sep)]
     return not any(file[len(folder) + 1 :].split(os.sep)[0] in _recorded(folder) for folder in above)
 
 
