@@ -9,8 +9,12 @@ import importlib
 import math
 import os
 import re
+from collections import UserString
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from functools import cache, wraps
 from inspect import Parameter, signature
 from numbers import Integral, Real
@@ -21,6 +25,8 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, ge
 import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+PATH = "a path on this machine"
+_ADDRESS = re.compile(r"[A-Za-z][\w.+-]*://")
 _BREAK = re.compile(r"\s*\n\s*")
 """Between the rows of arrays; texts have an escape in its place."""
 
@@ -69,8 +75,9 @@ def _escape(character: str) -> str:
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return the end of a message that names the most similar of some known names, empty if none is similar."""
     word = str(name)[:100] if isinstance(name, str | os.PathLike) else ""  # a number can be too long to be printed
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    spelt = {each.lower(): each for each in known}  # of two names that differ by case either may be meant
+    close = difflib.get_close_matches(word.lower(), list(spelt), n=1)
+    return f"; did you mean {spelt[close[0]]!r}?" if close else ""
 
 
 class NcloneError(Exception):
@@ -262,12 +269,17 @@ def check_choice(name: str, value: Any, known: Collection[str]) -> None:
 
 
 def scalar(value: Any) -> Any:
-    """Return a number, flag or text of NumPy, or an array of none but one, as that of Python; others as they are.
+    """Return a number, flag or text of another type as that of Python; others as they are.
 
-    The item of a masked number would be 0.
+    These are scalars of NumPy and arrays of none but one, members of enumerations, exact numbers (``Decimal``,
+    ``Fraction``) and ``UserString``. The item of a masked number would be 0.
     """
+    value = value.value if isinstance(value, Enum) else value
     is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item") and not np.ma.is_masked(value)
-    return value.item() if is_scalar else value
+    value = value.item() if is_scalar else value
+    with suppress(ArithmeticError, ValueError):  # of those too large, and of a nan that signals
+        value = float(value) if isinstance(value, Decimal | Fraction) else value
+    return value.data if isinstance(value, UserString) else value
 
 
 def whole(value: Any) -> Any:
@@ -335,6 +347,9 @@ def check_argument(name: str, hint: Any, value: Any) -> Any:
     """Check an argument by its annotation, as :func:`checked`; return it, whole numbers as integers of Python."""
     parts, found = _alternatives(hint), _with_integers(hint, value)
     if not _fits(hint, found.item() if isinstance(found, np.ndarray) and found.shape == () else found):
+        meant = _with_integers(hint, scalar(value))
+        if _fits(hint, meant):
+            return meant
         nouns = list(dict.fromkeys(map(_noun, parts)))
         known = [word for part in parts if get_origin(part) is Literal for word in get_args(part)]
         _reject(name, " or ".join([", ".join(nouns[:-1]), nouns[-1]] if nouns[1:] else nouns), value, known)
@@ -409,11 +424,13 @@ def _is_iterable(value: Any) -> bool:
     return isinstance(value, Iterable) and not is_one
 
 
-def _is_path(value: Any) -> bool:
+def is_path(value: Any) -> bool:
+    """Return whether a value may be a path: text with something in it that is no address, as ``s3://`` is."""
     try:
-        return isinstance(value, str | os.PathLike) and b"\0" not in os.fsencode(value)
+        is_text = isinstance(value, str | os.PathLike) and b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:
         return False
+    return is_text and value != "" and not _ADDRESS.match(os.fsdecode(value))
 
 
 _NOTHING = object()
@@ -425,7 +442,7 @@ _SIMPLE: Mapping[Any, _Simple] = {
     float: _Simple("a number", _is_number),
     str: _Simple("text", lambda value: isinstance(value, str)),
     bytes: _Simple("bytes", lambda value: isinstance(value, _BYTES)),
-    Path: _Simple("a path", _is_path),
+    Path: _Simple(PATH, is_path),
     Callable: _Simple("a function", callable),
     Mapping: _Simple("a mapping", lambda value: isinstance(value, Mapping)),
 }
@@ -457,7 +474,7 @@ def _expected(hint: Any, value: Any) -> str:
     if hint is str:
         return "" if isinstance(value, str) else "text"
     if hint is Path:
-        return "" if isinstance(value, (str, os.PathLike)) and "\0" not in str(value) else "a path"
+        return "" if is_path(value) else PATH
     return ""
 
 

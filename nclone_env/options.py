@@ -156,7 +156,7 @@ def several(value: Any) -> tuple[Any, ...]:
 def is_several(value: Any) -> bool:
     """Return whether a value is several items for :func:`several`."""
     value = scalar(value)
-    return isinstance(value, Iterable) and not isinstance(value, _SINGLE)
+    return isinstance(value, Iterable) and not isinstance(value, _SINGLE) and getattr(value, "shape", None) != ()
 
 
 def mapping(value: Any) -> Any:

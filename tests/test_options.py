@@ -5,7 +5,9 @@ import json
 import math
 from collections import Counter, UserString
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
@@ -66,7 +68,13 @@ class Outer:
         ({"limit": 2**63}, "limit: expected a whole number from 1 to 9223372036854775807, got 9223372036854775808"),
         ({"names": ("a", 1)}, "names: expected text, got 1"),
         ({"flag": 1}, "flag: expected True or False, got 1"),
-        ({"folder": 1}, "folder: expected a path, got 1"),
+        ({"folder": 1}, "folder: expected a path on this machine, got 1"),
+        ({"folder": ""}, "folder: expected a path on this machine, got ''"),
+        ({"folder": "s3://bucket/run"}, "folder: expected a path on this machine, got 's3://bucket/run'"),
+        ({"limit": Decimal("1.5")}, "limit: expected a whole number from 1 to 9223372036854775807, got 1.5"),
+        ({"limit": Fraction(10) ** 400}, "limit: expected a whole number from 1 to 9223372036854775807, got Fr"),
+        ({"inner": {"share": Decimal("sNaN")}}, "share: expected a finite number, got Decimal"),
+        ({"kind": "A"}, "kind: expected one of 'a', 'b', got 'A'; did you mean 'a'"),
     ],
 )
 def test_values_are_checked_by_their_annotation(fields, message):
@@ -81,12 +89,13 @@ def test_values_are_normalised_to_their_annotation():
     assert Outer(inner={"size": np.int8(4)}).inner == Inner(4)
 
 
-def numpy_forms(value: Any) -> list[Any]:
-    """Return what programs give for a value of Python: scalars and arrays of NumPy, other iterables, other paths."""
+def other_forms(value: Any) -> list[Any]:
+    """Return what programs give for a value: scalars of NumPy, exact numbers, members, other iterables and paths."""
     if isinstance(value, bool):
         return [np.bool_(value), np.array(value)]
     if isinstance(value, (int, float)):
         kinds = [float, np.float32, np.float64, np.longdouble, np.array]
+        kinds += [Decimal, Fraction, lambda number: Enum("Member", {"ONLY": number}).ONLY]
         kinds += [np.int64, lambda whole: np.array(whole, float)] if isinstance(value, int) else []
         kinds = [kind for kind in kinds if kind is not np.float32 or float(kind(value)) == value]
         return [kind(value) for kind in kinds]
@@ -95,7 +104,7 @@ def numpy_forms(value: Any) -> list[Any]:
         return [each for each in lists if not isinstance(each, dict)] + ([np.array(value)] if value else [])
     if isinstance(value, Path):
         return [str(value), np.str_(value), f"~/{value}", Path("~") / value]
-    return [np.str_(value), np.array(value)] if isinstance(value, str) else []
+    return [np.str_(value), np.array(value), UserString(value)] if isinstance(value, str) else []
 
 
 @pytest.mark.parametrize("kind", [EnvironmentConfig, TrainConfig, Outer])
@@ -105,7 +114,7 @@ def test_each_option_is_a_value_of_its_type_however_it_is_given(kind, monkeypatc
     default, tried = kind(), 0
     for each in leaves(kind):
         value = each.value(default)
-        for given in [] if is_group(each.hint) else numpy_forms(value):
+        for given in [] if is_group(each.hint) else other_forms(value):
             options = from_flat(default, {each.key: given})
             made, expected = each.value(options), Path.cwd() / value if "~" in str(given) else value
             assert made == expected

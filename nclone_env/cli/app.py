@@ -173,6 +173,8 @@ def _printer_of_warnings() -> Callable[..., None]:
 
 
 def _run_command(args: list[str]) -> int:
+    from tyro.conf import PositionalMetavarFromFieldName
+
     from nclone_env.cli.arguments import (  # they need tyro, which --version does not
         ARGUMENTS,
         check_repeats,
@@ -192,7 +194,8 @@ def _run_command(args: list[str]) -> int:
     description = "N++ for reinforcement learning. --version prints the version, COMMAND --help the options."
 
     def run(words: list[str]) -> Any:
-        return parser(words).cli(prog=PROGRAM, args=words, description=description, registry=ARGUMENTS)
+        config = (PositionalMetavarFromFieldName,)
+        return parser(words).cli(prog=PROGRAM, args=words, description=description, config=config, registry=ARGUMENTS)
 
     try:
         with in_one_line(run, command, given), wide_enough():

@@ -29,12 +29,14 @@ from tyro.constructors import (
 )
 
 from nclone_env._files import expanded
-from nclone_env.errors import ConfigError, did_you_mean, shortened
+from nclone_env.errors import PATH, ConfigError, did_you_mean, is_path, shortened
 from nclone_env.options import is_group, key_of, number_in
 
 _FEWEST_COLUMNS = 20
 _AS_FLAGS = {"", "true", "false", "yes", "no", "on", "off", "none", "null", "0", "1"}
 """What stands behind a flag by mistake."""
+_DASHES = ("\u2013", "\u2014", "\u2212")
+"""What programs for texts make of hyphens."""
 _FLAG = re.compile(r"(--(?:[\w-]+\.)*)([\w-]+)=(true|false)", re.IGNORECASE)
 _OF_SCRIPTS = "write -- before the options of the script, and a module without -m; "
 _NUMBERS = {"float": "a number", "int": "a whole number"}
@@ -117,7 +119,14 @@ def read_whole_number(word: str) -> int:
     raise ValueError(f"expected a whole number, such as 1000000, 1e6 or 1M, got {shortened(word)}")
 
 
-_rule(Path, "PATH", expanded)  # as by a shell, which leaves the ``~`` in ``--output=~/runs``
+def _read_path(word: str) -> Path:
+    """Return a path with the home folder in place of ``~``, as by a shell, which leaves that in ``--output=~/runs``."""
+    if not is_path(word):
+        raise ValueError(f"expected {PATH}, got {shortened(word)}")
+    return expanded(word)
+
+
+_rule(Path, "PATH", _read_path)
 _rule(int, "INT", read_whole_number)
 
 
@@ -194,6 +203,7 @@ def _said(event: Any, options: Callable[[], set[str]], given: Sequence[str]) -> 
         token = event.tokens[0]
         if not token.startswith("-"):
             fix = "; a flag is --flag, --no-flag, --flag=True or --flag=False" if token.lower() in _AS_FLAGS else ""
+            fix = "; options begin with two hyphens" if token[:1] in _DASHES else fix
             return f"arguments: expected no more, got {shortened(token)}{fix}"
         option = token.partition("=")[0]
         return f"{shortened(option).strip(chr(39))}: there is no such option{_similar(option, options())}"
@@ -224,7 +234,7 @@ def _of_value(event: Any) -> str:
     name, message = found.groups() if found else ("arguments", event.message)
     name = name if event.argument is None else _name(event.argument)
     # of int | None
-    several = re.findall(r"(?:<class '\w+'>|Annotated\[.*\]): (?!.*does not match choices)([^\n]+)", message)
+    several = re.findall(r"(?:<class '[\w.]+'>|Annotated\[.*\]): (?!.*does not match choices)([^\n]+)", message)
     message = several[-1].strip() if several else message
     number = re.match(r"could not convert string to (\w+): (.*)", message)
     if number:

@@ -1,5 +1,6 @@
 """What commands check before they begin."""
 
+import os
 import re
 import threading
 from collections.abc import Iterable
@@ -38,7 +39,7 @@ def check_all_free(paths: Iterable[Path], force: bool) -> None:
     """Claim the files and folders that a command writes together, and check that it may."""
     for path in paths:
         claim(path)
-        if path.exists() and not force:
+        if os.path.lexists(path) and not force:
             release_claims()
             raise ConfigError(f"{path}: already exists; --force overwrites it, or name another")
 

@@ -45,7 +45,9 @@ def check_seed(seed: Any) -> int:
 
 def seed_of(seed: Any) -> int | tuple[int | None, ...]:
     """Return ``np_random_seed`` after a reset of a vector environment with a seed, as of those of Gymnasium."""
-    return tuple(None if each is None else int(each) for each in seed) if is_several(seed) else int(seed)
+    if is_several(seed):
+        return tuple(None if each is None else int(scalar(each)) for each in seed)
+    return int(scalar(seed))
 
 
 def check_seeds(seed: Any, num_envs: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from nclone_env._files import expanded, there
+from nclone_env._files import expanded, inner_folders, there
 from nclone_env.errors import ConfigError, FormatError, LevelFormatError, NcloneError, RecordingError, shortened
 from nclone_env.game import CELEBRATING, GOLD, NINJA, kind_name
 from nclone_env.generate import CollectionFiles
@@ -264,7 +264,7 @@ def _runs_at(path: Path, on_fault: OnFault) -> Iterator[GalleryRun]:
     for files in _read(recording_files, [path], on_fault):
         if not files and path.is_dir():
             expected = "at least one recording (.replay or attract file)"
-            on_fault(RecordingError(str(path), "folder", expected, "none in it"))
+            on_fault(RecordingError(str(path), "folder", expected, f"none in it{inner_folders(path)}"))
         yield from _read(load_run, files, on_fault)
 
 

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import difflib
 import os
 import re
 import warnings
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from nclone_env._files import expanded, inner_folders, suffix_of
-from nclone_env.errors import LevelFormatError, UnknownLevelError, plain, shortened
+from nclone_env.errors import LevelFormatError, UnknownLevelError, did_you_mean, plain, scalar, shortened
 from nclone_env.level.catalog import level_sets, levels_folder
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.level.formats.reader import INDEX_SUFFIX, MAP_SUFFIX, TEXT_SUFFIX, LevelFile
@@ -258,12 +257,16 @@ def _unknown(name: str, sets: Mapping[str, Sequence[str]]) -> str:
     folder, _, number = name.rpartition("/")
     beginning = f"{folder}/{number.zfill(2)}-"  # ``steps/1`` or ``steps/01`` of ``steps/01-walk``
     numbered = [full for full in known if number.isdecimal() and full.startswith(beginning)]
-    close = same_ending or numbered or difflib.get_close_matches(name, known, n=1)
-    if suffix_of(name) in (TEXT_SUFFIX, MAP_SUFFIX) and not close:
-        return f"level: expected a level file, got {shortened(name, 200)}, which does not exist"
-    hint = f"; did you mean {close[0]!r}?" if close else "."
+    alike = same_ending or numbered
+    hint = f"; did you mean {alike[0]!r}?" if alike else did_you_mean(name, known)
     hint = "; did you mean 'generated:0-255'?" if name == _GENERATED[:-1] else hint
-    hint = "; give the contents of a file as bytes." if "\n" in name else hint
+    if not hint and "://" in name:
+        return f"level: expected a path on this machine, got {shortened(name, 200)}; save the file and name its path"
+    if not hint and (suffix_of(name) in (TEXT_SUFFIX, MAP_SUFFIX) or os.path.islink(name)):
+        got = "a link to nothing" if os.path.islink(name) else "which does not exist"
+        return f"level: expected a level file, got {shortened(name, 200)}, {got}"
+    hint = hint or ("; give the contents of a file as bytes." if "\n" in name else ".")
+    hint = "; name a file: standard input is not read." if name == "-" else hint
     words = re.findall(r"[^,;\s]+", name)
     if len(words) > 1 and set(words) <= set(known):
         hint = f"; did you mean {' and '.join(map(repr, words))}, as separate names?"
@@ -286,6 +289,7 @@ def load_level(source: LevelSource) -> Level:
         LevelFormatError: if the data are malformed.
         UnknownLevelError: if there is no such level or file, or the name denotes several levels.
     """
+    source = scalar(source)
     if isinstance(source, Level):
         return source
     if isinstance(source, RawLevel):

@@ -232,6 +232,9 @@ MISTAKES = [
     ("levels validate", "levels: expected at least one level, got none"),
     ("levels validate jumps --shard 1/2", "output: expected a folder for the journal of the shard, got none; name one"),
     ("levels show jumps/01-stairs --output a.jpg", "output: expected a name ending in .png, got 'a.jpg'"),
+    ("levels show jumps/01-stairs --output=", "--output: expected a path on this machine, got ''; nclone-env levels"),
+    ("levels generate --output s3://b/a.txt", "--output: expected a path on this machine, got 's3://b/a.txt'"),
+    ("levels show jumps \u2013output a.png", "got '\u2013output'; options begin with two hyphens; nclone-env"),
     ("levels generate", "--output: expected a value, got none; nclone-env levels generate --help"),
     ("levels generate --output a.txt --family cave", "got 'cave'; did you mean 'caves'?"),
     ("levels generate --output a.txt --count 0", "count: expected a whole number of at least 1, got 0"),
@@ -277,4 +280,5 @@ def test_help_is_no_mistake(capsys):
     assert ended.value.code == 0
     said = capsys.readouterr()
     assert "--inputs" in said.out
+    assert "replay record [-h] [RECORD OPTIONS] LEVEL\n" in said.out
     assert said.err == ""

@@ -67,6 +67,9 @@ def test_existing_files_need_force(tmp_path, level):
     assert target.read_bytes() == b"precious"
     assert convert_level(str(level), target, force=True) == 0
     assert target.read_bytes() == write_map(RAW)
+    (tmp_path / "y.map").symlink_to("nowhere")
+    with pytest.raises(ConfigError, match=r"y\.map: already exists"):
+        convert_level(str(level), tmp_path / "y.map")
 
 
 def test_invalid_targets_are_refused(tmp_path, level, capsys):

@@ -241,6 +241,9 @@ def test_a_number_and_several_names_in_one_word_are_understood(name, hint):
         ("walk", "did you mean 'walks'"),
         ("walks/bb", "did you mean 'walks/b'"),
         ("gap", "did you mean 'jumps/gap'"),
+        ("JUMPS", "did you mean 'jumps'"),
+        ("jumps\r\n", "did you mean 'jumps'"),
+        ("-", "got '-'; name a file: standard input is not read. Built-in"),
         ("jumps/gap.toml", "did you mean 'jumps/gap'"),
         ("zzzzzz", r"got 'zzzzzz'\."),
         ("", "got ''"),
@@ -257,6 +260,18 @@ def test_unknown_names_list_what_exists(builtin, tmp_path, monkeypatch, name, hi
     assert "Built-in sets with their numbers of levels: jumps (1), walks (2); nclone-env levels list names" in str(
         error.value
     )
+
+
+def test_addresses_and_links_to_nothing_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("gone").symlink_to("nowhere")
+    for name, got in (
+        ("https://example.org/a.toml", "a path on this machine, got 'https://example.org/a.toml'; save the file and"),
+        ("gone", "a level file, got 'gone', a link to nothing$"),
+        ("gone.toml", "a level file, got 'gone.toml', which does not exist$"),
+    ):
+        with pytest.raises(UnknownLevelError, match=f"level: expected {got}"):
+            resolve(name)
 
 
 def test_listed_names_are_cut():

@@ -9,6 +9,7 @@ import inspect
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -323,8 +324,11 @@ def example(
         ({"number": True}, "number: expected a number, got True"),
         ({"sizes": 3}, "sizes: expected 2 values, a whole number and a whole number, got 3"),
         ({"sizes": (1, 2, 3)}, r"sizes: expected 2 values, a whole number and a whole number, got \(1, 2, 3\)"),
-        ({"path": 3}, "path: expected a path, got 3"),
-        ({"path": "a\0"}, r"path: expected a path, got 'a\\x00'"),
+        ({"path": 3}, "path: expected a path on this machine, got 3"),
+        ({"path": "a\0"}, r"path: expected a path on this machine, got 'a\\x00'"),
+        ({"path": ""}, "path: expected a path on this machine, got ''"),
+        ({"path": "file:///a"}, "path: expected a path on this machine, got 'file:///a'"),
+        ({"number": Decimal("nan")}, r"number: expected a number, got Decimal\('NaN'\)"),
         ({"size": 10}, "size: expected a whole number from 1 to 9, got 10"),
         ({"theme": "ligth"}, "theme: expected one of 'light', 'dark', got 'ligth'; did you mean 'light'"),
         ({"several": [1]}, r"several: expected several values, got \[1\]"),

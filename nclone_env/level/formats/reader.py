@@ -158,7 +158,7 @@ class LevelFile:
         assert isinstance(data, bytes)  # only packs are mapped
         if _is_utf_16(data):
             raise LevelFormatError(source, "file", "UTF-8 text or a level in bytes", "UTF-16 text; save it as UTF-8")
-        if not self.is_text and _is_other(data):
+        if _other_kind(data) if self.is_text else _is_other(data):
             raise LevelFormatError(source, "file", "a level file (text, pack, map bytes or attract)", appearance(data))
         if len(data) > MAX_LEVEL_SIZE:
             raise LevelFormatError(source, "file", f"at most {MAX_LEVEL_SIZE} bytes for a level", f"{len(data)}")

@@ -20,6 +20,7 @@ from nclone_env.errors import (
     plain,
     shortened,
 )
+from nclone_env.level import appearance
 from nclone_env.train.config import TrainConfig
 
 LATEST = "checkpoint.pt"
@@ -34,6 +35,7 @@ _OTHERS = {
 }
 """Files of other kinds, and what to do with them."""
 _MOST_DIRECTORY = 1 << 20  # bytes of the list of members: thousands
+_MOST_START = 1 << 10
 _CARD = """---
 library_name: nclone_env
 tags: [reinforcement-learning]
@@ -59,8 +61,12 @@ def other_kind(path: str | Path) -> str:
 def check_kind(path: Path) -> None:
     """Reject a file of another kind, also where the libraries are missing that read checkpoints."""
     kind = other_kind(path)
-    if kind:
-        raise CheckpointError(f"{plain(path)}: expected a checkpoint of nclone_env, got {_OTHERS[kind]}")
+    start = b"\0"
+    with suppress(OSError), open_regular(path) as file:
+        start = file.read(_MOST_START)
+    if kind or (start and 0 not in start):
+        got = _OTHERS[kind] if kind else f"{appearance(start)}; pass the folder of a run or a checkpoint in it"
+        raise CheckpointError(f"{plain(path)}: expected a checkpoint of nclone_env, got {got}")
 
 
 def checkpoint_file(path: str | Path) -> Path:

@@ -23,7 +23,7 @@ from typing import Any
 from nclone_env._files import expanded, open_regular, there, unless_it_fails, write_file
 from nclone_env._version import __version__
 from nclone_env.errors import ConfigError, checked, cut, did_you_mean, plain, shortened
-from nclone_env.level import Level, load_levels
+from nclone_env.level import Level, appearance, load_levels
 from nclone_env.memory import machine
 from nclone_env.options import flat, from_flat
 from nclone_env.train.config import TrainConfig
@@ -101,7 +101,10 @@ def read_recipe(path: str | Path) -> Recipe:
     path = shipped or path
     try:
         with open_regular(path, _MOST_BYTES) as file:
-            values = tomllib.loads(file.read().decode(errors="surrogateescape"))
+            data = file.read()
+        if 0 in data:
+            raise ConfigError(f"expected a text of options in UTF-8, got {appearance(data)}")
+        values = tomllib.loads(data.decode("utf-8-sig", errors="surrogateescape"))
         made, init = values.pop(_OWN, {}), values.pop(_INIT, None)
         if not isinstance(made, dict) or not isinstance(init, str | None):
             raise ConfigError(f"{_OWN}, {_INIT}: expected a table and a text, got {shortened((made, init))}")

@@ -3,6 +3,7 @@ import gzip
 import lzma
 import os
 import struct
+import zipfile
 import zlib
 from dataclasses import replace
 from mmap import mmap
@@ -116,6 +117,14 @@ OTHERS = {
 def test_files_of_other_kinds_are_named(data, got):
     with pytest.raises(LevelFormatError, match=f"<bytes>: file: expected .* level.*, got {got}"):
         read_level(data)
+
+
+@pytest.mark.parametrize("name", ["a.toml", "a"])
+def test_a_zip_file_is_one_whatever_its_name_is(tmp_path, name):
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("a.toml", FORMATS["text"])
+    with pytest.raises(LevelFormatError, match="got a checkpoint or another zip file; unpack"):
+        LevelFile.open(tmp_path / name).level()
 
 
 @pytest.mark.parametrize("size", [0x3C, 0x1F, 0x42, 0xFF])

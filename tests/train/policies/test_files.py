@@ -186,6 +186,12 @@ def test_a_folder_of_runs_is_answered_with_a_run_in_it(tmp_path):
         policy_file(tmp_path)
 
 
+def test_a_text_is_no_checkpoint(tmp_path):
+    (tmp_path / "run.toml").write_text("seed = 1")
+    with pytest.raises(CheckpointError, match="got a text that begins with 'seed = 1'; pass the folder of a run or"):
+        policy_file(tmp_path / "run.toml")
+
+
 def test_files_of_other_kinds_are_named_where_the_trainer_is_not_installed(tmp_path):
     program = "import sys; sys.modules['threadpoolctl'] = None; " + (
         "from nclone_env.cli.app import main; sys.exit(main(['evaluate', sys.argv[1]]))"

@@ -86,6 +86,8 @@ def test_every_option_comes_back(tmp_path, recorded):
     assert str(read.init) == "generated"
     assert list(read.made["files"]) == [str(tmp_path / "a.replay"), "generated"]
     assert read.differences() == []
+    read.path.write_bytes(b"\xef\xbb\xbf" + read.path.read_bytes().replace(b"\n", b"\r\n"))  # as editors save it
+    assert read_recipe(read.path).config == settings
 
 
 def test_other_levels_files_and_versions_are_told(tmp_path, recorded, monkeypatch):
@@ -169,13 +171,14 @@ def test_compare_tells_what_else_differs(tmp_path, capsys):
         ("[run]\nresumed = [3]", r"recipe.toml: run.resumed\[0\]: expected a table, got 3"),
         ("[[run.resumed]]\ntimesteps = 'a'", r"recipe.toml: run.resumed\[0\].timesteps: expected a whole number"),
         ("[[run.resumed]]\n[[run.resumed]]\noptions = 3", r"recipe.toml: run.resumed\[1\].options: expected a table"),
+        ("seed = 1".encode("utf-16"), "recipe.toml: expected a text of options in UTF-8, got 18 other bytes"),
         (None, "config: expected a file of options, the folder of a run .*, or one of .*, got .*No such file"),
     ],
 )
 def test_what_is_no_recipe_is_refused_in_one_line(tmp_path, text, message, capsys):
     path = tmp_path / "recipe.toml"
     if text is not None:
-        path.write_text(text)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigError, match=f"^[^\\n]*{message}[^\\n]*$"):
         read_recipe(path)
     assert main(["train", "--config", str(path)]) == 2
