@@ -259,9 +259,10 @@ def write_collection(files: CollectionFiles, made: Iterator[PackEntry]) -> int:
 
 
 def _finish(files: CollectionFiles, folder: Path, table: Path, pack: Path, written: Sequence[str]) -> None:
-    """Give the files their names: recordings before the pack that they belong to, and those of the older pack go last.
+    """Give the files their names: recordings, pack, and the table when the recordings of the older one are removed.
 
-    So at any time each level of the pack has its recording. Recordings that the older table does not name stay.
+    So at any time each level of the pack has its recording, and a call that is killed leaves none that the next one
+    does not find. Recordings that the older table does not name stay.
     """
     older = _recordings_in(files.table)
     if files.folder.exists():
@@ -270,13 +271,17 @@ def _finish(files: CollectionFiles, folder: Path, table: Path, pack: Path, writt
         synchronise(files.folder)
     else:
         folder.replace(files.folder)
-    for temporary, path in ((table, files.table), (pack, files.pack)):
-        synchronise(temporary)
-        temporary.replace(path)
-    synchronise(files.pack.parent)
-    write_index(files.pack)
+    _place(pack, files.pack)
     for name in older - set(written):
         (files.folder / name).unlink(missing_ok=True)
+    _place(table, files.table)
+    write_index(files.pack)
+
+
+def _place(temporary: Path, path: Path) -> None:
+    synchronise(temporary)
+    temporary.replace(path)
+    synchronise(path.parent)
 
 
 def _recordings_in(table: Path) -> set[str]:

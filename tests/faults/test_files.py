@@ -13,6 +13,9 @@ import pytest
 from nclone_env import _arrays, _files
 from nclone_env._files import fill_file, naming, remove_temporaries, temporary_beside, write_file
 
+from ..processes import REPOSITORY
+from .scenes import SCENES
+
 LAYOUT = {"numbers": np.dtype(np.int64)}
 
 
@@ -22,6 +25,15 @@ def new_process(monkeypatch):
     _files.remove_temporaries_once.cache_clear()
     yield
     _files.remove_temporaries_once.cache_clear()
+
+
+def test_the_page_has_a_row_for_each_kind_of_file():
+    text = (REPOSITORY / "docs" / "operation" / "security.md").read_text()
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:1] == "|"]
+    first = next(number for number, row in enumerate(cells) if row[0] == "kind of file") + 2
+    rows, total = cells[first : first + len(SCENES)], cells[first + len(SCENES)]
+    assert [row[0] for row in rows] == [scene.name for scene in SCENES]
+    assert total == ["all", *(str(sum(map(int, column))) for column in list(zip(*rows))[1:])]
 
 
 def names(folder):

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections import Counter
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -178,6 +179,29 @@ def test_a_sweep_of_levels_has_these_properties_and_no_duplicates():
     hard = [level.level for level in levels["train"] if level.difficulty.number >= EASIEST]
     wins = [random_wins(pack([level]), 100, 77) for level in hard]
     assert np.mean(wins) < 1  # percent
+
+
+def test_recordings_of_a_pack_whose_replacement_was_killed_do_not_stay(tmp_path, monkeypatch):
+    files, unlink = CollectionFiles(tmp_path / "pack.txt"), Path.unlink
+
+    def written(version: int) -> list[str]:
+        entries = (
+            PackEntry(b"x", {"recording": name}, name, b"x") for name in (f"0-{version}.replay", f"1-{version}.replay")
+        )
+        write_collection(files, entries)
+        return sorted(path.name for path in files.folder.iterdir())
+
+    def killed(path: Path, missing_ok: bool = False) -> None:
+        if path.name == "0-0.replay":
+            raise KeyboardInterrupt
+        unlink(path, missing_ok)
+
+    written(0)
+    monkeypatch.setattr(Path, "unlink", killed)
+    with pytest.raises(KeyboardInterrupt):
+        written(1)
+    monkeypatch.undo()
+    assert written(1) == ["0-1.replay", "1-1.replay"]
 
 
 def test_a_large_pack_gets_an_index(tmp_path, monkeypatch):
