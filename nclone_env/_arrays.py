@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env._files import UNREADABLE, open_regular, remove_temporaries_once, temporary_beside
+from nclone_env._files import UNREADABLE, open_regular, remove_temporaries_once, temporary_beside, variable
 from nclone_env.errors import ConfigError
 from nclone_env.jit import cache_root, close_to_others, distrust, is_trusted, make_private, module_digest
 
@@ -145,7 +145,7 @@ def kept_folder() -> Path | None:
 
 def limit_bytes() -> int:
     """Return the limit on the total size of the files."""
-    text = os.environ.get(LIMIT_VARIABLE, "") or str(_DEFAULT_LIMIT_MB)
+    text = variable(LIMIT_VARIABLE) or str(_DEFAULT_LIMIT_MB)
     if not (text.isascii() and text.isdigit()):
         raise ConfigError(f"{LIMIT_VARIABLE}: expected a whole number of MB, got {text!r}; 0 keeps no files")
     return int(text) * 1_000_000

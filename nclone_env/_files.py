@@ -83,6 +83,11 @@ def expanded(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.expanduser(os.fsdecode(path)))
 
 
+def variable(name: str) -> str:
+    """Return an environment variable without the quotes and line ends of files of them, which some programs leave."""
+    return os.environ.get(name, "").strip().strip("\"'")
+
+
 def there(test: Callable[[], bool]) -> bool:
     """Return what ``Path.exists`` and its like do, False also for a name longer than the system takes.
 

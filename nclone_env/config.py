@@ -233,10 +233,8 @@ def config_from(config: EnvironmentConfig | None, fields: Mapping[str, Any]) -> 
     if config is None:
         return build(EnvironmentConfig, fields, "environment")
     if not isinstance(config, EnvironmentConfig):
-        raise ConfigError(
-            f"config: expected an EnvironmentConfig, got {shortened(config)}; "
-            f"pass its fields as keyword arguments (levels=...)"
-        )
+        fix = f"pass keyword arguments ({'num_envs' if isinstance(config, int) else 'levels'}=...)"
+        raise ConfigError(f"config: expected an EnvironmentConfig, got {shortened(config)}; {fix}")
     return config.replace(**fields)
 
 

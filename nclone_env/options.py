@@ -102,9 +102,9 @@ class Suggesting(type):
 def check(options: Any) -> None:
     """Normalise the fields of a class of options to their types, and check them.
 
-    A value may be one of NumPy, a whole number a float, 6e6, a tuple any iterable or a single item, a path text with
-    ``~``, a group a mapping of the fields that differ from its default. Fields are values of Python afterwards, as JSON
-    and checkpoints hold them.
+    A value may be any that ``scalar`` converts, a whole number a float, 6e6, a tuple any iterable or a single item, a
+    path text with ``~``, a group a mapping of the fields that differ from its default. Fields are values of Python
+    afterwards, as JSON and checkpoints hold them.
     """
     for field, hint in _fields(type(options)):
         value = _normalised(field, hint, getattr(options, field.name))
@@ -305,5 +305,6 @@ def _group(field: dataclasses.Field[Any], kind: type, value: Any) -> Any:
         make = field.default_factory
         return replace(make() if callable(make) else kind(), value, field.name)
     if not isinstance(value, kind):
-        raise ConfigError(f"{field.name}: expected {kind.__name__} or a mapping, got {shortened(value)}")
+        fix = "; give its fields by vars()" if hasattr(value, "__dict__") else ""
+        raise ConfigError(f"{field.name}: expected {kind.__name__} or a mapping, got {shortened(value)}{fix}")
     return value

@@ -185,7 +185,7 @@ def test_the_number_of_files_is_bounded(folder, monkeypatch):
     ask("c", make=never)
 
 
-@pytest.mark.parametrize(("limit", "size"), [("0", 10), ("1", 300_000)])
+@pytest.mark.parametrize(("limit", "size"), [("0", 10), ("1", 300_000), ('"0"\r', 10)])
 def test_what_does_not_fit_stays_in_memory(folder, monkeypatch, limit, size):
     monkeypatch.setenv(_arrays.LIMIT_VARIABLE, limit)
     assert contents(ask(size=size)) == contents(some_arrays(size=size))

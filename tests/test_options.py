@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal, get_type_hints
 
 import numpy as np
@@ -62,7 +63,8 @@ class Outer:
         ({"inner": {"share": math.nan}}, "share: expected a finite number, got nan"),
         ({"inner": {"share": 10**400}}, "share: expected a finite number, got 1"),
         ({"inner": {"sise": 1}}, "inner: unknown field 'sise'; did you mean 'size'. valid fields: size, share"),
-        ({"inner": 3}, "inner: expected Inner or a mapping, got 3"),
+        ({"inner": 3}, "inner: expected Inner or a mapping, got 3$"),
+        ({"inner": SimpleNamespace(size=1)}, r"or a mapping, got namespace\(size=1\); give its fields by vars\(\)$"),
         ({"kind": "c"}, "kind: expected one of 'a', 'b', got 'c'"),
         ({"mode": "z"}, "mode: expected one of None, 'x', 'y', got 'z'"),
         ({"limit": 2**63}, "limit: expected a whole number from 1 to 9223372036854775807, got 9223372036854775808"),

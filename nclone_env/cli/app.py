@@ -177,6 +177,7 @@ def _run_command(args: list[str]) -> int:
 
     from nclone_env.cli.arguments import (  # they need tyro, which --version does not
         ARGUMENTS,
+        check_hyphens,
         check_repeats,
         in_one_line,
         wide_enough,
@@ -199,6 +200,7 @@ def _run_command(args: list[str]) -> int:
 
     try:
         with in_one_line(run, command, given), wide_enough():
+            check_hyphens(given)
             check_repeats(given, run, command)
             done = run(with_flags(given, run, command))
         return done() if callable(done) else int(done)  # a command may leave its work to be done outside the parser

@@ -39,6 +39,7 @@ _DASHES = ("\u2013", "\u2014", "\u2212")
 """What programs for texts make of hyphens."""
 _FLAG = re.compile(r"(--(?:[\w-]+\.)*)([\w-]+)=(true|false)", re.IGNORECASE)
 _OF_SCRIPTS = "write -- before the options of the script, and a module without -m; "
+_OF_SEVERAL = "Could not find valid parse for arguments: "
 _NUMBERS = {"float": "a number", "int": "a whole number"}
 
 ARGUMENTS = ConstructorRegistry()
@@ -94,6 +95,10 @@ def _docstrings(kind: type) -> Mapping[str, str]:
     }
 
 
+_READERS: dict[Any, Callable[[str], Any]] = {}
+"""How a word is read, by its type."""
+
+
 def _rule(kind: type, metavar: str, read: Callable[[str], Any]) -> None:
     """Say how one word is read as a value of a type; ``True``, which is an ``int``, is none of that."""
 
@@ -109,6 +114,7 @@ def _rule(kind: type, metavar: str, read: Callable[[str], Any]) -> None:
         )
 
     ARGUMENTS.primitive_rule(rule)
+    _READERS[kind] = read
 
 
 def read_whole_number(word: str) -> int:
@@ -159,6 +165,13 @@ def check_repeats(words: Sequence[str], run: Callable[[list[str]], Any], command
         raise ConfigError(f"{name}: expected once, with all its values behind it, got it {names.count(name)} times")
 
 
+def check_hyphens(words: Sequence[str]) -> None:
+    """Reject an option that begins with a dash, as programs for texts make it of hyphens."""
+    for word in words[: words.index("--") if "--" in words else None]:
+        if word[:1] in _DASHES and word[1:2].isalpha() and not os.path.exists(word):
+            raise ConfigError(f"arguments: expected two hyphens before an option, got {shortened(word)}")
+
+
 @contextmanager
 def wide_enough() -> Iterator[None]:
     """Give the parser a terminal of 20 columns at least: its layout never ends with a few."""
@@ -203,7 +216,6 @@ def _said(event: Any, options: Callable[[], set[str]], given: Sequence[str]) -> 
         token = event.tokens[0]
         if not token.startswith("-"):
             fix = "; a flag is --flag, --no-flag, --flag=True or --flag=False" if token.lower() in _AS_FLAGS else ""
-            fix = "; options begin with two hyphens" if token[:1] in _DASHES else fix
             return f"arguments: expected no more, got {shortened(token)}{fix}"
         option = token.partition("=")[0]
         return f"{shortened(option).strip(chr(39))}: there is no such option{_similar(option, options())}"
@@ -234,12 +246,25 @@ def _of_value(event: Any) -> str:
     name, message = found.groups() if found else ("arguments", event.message)
     name = name if event.argument is None else _name(event.argument)
     # of int | None
+    if message.startswith(_OF_SEVERAL):
+        message = _of_word(event.argument.field.type_stripped, ast.literal_eval(message.removeprefix(_OF_SEVERAL)))
     several = re.findall(r"(?:<class '[\w.]+'>|Annotated\[.*\]): (?!.*does not match choices)([^\n]+)", message)
     message = several[-1].strip() if several else message
     number = re.match(r"could not convert string to (\w+): (.*)", message)
     if number:
         message = f"expected {_NUMBERS.get(number[1], number[1])}, got {number[2]}"
     return f"{name}: {' '.join(message.split())}"
+
+
+def _of_word(hint: Any, words: Sequence[str]) -> str:
+    """Return what is said of the first of several words that is none of their type."""
+    read = _READERS.get(get_args(hint)[0], str)
+    for word in words:
+        try:
+            read(word)
+        except ValueError as fault:
+            return str(fault)
+    return f"{_OF_SEVERAL}{words}"
 
 
 def _name(argument: Any) -> str:

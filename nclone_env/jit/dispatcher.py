@@ -14,6 +14,7 @@ from typing import Any
 
 import numba
 
+from nclone_env._files import variable
 from nclone_env.jit import private
 from nclone_env.jit.folder import cache_folder
 from nclone_env.jit.private import IS_INTERPRETED, say_missing
@@ -39,7 +40,7 @@ def plain_dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> A
 
 def choose_dispatcher() -> Decorator:
     """Return the function that makes dispatchers: the fast way if it works."""
-    if IS_INTERPRETED or os.environ.get("NCLONE_ENV_PLAIN_JIT") == "1":
+    if IS_INTERPRETED or variable("NCLONE_ENV_PLAIN_JIT") == "1":
         return plain_dispatcher
     try:
         from nclone_env.jit.inner import KernelDispatcher

@@ -22,7 +22,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from nclone_env._files import expanded, remove_temporaries
+from nclone_env._files import expanded, remove_temporaries, variable
+from nclone_env.errors import PATH, ConfigError, is_path, shortened
 from nclone_env.jit.sources import compiler_digest
 
 _UNUSED_DAYS = 30
@@ -34,8 +35,10 @@ CODE_SUFFIX, PART_SUFFIX = ".nbc", ".nbp"
 
 def cache_root() -> Path:
     """Return the folder of everything this package keeps between processes; it need not exist."""
-    root, caches = os.environ.get("NCLONE_ENV_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")
+    root, caches = variable("NCLONE_ENV_CACHE_DIR"), variable("XDG_CACHE_HOME")
     if root:
+        if not is_path(root):
+            raise ConfigError(f"NCLONE_ENV_CACHE_DIR: expected {PATH}, got {shortened(root)}")
         return expanded(root).absolute()  # the program may change the working directory
     try:
         return expanded(caches or Path.home() / ".cache").absolute() / "nclone_env"

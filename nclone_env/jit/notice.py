@@ -3,7 +3,6 @@
 A line, and on a terminal a bar below it. ``NCLONE_ENV_QUIET=1`` turns both off.
 """
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +12,7 @@ from functools import cache
 from types import FunctionType, ModuleType
 from typing import Any
 
+from nclone_env._files import variable
 from nclone_env._table import bar
 from nclone_env.jit.parts import has_parts
 from nclone_env.jit.sources import names_in
@@ -58,7 +58,7 @@ class Notice:
             raise NotCompiledError(function.__name__)
         inside = kernels_in(function) - self._known
         seconds = len(inside) * _OPTIMISED + sum(not has_parts(each) for each in inside) * _TYPED
-        if os.environ.get("NCLONE_ENV_QUIET") == "1" or seconds < _WORTH_SAYING:
+        if variable("NCLONE_ENV_QUIET") == "1" or seconds < _WORTH_SAYING:
             return
         self._known |= inside
         self._name, self._count, self._done = function.__name__, len(inside), 0
@@ -93,7 +93,7 @@ def say(text: str) -> None:
 @cache
 def say_once(text: str) -> None:
     """Write a line to stderr, the same one once in a process and none with ``NCLONE_ENV_QUIET=1``."""
-    if os.environ.get("NCLONE_ENV_QUIET") != "1":
+    if variable("NCLONE_ENV_QUIET") != "1":
         say(f"nclone_env: {text}\n")
 
 

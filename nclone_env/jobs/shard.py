@@ -21,7 +21,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, BinaryIO, Literal, NamedTuple, TypedDict, Union, get_args, get_origin, get_type_hints
 
-from nclone_env._files import lock_descriptor, open_regular
+from nclone_env._files import inner_folders, lock_descriptor, open_regular
 from nclone_env.errors import ConfigError, FormatError, check_integer, checked, plain, shortened
 
 _NAME = re.compile(r"shard-([0-9]{1,9})-of-([0-9]{1,9})\.journal")
@@ -168,7 +168,7 @@ class Merged:
                     raise ConfigError(f"folders: expected each shard once, got {found[shard]} and {path}")
                 found[shard] = path
         if not found:
-            got = f"none in {', '.join(map(str, folders))}" if folders else "no folder"
+            got = f"none in {', '.join(map(str, folders))}{inner_folders(folders[0])}" if folders else "no folder"
             raise ConfigError(f"folders: expected journals of --shard, got {got}")
         count = min(shard.count for shard in found)
         for shard in chain((Shard(number, count) for number in range(1, count + 1)), found):

@@ -35,5 +35,4 @@ def test_the_bands_adjoin_and_hold_five_sorted_difficulties_each():
 
 def test_the_page_counts_levels_and_sets():
     sets = level_sets()
-    assert f"{sum(map(len, sets.values()))} original levels in thirteen sets" in PAGE
-    assert len(sets) == 13
+    assert f"{sum(map(len, sets.values()))} original levels in {len(sets)} sets" in PAGE

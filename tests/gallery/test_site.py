@@ -157,6 +157,8 @@ def test_attract_files_are_checked_as_well(folder, capsys):
         "left out: runs/13: replay: expected a run that the simulator reproduces, got expected death"
     )
     assert (folder / "gallery" / "levels" / "deadly.js").is_file()
+    assert gallery("jumps/01-stairs", "--recordings", ".", "--force") == 1
+    assert "got none in it; name the folders in it, as ./* does in a shell" in capsys.readouterr().err
 
 
 def test_a_malformed_level_is_named_and_left_out(folder, capsys):

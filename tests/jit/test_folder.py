@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nclone_env.errors import ConfigError
 from nclone_env.jit import cache_folder, cache_root, compiler_digest, distrust
 from nclone_env.jit.cache import CodeFiles
 from nclone_env.jit.folder import remove_unused_code
@@ -32,7 +33,10 @@ def test_settings_of_numba_have_a_folder_of_their_own(tmp_path, setting):
 @pytest.mark.parametrize("variable", ["NCLONE_ENV_CACHE_DIR", "XDG_CACHE_HOME"])
 @pytest.mark.parametrize(
     ("value", "folder"),
-    [("~/kernels", "{home}/kernels"), ("~", "{home}"), ("~no-such-user", "{here}/~no-such-user"), ("x", "{here}/x")],
+    [
+        *(("~/kernels", "{home}/kernels"), ("~", "{home}"), ("~no-such-user", "{here}/~no-such-user")),
+        *(("x", "{here}/x"), ('"/a b"', "/a b"), ("'~/kernels'\r", "{home}/kernels"), ("/a\r\n", "/a")),
+    ],
 )
 def test_a_variable_that_no_shell_expanded_means_the_home_folder(tmp_path, monkeypatch, variable, value, folder):
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -40,6 +44,12 @@ def test_a_variable_that_no_shell_expanded_means_the_home_folder(tmp_path, monke
     monkeypatch.setenv(variable, value)
     found = cache_root() if variable == "NCLONE_ENV_CACHE_DIR" else cache_root().parent
     assert found == Path(folder.format(home=tmp_path, here=Path.cwd()))
+
+
+def test_an_address_is_no_folder(monkeypatch):
+    monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", "s3://bucket/kernels")
+    with pytest.raises(ConfigError, match="NCLONE_ENV_CACHE_DIR: expected a path on this machine, got 's3://bucket/k"):
+        cache_root()
 
 
 def test_without_a_folder_there_is_a_warning(tmp_path, monkeypatch):
