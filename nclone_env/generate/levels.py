@@ -259,7 +259,7 @@ def write_collection(files: CollectionFiles, made: Iterator[PackEntry]) -> int:
 
 
 def _finish(files: CollectionFiles, folder: Path, table: Path, pack: Path, written: Sequence[str]) -> None:
-    """Give the files their names: recordings, pack, and the table when the recordings of the older one are removed.
+    """Give the files their names: recordings, pack, and the table once the recordings of an older one are removed.
 
     So at any time each level of the pack has its recording, and a call that is killed leaves none that the next one
     does not find. Recordings that the older table does not name stay.
@@ -271,10 +271,13 @@ def _finish(files: CollectionFiles, folder: Path, table: Path, pack: Path, writt
         synchronise(files.folder)
     else:
         folder.replace(files.folder)
+    if not older:  # so that no pack lacks its table
+        _place(table, files.table)
     _place(pack, files.pack)
     for name in older - set(written):
         (files.folder / name).unlink(missing_ok=True)
-    _place(table, files.table)
+    if older:
+        _place(table, files.table)
     write_index(files.pack)
 
 

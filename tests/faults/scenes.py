@@ -184,11 +184,12 @@ def write_regardless(folder: Path, version: int) -> None:
 
 
 def check_generated(folder: Path) -> None:
-    pack = folder / "pack.txt"
+    table, pack = folder / "pack.jsonl", folder / "pack.txt"
     if pack.exists():
         levels = {load_level(f"{pack}#{number}").raw.digest for number in range(len(pack.read_text().splitlines()))}
         recorded = {load_recording(path).level.digest for path in (folder / "pack-recordings").iterdir()}
         assert levels <= recorded, "a level of the pack has no recording"
+        assert table.exists()
 
 
 def command(*arguments: str) -> Callable[[Path, int], object]:
