@@ -165,7 +165,7 @@ def test_recordings_of_others_are_not_removed(folder):
 
 def test_names_that_are_none_of_a_pack_are_refused(folder, capsys):
     (folder / "made").mkdir()
-    names = {"a.jsonl": "'a.jsonl', the name of its table", "": "'.', a folder", "made": "'made', a folder"}
+    names = {"a.jsonl": "'a.jsonl', the name of its table", ".": "'.', a folder", "made": "'made', a folder"}
     for name, got in names.items():
         assert run("--output", name, "--count", 1) == 2
         assert f"output: expected the file name of a pack, such as pack.txt, got {got}" in capsys.readouterr().err
