@@ -36,6 +36,8 @@ _OTHERS = {
 """Files of other kinds, and what to do with them."""
 _MOST_DIRECTORY = 1 << 20  # bytes of the list of members: thousands
 _MOST_START = 1 << 10
+_ZIP = b"PK"
+"""Begins every checkpoint."""
 _CARD = """---
 library_name: nclone_env
 tags: [reinforcement-learning]
@@ -64,7 +66,7 @@ def check_kind(path: Path) -> None:
     start = b"\0"
     with suppress(OSError), open_regular(path) as file:
         start = file.read(_MOST_START)
-    if kind or (start and 0 not in start):
+    if kind or (start and 0 not in start and not start.startswith(_ZIP)):
         got = _OTHERS[kind] if kind else f"{appearance(start)}; pass the folder of a run or a checkpoint in it"
         raise CheckpointError(f"{plain(path)}: expected a checkpoint of nclone_env, got {got}")
 

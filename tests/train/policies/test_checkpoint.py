@@ -85,11 +85,20 @@ def test_no_file(tmp_path, make, kind):
         load_checkpoint(checkpoint_file(tmp_path))
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"\x80\x02]q\x00.", b"PK\x03\x04rest"])
-def test_something_else(tmp_path, content):
+UNREAD = "expected a checkpoint, but the file cannot be read"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"hello", "expected a checkpoint of nclone_env, got a text that begins with 'hello'; pass the folder of"),
+        *((content, UNREAD) for content in (b"", b"\x80\x02]q\x00.", b"PK\x03\x04rest")),
+    ],
+)
+def test_something_else(tmp_path, content, message):
     path = tmp_path / "other.pt"
     path.write_bytes(content)
-    with pytest.raises(CheckpointError, match=r"other.pt: expected a checkpoint, but the file cannot be read"):
+    with pytest.raises(CheckpointError, match=f"other.pt: {message}"):
         load_checkpoint(path)
 
 
