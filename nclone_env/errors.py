@@ -12,12 +12,10 @@ import re
 from collections import UserString
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from decimal import Decimal
 from enum import Enum
-from fractions import Fraction
 from functools import cache, wraps
 from inspect import Parameter, signature
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -277,8 +275,9 @@ def scalar(value: Any) -> Any:
     value = value.value if isinstance(value, Enum) else value
     is_scalar = getattr(value, "shape", None) == () and hasattr(value, "item") and not np.ma.is_masked(value)
     value = value.item() if is_scalar else value
-    with suppress(ArithmeticError, ValueError):  # of those too large, and of a nan that signals
-        value = float(value) if isinstance(value, Decimal | Fraction) else value
+    if isinstance(value, Number) and not isinstance(value, int | float | complex):
+        with suppress(ArithmeticError, TypeError, ValueError):  # of those too large, and of a nan that signals
+            value = float(value)  # type: ignore[arg-type]
     return value.data if isinstance(value, UserString) else value
 
 
