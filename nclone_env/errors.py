@@ -24,7 +24,8 @@ import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 PATH = "a path on this machine"
-_ADDRESS = re.compile(r"[A-Za-z][\w.+-]*://")
+_ADDRESS = re.compile(r"[A-Za-z][\w.+-]+://")
+"""A scheme has two characters at least: ``C://`` is a drive."""
 _BREAK = re.compile(r"\s*\n\s*")
 """Between the rows of arrays; texts have an escape in its place."""
 

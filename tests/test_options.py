@@ -182,6 +182,7 @@ def test_paths_of_programs_and_files_have_a_home(monkeypatch):
     monkeypatch.setenv("HOME", "/home/of/me")
     assert Outer(folder="~/runs").folder == Outer(folder=Path("~/runs")).folder == Path("/home/of/me/runs")
     assert Outer(folder="~no-such-user/x").folder == Path("~no-such-user/x")
+    assert Outer(folder="C://runs").folder == Path("C://runs"), "a drive of Windows is no address"
     assert Outer(names=["~/a", "a~b", Path("c")], anything=["~/a", Path("~/b"), b"~"]).names == (
         "/home/of/me/a", "a~b", "./c"
     )  # fmt: skip
