@@ -46,6 +46,7 @@ def check_all_free(paths: Iterable[Path], force: bool) -> None:
 
 def make_folder(folder: Path) -> None:
     """Create a folder if it is missing; of the current one, which may be removed, the system tells more."""
+    check_folder("output", folder)
     try:
         if folder.parts:
             folder.mkdir(parents=True, exist_ok=True)
@@ -67,9 +68,10 @@ def check_exists(argument: str, path: Path, expected: str) -> None:
 
 
 def check_folder(argument: str, path: Path) -> None:
-    """Check that a command may write files in a folder, which need not exist yet."""
-    if path.exists() and not path.is_dir():
-        raise ConfigError(f"{argument}: expected a folder, got {path}, which is a file; name another")
+    """Check that a command may write files in a folder, which need not exist yet, nor those that it is in."""
+    for each in (path, *path.parents):
+        if there(each.exists) and not each.is_dir():
+            raise ConfigError(f"{argument}: expected a folder, got {each}, which is a file; name another")
 
 
 def check_suffix(argument: str, path: Path, *suffixes: str) -> None:

@@ -24,6 +24,7 @@ import tyro
 
 from nclone_env._files import suffix_of, there
 from nclone_env._table import format_bytes
+from nclone_env.cli.output import check_folder
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
 from nclone_env.machine import available_bytes, check_fits
@@ -56,7 +57,8 @@ class WriteOptions:
     """Exit with status 1 if memory grows, with 2 if there is too little to tell."""
 
     def check(self) -> None:
-        """Raise an error if the page cannot be made: now, not after the measurements."""
+        """Raise an error if the reports cannot be written: now, not after the measurements."""
+        check_folder("output", self.output_dir)
         if self.html:
             optional_module("jinja2", "profile")
 

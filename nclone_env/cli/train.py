@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 from tyro.conf import Positional
 
-from nclone_env.cli.output import check_episodes, check_free, check_suffix
+from nclone_env.cli.output import check_episodes, check_folder, check_free, check_suffix
 from nclone_env.cli.progress import LevelProgress, TrainingProgress, say, stop_on_signals
 from nclone_env.errors import ConfigError, NcloneError, StoppedError
 from nclone_env.train import Hooks, TrainConfig, require_training_extra
@@ -72,6 +72,7 @@ def train(
     from nclone_env.train import train as run_training
 
     check_episodes(episodes)
+    check_folder("output", config.run_folder)
     preparation, progress = LevelProgress(), TrainingProgress(config.total_timesteps)
     with stop_on_signals(_STOPPING) as stop, joined_ranks() as ranks:
         if recipe is not None:

@@ -74,7 +74,7 @@ def test_existing_files_need_force(tmp_path, level):
 
 def test_invalid_targets_are_refused(tmp_path, level, capsys):
     assert main(["levels", "convert", str(level), str(level / "new" / "x.map")]) == 2
-    refused = f"output: expected a folder, got {level}/new, which cannot be created: Not a directory; name another"
+    refused = f"output: expected a folder, got {level}, which is a file; name another"
     assert capsys.readouterr().err == f"nclone-env: {refused}\n"
     assert main(["levels", "convert", str(level), str(tmp_path / "new" / "folder" / "x.map")]) == 0
     assert (tmp_path / "new" / "folder" / "x.map").read_bytes() == write_map(RAW)

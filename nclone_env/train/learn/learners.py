@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nclone_env.errors import ConfigError, NcloneError, shortened
+from nclone_env.errors import ConfigError, NcloneError, did_you_mean, shortened
 from nclone_env.memory import MemoryNode, array_group
 from nclone_env.train.collect.device import DeviceRollout
 from nclone_env.train.learn.adam import Adam, descend
@@ -42,10 +42,11 @@ def make_learner(parts: LearnerParts) -> Learner:
         return LEARNERS[name](parts) if name == OWN else OtherLearner(name, LEARNERS[name], parts)
     (found, *_) = entry_points(group=GROUP, name=name) or (None,)
     if found is None:
-        raise ConfigError(
-            f"learner: expected one of {', '.join(learner_names())}, got {shortened(name)}; add a function that makes "
-            f"it to nclone_env.train.learn.learners.LEARNERS, or to the entry points {GROUP} of your package"
+        names = learner_names()
+        fix = did_you_mean(name, names) or (
+            f"; add a function that makes it to {__name__}.LEARNERS, or to the entry points {GROUP} of your package"
         )
+        raise ConfigError(f"learner: expected one of {', '.join(names)}, got {shortened(name)}{fix}")
     with _naming(name, f"loading {found.value}"):
         make = found.load()
     return OtherLearner(name, make, parts)
