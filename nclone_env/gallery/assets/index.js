@@ -57,8 +57,9 @@
     search.value = state.get("q") ?? "";
     playable.checked = state.has("runs");
     const wanted = state.get("sort");
+    const before = sort.value;
     sort.value = [...sort.options].some((option) => option.value === wanted) ? wanted : "order";
-    reorder();
+    if (sort.value !== before) reorder();
     update();
   }
 

@@ -135,17 +135,20 @@ function watchMode(page) {
 
 /** Play the level; the run that is made is `page.take`. */
 function playMode(page) {
-  let waiting = true, over = false, rewinding = 0;
+  let waiting = true, over = false, rewinding = 0; // since when the key is down
+  const held = () => performance.now() - rewinding; // milliseconds
 
   function again() {
     page.take.reset();
     [waiting, over] = [true, false];
     page.say("");
+    page.keep();
     page.play(true);
   }
 
   function end() {
-    over = true;
+    [waiting, over] = [false, true];
+    page.keep();
     const { take } = page, won = take.state === "won", best = page.doc.runs[0];
     const time = seconds(take.frame), better = won && (!best || best.end !== "won" || take.frame < best.frames);
     page.add({ label: `your run ${page.doc.runs.filter((run) => run.own).length + 1}`, own: true, inputs: take.inputs.slice(0, take.frame) });
@@ -158,18 +161,28 @@ function playMode(page) {
     page.take.at(Math.max(page.take.frame - frames, 0));
     [over, waiting, page.tapped] = [false, true, 0]; // it stands still until a key is held
     page.say("");
+    page.keep();
     page.show();
   }
 
   return {
+    made: true,
     get inputs() { return page.take.inputs.slice(0, page.take.frame); },
     get frame() { return page.take.frame; },
     get length() { return page.take.frame; },
     reset() { again(); },
     enter() {
-      [waiting, over] = [page.take.frame === 0, page.take.state !== "playing"];
-      if (waiting) page.say("Move to start");
+      over = page.take.state !== "playing";
+      waiting = !over;
+      if (waiting) page.say(page.take.frame ? "Move to go on" : "Move to start");
       page.play(true);
+    },
+    /** Go on with a run from its end. */
+    resume(inputs) {
+      page.take.reset(inputs);
+      page.take.at(inputs.length);
+      this.enter();
+      if (over) end();
     },
     show() {
       const best = find("ghost").checked ? page.doc.runs.find((run) => run.end === "won") ?? page.doc.runs.find((run) => !run.own) : undefined, ghosts = [];
@@ -184,13 +197,14 @@ function playMode(page) {
     tick(frames) {
       page.due = (page.due ?? 0) + frames;
       for (; page.due >= 1; page.due -= 1) {
-        if (rewinding) { if (++rewinding > 12) back(1); continue; }
+        if (rewinding) { if (held() > 200) back(held() > 1000 ? 4 : 1); continue; }
         if (over) continue;
         if (waiting && !page.held()) continue;
         if (waiting) page.say("");
         waiting = false;
         page.take.step(page.held());
         page.tapped = 0; // a key that was let go before this frame
+        if (page.take.frame % RATE === 0) page.keep();
         if (page.take.state !== "playing") end();
       }
       page.show();
@@ -199,10 +213,10 @@ function playMode(page) {
     restart: again,
     hide() { waiting = !over; },
     back() {}, // rewind() has done it
-    /** Go back by a frame, and on while it is held. */
+    /** Go back by a frame, and on while it is held, after a second faster. */
     rewind(on) {
       if (on && !rewinding) back(1);
-      rewinding = on ? rewinding || 1 : 0;
+      rewinding = on ? rewinding || performance.now() : 0;
     },
     key(event) {
       const keys = {
@@ -245,11 +259,16 @@ function tasMode(page) {
 
   const seek = (frame) => { page.play(false); page.take.at(Math.min(Math.max(frame, 0), page.take.length)); page.show(); };
 
-  function keep() {
-    const run = page.take.level.run(page.take.inputs);
+  function branch(inputs) {
+    const run = page.take.level.run(inputs);
     run.at(run.length);
     branches.push({ label: `branch ${branches.length + 1}`, run, end: causeOf(run) || "under way" });
     list();
+  }
+
+  function keep() {
+    branch(page.take.inputs);
+    page.keep();
     page.show();
   }
 
@@ -258,7 +277,7 @@ function tasMode(page) {
     find("branches").replaceChildren(...branches.map((branch, number) => element("tr", {},
       element("td", { textContent: branch.label }), element("td", { textContent: branch.end }), element("td", { className: "number", textContent: `${branch.run.length} frames` }),
       element("td", {}, element("button", { type: "button", textContent: "Take", onclick: () => take(branch.run.inputs) }), " ",
-        element("button", { type: "button", textContent: "×", ariaLabel: `Remove ${branch.label}`, onclick: () => { branches.splice(number, 1)[0].run.free(); list(); page.show(); } })))));
+        element("button", { type: "button", textContent: "×", ariaLabel: `Remove ${branch.label}`, onclick: () => { branches.splice(number, 1)[0].run.free(); list(); page.keep(); page.show(); } })))));
   }
 
   /** Draw the inputs around the frame that is shown, which is under the line in the middle. */
@@ -339,8 +358,9 @@ function tasMode(page) {
     get inputs() { return page.take.inputs; },
     get frame() { return page.take.frame; },
     get length() { return page.take.length; },
+    get branches() { return branches.map(({ run }) => run.inputs); },
     made: true,
-    seek, take,
+    seek, take, branch,
     reset() { [branches, undone, path] = [[], [], undefined]; list(); },
     enter() { path = undefined; list(); },
     show() {

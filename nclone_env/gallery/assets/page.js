@@ -19,6 +19,7 @@
     draw(run, { ghosts = [], ...options } = {}) {
       const others = ghosts.map(({ run: ghost, colour }) => ({ row: ghost.rows().slice(), colour })); // before the run: its rows are valid until the next call
       scene.draw(run.rows(), { ...options, shooters: run.level.shooters, ghosts: others });
+      follow(run);
     },
 
     /** Show time, keys, gold and state of a run. */
@@ -55,7 +56,7 @@
         current().again?.();
         cancelAnimationFrame(loop);
         loop = requestAnimationFrame(tick);
-      }
+      } else if (page.playing) page.keep();
       page.playing = wanted;
       find("play").textContent = wanted ? "❚❚" : "▶";
       find("play").setAttribute("aria-label", wanted ? "Pause" : "Play");
@@ -184,11 +185,18 @@
   function fit() {
     if (!page.doc) return;
     const area = mode === "edit" ? wholeWorld() : usedArea(page.doc.level);
+    for (const side of ["width", "height"]) find("canvas").style.setProperty(`--${side}`, area[side]);
     const zoom = Math.min(2, wholeWorld().width / area.width, wholeWorld().height / area.height);
     const scale = Math.min(2 * zoom, find("canvas").clientWidth * devicePixelRatio / area.width); // no more pixels than are seen
     scene.setLevel(mode === "edit" ? page.modes.edit.level : page.doc.level, area, scale, themeNow());
   }
   page.fit = fit;
+
+  /** Keep the ninja in view where the picture is wider than the screen. */
+  function follow(run) {
+    const { parentElement: stage, clientWidth: width } = find("canvas"), { area } = scene;
+    if (width > stage.clientWidth) stage.scrollLeft = ((run.ninja.x - area.left) / area.width) * width - stage.clientWidth / 2;
+  }
 
   function tick(now) {
     if (!page.playing) return;
@@ -292,6 +300,7 @@
     const { doc } = page, state = await place(current().made, mode === "tas");
     if (doc !== page.doc) return;
     if (page.live.bundled) state.set("policy", page.live.name);
+    for (const inputs of page.modes.tas.branches) state.append("branch", files.toLink(await files.pack(inputs)));
     history.replaceState(null, "", `#${state}`);
   }
   page.address = address;
@@ -306,6 +315,7 @@
     checkMoved();
     page.play(false);
     const state = await place(true, true);
+    if (mode === "play") state.delete("mode"); // who opens the link watches it
     history.replaceState(null, "", `#${state}`);
     let said = "Link is in the address bar";
     try {
@@ -329,8 +339,10 @@
     if (state.has("inputs")) {
       const inputs = await files.unpack(files.fromText(state.get("inputs")), 1 << 20);
       if (mode === "tas") page.take.reset(inputs), page.take.at(Math.min(Number(state.get("frame") ?? 0), inputs.length));
+      else if (mode === "play") page.modes.play.resume(inputs);
       else page.modes.watch.choose(page.doc.runs.indexOf(page.add({ label: "from the link", inputs })));
     } else if (state.has("run")) page.modes.watch.choose(Number(state.get("run")) - 1);
+    for (const inputs of state.getAll("branch")) page.modes.tas.branch(await files.unpack(files.fromText(inputs), 1 << 20));
     const policy = state.get("policy") ?? "", known = game.policies.some(({ name }) => name === policy);
     if (policy !== page.live.name && (known || (!policy && page.live.bundled))) await page.live.choose(policy, !calm);
     const frame = state.get("frame");
