@@ -164,25 +164,6 @@ def evaluate(
     return tuple(results)
 
 
-def compare(
-    policy: ActorCritic,
-    environment: EnvironmentConfig,
-    episodes_per_level: int = 100,
-    seed: int = 0,
-    make_envs: MakeEnvironments = make_resting_environments,
-    on_level: OnLevel = SILENT.on_level,
-    candidates: int = 1,
-    num_threads: int | None = None,
-) -> dict[Mode, tuple[LevelResult, ...]]:
-    """Evaluate sampled and argmax actions of a policy and random actions; return the results by mode.
-
-    The arguments are those of :func:`evaluate`.
-    """
-    modes: tuple[Mode, ...] = ("sampled", "argmax", "random")
-    shared = (episodes_per_level, seed, make_envs, on_level, candidates, num_threads)
-    return {mode: evaluate(policy, environment, mode, *shared) for mode in modes}
-
-
 def best_episode(results: dict[Mode, tuple[LevelResult, ...]]) -> LevelResult:
     """Return the result to show as a video: the longest win of the policy, else any episode."""
     candidates = [*results.get("argmax", ()), *results.get("sampled", ())] or list(results["random"])
@@ -382,7 +363,8 @@ class CandidateSearch:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Play all candidates; return their actions (horizon, n), their scores (n,) and which of them won, (n,)."""
         count, candidates = self._copies.num_envs, self._shape[1]
-        uniforms = np.stack([self._draws(place, step) for place in places], axis=1).reshape(self._horizon, count)
+        draws = [self._random(place, step).random((self._horizon, candidates), np.float32) for place in places]
+        uniforms = np.stack(draws, axis=1).reshape(self._horizon, count)
         planned = self._plans[:, places]
         actions = np.zeros((self._horizon, count), np.int64)
         scores, playing, won, discount = np.zeros(count), np.ones(count, np.bool_), np.zeros(count, np.bool_), 1.0
@@ -400,10 +382,6 @@ class CandidateSearch:
                 break
         scores[playing] += discount * policy_outputs(self._policy, observations)[1][playing]
         return actions, scores + _OUTWEIGHS * won, won
-
-    def _draws(self, place: int, step: int) -> np.ndarray:
-        """Return the random numbers of a decision, (horizon, k)."""
-        return self._random(place, step).random((self._horizon, self._shape[1]), np.float32)
 
     def _seeds(self, place: int, step: int) -> list[int]:
         """Return a seed for each of the k copies of a decision."""

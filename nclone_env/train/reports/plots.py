@@ -23,7 +23,7 @@ from nclone_env.train.reports.comparison import (
     statistics_table,
     write_csv,
 )
-from nclone_env.train.reports.report import evaluate_and_report, mean_success, most_levels
+from nclone_env.train.reports.report import MOST_LEVELS, evaluate_and_report, mean_success
 
 _SUCCESS, _RETURN = "success of recent episodes", "mean return of recent episodes"
 _COLUMNS = {
@@ -51,9 +51,8 @@ def write_learning_curve(
 ) -> None:
     """Plot success rate, that on held-out levels, and mean return over timesteps as PNG.
 
-    Args:
-        random: success rate of random actions on its levels, drawn as a line; None: not measured.
-        evaluated: success rate of the evaluation at the end by mode, ``sampled`` and ``argmax``, drawn as marks.
+    The success rate of random actions is a line, that of the evaluation at the end by mode, ``sampled`` and ``argmax``,
+    a mark.
     """
     title = f"{_cut(shown(config.environment.levels))} · seed {config.seed} · {config.num_envs} environments"
     figure, ((upper,), (lower,)) = _panels(1, height=6)
@@ -135,7 +134,7 @@ def report_run(
     of_run = (config.evaluation.attempts, result.held_out, result.counters.timesteps)
     results = evaluate_and_report(
         result.policy, config.evaluated_environment, folder, episodes, config.seed, video, *of_run,
-        most=most_levels() if episodes is None else None, num_threads=config.num_threads, on_level=on_level, say=say,
+        most=MOST_LEVELS if episodes is None else None, num_threads=config.num_threads, on_level=on_level, say=say,
     )  # fmt: skip
     evaluated = {mode: mean_success(results[mode]) for mode in ("sampled", "argmax")}
     plot(random=mean_success(results["random"]), evaluated=evaluated)
@@ -182,9 +181,7 @@ def compare_runs(
 def comparison(sets: Sequence[tuple[str, Sequence[RunGroup]]]) -> bytes:
     """Plot success rate and mean return of groups over timesteps as PNG: the mean over seeds, and their range.
 
-    Args:
-        sets: what the runs have in common, such as their levels, and the groups of those that differ only in their
-            seed; each has panels of its own, and its legend below them.
+    Each set, what its runs have in common and their groups, has panels of its own, and its legend below them.
     """
     most = max(len(groups) for _, groups in sets)
     figure, axes = _panels(len(sets), 6 + 0.22 * math.ceil(most / 2))

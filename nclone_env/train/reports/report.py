@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from nclone_env.config import EnvironmentConfig
 from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
 from nclone_env.level import known_solutions_of, load_levels
 from nclone_env.replay import Recording, recording_name
-from nclone_env.train.collect.evaluate import LevelResult, Mode, best_episode, compare, evaluated_run
+from nclone_env.train.collect.evaluate import LevelResult, Mode, best_episode, evaluate, evaluated_run
 from nclone_env.train.hooks import SILENT, OnLevel
 from nclone_env.train.levels.solutions import sampled
 from nclone_env.train.policies.network import ActorCritic
@@ -26,6 +26,8 @@ RESULT_COLUMNS = (
 _EPISODES, _EPISODES_IN_ALL, _LEAST_EPISODES = 100, 10_000, 16
 """By default: of a level; of all levels, so that the evaluation of thousands is no longer than their training; and of a
 level where these are too few."""
+MOST_LEVELS = _EPISODES_IN_ALL // _LEAST_EPISODES
+"""Levels that the evaluation at the end of a run plays at most, if no episodes are given."""
 
 
 def success_table(
@@ -69,11 +71,6 @@ def _rates(results: Sequence[Sequence[LevelResult]], attempts: int) -> list[str]
     return [f"{rate:.1%}" for rate in rates]
 
 
-def most_levels() -> int:
-    """Return the number of levels that the evaluation at the end of a run plays at most, if no episodes are given."""
-    return _EPISODES_IN_ALL // _LEAST_EPISODES
-
-
 def default_episodes(levels: int) -> int:
     """Return the number of episodes on each of so many levels that an evaluation plays if none is given."""
     return min(_EPISODES, max(_EPISODES_IN_ALL // levels, _LEAST_EPISODES))
@@ -112,9 +109,10 @@ def evaluate_and_report(
     levels = every if most is None else sampled(every, most)
     environment = environment.replace(levels=tuple(levels))
     episodes = episodes or default_episodes(len(levels))
-    results = compare(
-        policy, environment, episodes, seed, on_level=on_level, candidates=candidates, num_threads=num_threads
-    )
+    played: dict[str, Any] = {"on_level": on_level, "candidates": candidates, "num_threads": num_threads}
+    results: dict[Mode, tuple[LevelResult, ...]] = {
+        mode: evaluate(policy, environment, mode, episodes, seed, **played) for mode in get_args(Mode)
+    }
     known = {name: len(inputs) for name, inputs in known_solutions_of(levels).items()}
     marks = [level.raw.digest in held_out for level in levels] if held_out else ()
     report = success_table(results, known, min(attempts, episodes), marks)

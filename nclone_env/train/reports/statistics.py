@@ -16,11 +16,7 @@ _CHUNK = 100
 
 
 def as_numbers(name: str, values: Any) -> np.ndarray:
-    """Return values of the caller, one at least, as float64 of any shape.
-
-    Raises:
-        ConfigError: if they are no numbers; it names the argument.
-    """
+    """Return values of the caller, one at least, as float64 of any shape."""
     expected = f"{name}: expected numbers, one at least"
     array = as_array(values, ConfigError, expected)
     if array.dtype.kind not in "biuf" or not array.size:

@@ -16,7 +16,7 @@ from nclone_env.level.level import Level
 from nclone_env.sim.trajectory import simulate
 from nclone_env.train.collect import evaluate as module
 from nclone_env.train.collect.environments import make_environments, make_resting_environments
-from nclone_env.train.collect.evaluate import LevelResult, best_episode, compare, episode_inputs, evaluate
+from nclone_env.train.collect.evaluate import LevelResult, best_episode, episode_inputs, evaluate
 from nclone_env.train.policies.network import ActorCritic
 
 from ..stub import LineWorld
@@ -50,11 +50,12 @@ def test_argmax_of_a_good_policy_always_wins():
 
 def test_sampled_lies_between_argmax_and_random():
     played = []
-    results = compare(walker(1.0), ENVIRONMENT, 200, make_envs=LineWorld, on_level=lambda *call: played.append(call))
+    policy, rest = walker(1.0), {"make_envs": LineWorld, "on_level": lambda *call: played.append(call)}
+    modes = ("sampled", "argmax", "random")
+    results = {mode: evaluate(policy, ENVIRONMENT, mode, 200, **rest) for mode in modes}
     rates = {mode: np.mean([r.success_rate for r in rows]) for mode, rows in results.items()}
     assert rates["random"] + 0.1 < rates["sampled"] < rates["argmax"]
-    assert {r.mode for rows in results.values() for r in rows} == {"sampled", "argmax", "random"}
-    modes = ("sampled", "argmax", "random")
+    assert {r.mode for rows in results.values() for r in rows} == {*modes}
     assert played == [(f"levels played, {mode} actions", 2, 2) for mode in modes]
 
 
