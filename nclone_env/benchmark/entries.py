@@ -80,11 +80,7 @@ class Order:
             raise ConfigError(f"steps: expected none for the baseline {self.baseline}, got {got}")
 
     def play(self, hooks: Hooks) -> Run:
-        """Let the baseline play, and train for it if it learns.
-
-        Raises:
-            StoppedError: if ``hooks.stop`` returned True; it says how to go on with what is saved of a training run.
-        """
+        """Let the baseline play, and train for it if it learns."""
         return _BASELINES[self.baseline](replace(self, hooks=hooks))
 
 
@@ -109,16 +105,6 @@ def nearest_exit(observations: Mapping[str, np.ndarray]) -> np.ndarray:
     up = (down < _UP) | ((ahead == 0) & (direction > 0))
     can_press = (state[:, _AT.airborne] > 0) | (state[:, _AT.jump_held] == 0)
     return 3 * (up & can_press) + direction
-
-
-def play_random(order: Order) -> Run:
-    """Play random actions."""
-    return _untrained(RandomPolicy(), order, next(iter(MODES[order.mode]), "game_state"))
-
-
-def play_nearest_exit(order: Order) -> Run:
-    """Follow the shortest path; every attempt is the same."""
-    return _untrained(nearest_exit, order, "game_state")
 
 
 def _untrained(policy: Any, order: Order, name: ObservationName) -> Run:
@@ -275,8 +261,8 @@ def _kept(order: Order, levels: Sequence[Level], found: Sequence[np.ndarray]) ->
 _BASELINES: Mapping[str, Callable[[Order], Run]] = {
     "ppo": play_ppo,
     "clone": play_clone,
-    "random": play_random,
-    "nearest-exit": play_nearest_exit,
+    "random": lambda order: _untrained(RandomPolicy(), order, next(iter(MODES[order.mode]), "game_state")),
+    "nearest-exit": lambda order: _untrained(nearest_exit, order, "game_state"),
     "planner": play_planner,
 }
 
@@ -323,12 +309,7 @@ class Entered:
 
 
 def read_curve(path: Path) -> tuple[bytes, float | None]:
-    """Return the contents of a learning curve, and the seconds of training that it tells, None if it does not.
-
-    Raises:
-        FormatError: if it is damaged.
-        OSError: if it cannot be read.
-    """
+    """Return the contents of a learning curve, and the seconds of training that it tells, None if it does not."""
     with open_regular(path, _MOST_CURVE) as file:
         text = file.read()
     try:
@@ -345,9 +326,8 @@ def of_recordings(
 ) -> Run:
     """Return recordings of a planner or a person as a run; levels without one that wins in time count as lost.
 
-    Args:
-        files: recordings, of a level of the track each; of several of a level the shortest that wins is taken.
-        track: a track of single attempts with inputs for each frame, such as Planning-v1.
+    Each is of a level of the track, which is one of single attempts with inputs for each frame, such as Planning-v1. Of
+    several of a level the shortest that wins is taken.
     """
     if (track.attempts, track.frame_skip) != (1, 1):
         raise ConfigError(f"track: expected one for recordings, Planning-v1, got {track.name}; submit folders of runs")

@@ -6,7 +6,7 @@ import itertools
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,7 +24,7 @@ from nclone_env.errors import ConfigError, StoppedError, check_choice, optional_
 from nclone_env.jobs import Shard, run
 from nclone_env.machine import default_workers
 from nclone_env.replay import RECORDING_SUFFIX
-from nclone_env.train import SILENT, Hooks
+from nclone_env.train import Hooks
 
 if TYPE_CHECKING:
     from nclone_env.benchmark import Order, Run, Verification
@@ -207,9 +207,12 @@ def verify_submissions(files: Positional[tuple[Path, ...]], packs: tuple[str, ..
         packs: for a track of the game, its packs, such as SI=SI.txt; for Community-v1, folders of packs.
         policies: also let the policies that they include choose the actions again, which takes much longer.
     """
+    from nclone_env.benchmark import verify
+
     refused, progress = 0, LevelProgress()
     files = tuple(_submissions(files))
-    for file, found in _verified(files, packs, policies, Hooks(on_level=progress.level)):
+    for file in files:
+        found = verify(file, _packs(packs), policies, Hooks(on_level=progress.level))
         progress.clear()
         say(*_report(str(file), found))
         refused += not found.accepted
@@ -233,13 +236,14 @@ def write_table(
         plots: write performance profiles next to it.
         force: overwrite existing files.
     """
-    from nclone_env.benchmark import read_submission, write_results
+    from nclone_env.benchmark import read_submission, verify, write_results
 
     check_suffix("output", output, ".md")
     check_free(output, force)
     entries, seen = [], dict[bytes, Path]()
     files = tuple(_submissions(files))
-    for file, found in _verified(files, packs):
+    for file in files:
+        found = verify(file, _packs(packs))
         same = seen.setdefault(sha256(file.read_bytes()).digest(), file) if found.accepted else file
         fault = found.faults[0] if found.faults else "" if same == file else f"it is a copy of {same}"
         if fault:
@@ -320,16 +324,6 @@ def _packs(given: Sequence[str]) -> dict[str, Path]:
     return {name: expanded(path or name) for name, _, path in pairs}
 
 
-def _verified(
-    files: Sequence[Path], packs: Sequence[str], policies: bool = False, hooks: Hooks = SILENT
-) -> Iterator[tuple[Path, Verification]]:
-    """Yield submissions with what playing them again has shown."""
-    from nclone_env.benchmark import verify
-
-    for file in files:
-        yield file, verify(file, _packs(packs), policies, hooks)
-
-
 def _submissions(paths: Sequence[Path]) -> list[Path]:
     """Return files, each once, and those in folders that have the name of a submission."""
     for path in paths:
@@ -372,7 +366,9 @@ def _of_recordings(paths: Sequence[Path], track: Track, packs: Sequence[str]) ->
 
 def _finish(target: Path, packs: Sequence[str]) -> int:
     """Verify a submission that was saved, and print its row."""
-    ((_, found),) = _verified([target], packs)
+    from nclone_env.benchmark import verify
+
+    found = verify(target, _packs(packs))
     say(*_report(str(target), found))
     return int(not found.accepted)
 

@@ -28,7 +28,7 @@ from nclone_env.cli.output import check_folder
 from nclone_env.config import EnvironmentConfig, ObservationName
 from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
 from nclone_env.machine import available_bytes, check_fits
-from nclone_env.memory import Stats, Target, comparison, measured, write_report
+from nclone_env.memory import Target, comparison, measured, write_report
 from nclone_env.memory import estimate as estimate_memory
 from nclone_env.options import group, option
 from nclone_env.profiler import Contract, EnvironmentTarget, Form, Mode, TrainingTarget
@@ -61,10 +61,6 @@ class WriteOptions:
         check_folder("output", self.output_dir)
         if self.html:
             optional_module("jinja2", "profile")
-
-    def write(self, stats: Stats, folder: Path) -> str:
-        """Write the reports to a folder; return the answer and their paths."""
-        return write_report(stats, folder, self.json, self.html)
 
     def status(self, verdict: str) -> int:
         """Return the exit status."""
@@ -283,7 +279,7 @@ def profile(
     on_start()
     length = steps if options.steps is None else options.steps
     found = measured(target, num_envs, length, options.interval, print, options.memray)
-    print(options.write(found, options.output_dir), end="")
+    print(write_report(found, options.output_dir, options.json, options.html), end="")
     return options.status(found.verdict)
 
 

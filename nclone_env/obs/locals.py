@@ -18,13 +18,9 @@ _PIXELS_PER_STEP = 2.0
 _DEADLY = bits(kind for kind in KINDS if kind.deadly)
 
 
-def _quarter_shares() -> tuple[int, ...]:
-    """Return 4 numbers per tile, upper left, upper right, lower left, lower right: solid share of the quarter * 255."""
-    quarters = SOLID_SAMPLES.reshape(-1, 2, 6, 2, 6).mean(axis=(2, 4))
-    return tuple(int(share * SOLID + 0.5) for share in quarters.ravel().tolist())
-
-
-QUARTER_SHARES = _quarter_shares()
+_SHARES = SOLID_SAMPLES.reshape(-1, 2, 6, 2, 6).mean(axis=(2, 4)).ravel().tolist()
+QUARTER_SHARES = tuple(int(share * SOLID + 0.5) for share in _SHARES)
+"""4 numbers per tile, upper left, upper right, lower left, lower right: solid share of the quarter * 255."""
 
 
 @kernel

@@ -34,10 +34,18 @@ class RunFolder:
     """A folder that this process alone trains in, until :meth:`close` or the end of the process.
 
     Ranks other than 0 do not lock it: rank 0 has.
+
+    Attributes:
+        path: the folder.
+        checkpoint: the latest checkpoint.
+        best: the checkpoint with the best recent success.
+        levels: the table of levels.
+        record: the file of all options of the run, and of what it ran on.
     """
 
     def __init__(self, path: Path, lock: bool = True):
-        self.path = path
+        self.path, self.checkpoint, self.best = path, path / LATEST, path / BEST
+        self.levels, self.record = path / _LEVELS, path / RECORD
         self._lock: FileLock | None = None
         if not lock:
             return
@@ -49,26 +57,6 @@ class RunFolder:
                 f"{path}: another process is training in this folder; wait for it, or pass another --name"
             ) from error
         remove_temporaries(path)
-
-    @property
-    def checkpoint(self) -> Path:
-        """The latest checkpoint."""
-        return self.path / LATEST
-
-    @property
-    def best(self) -> Path:
-        """The checkpoint with the best recent success."""
-        return self.path / BEST
-
-    @property
-    def levels(self) -> Path:
-        """The table of levels."""
-        return self.path / _LEVELS
-
-    @property
-    def record(self) -> Path:
-        """The file of all options of the run, and of what it ran on."""
-        return self.path / RECORD
 
     def replace_run(self, write: Callable[[Path], object]) -> None:
         """Replace an earlier run, if there is one, by the first checkpoint of another; other files stay.
