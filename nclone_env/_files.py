@@ -125,12 +125,9 @@ def write_rows(path: Path, rows: Iterable[Iterable[Any]]) -> None:
 
 
 def fill_file(path: str | os.PathLike[str], fill: Callable[[Path], Any]) -> None:
-    """Call ``fill`` to write a temporary file next to ``path``, then rename it to ``path``.
+    """Call ``fill`` to write a temporary file next to ``path``, with its suffix, then rename it to ``path``.
 
     The contents reach the disk before the name does, so that a power failure leaves the old file or the new one.
-
-    Args:
-        fill: writes the temporary file, given its path; the suffix is that of ``path``.
     """
     path = expanded(path)
     with naming(path), temporary_beside(path) as temporary:
@@ -151,11 +148,7 @@ def unless_it_fails(what: object) -> Iterator[None]:
 
 
 def open_regular(path: str | os.PathLike[str], most: float = math.inf) -> BinaryIO:
-    """Open a file for reading; pipes and devices, which may have no end, are refused unread.
-
-    Args:
-        most: bytes that it may have.
-    """
+    """Open a file of at most so many bytes; pipes and devices, which may have no end, are refused unread."""
     path = expanded(path)
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
@@ -168,11 +161,7 @@ def open_regular(path: str | os.PathLike[str], most: float = math.inf) -> Binary
 
 
 def check_directory(file: BinaryIO, most: int) -> None:
-    """Refuse a zip file whose directory has more bytes than ``most``: ``zipfile`` reads it whole, if it lists millions.
-
-    Raises:
-        zipfile.BadZipFile: if it has, or does not end with its directory.
-    """
+    """Refuse a zip file whose directory has more bytes than ``most``, which ``zipfile`` would read whole."""
     file.seek(-min(_ZIP_END, file.seek(0, io.SEEK_END)), io.SEEK_END)
     tail = file.read(_ZIP_END).rjust(_ZIP_END, b"\0")
     if tail[-22:-18] != b"PK\5\6" or tail[-2:] != b"\0\0":
@@ -298,8 +287,7 @@ def synchronise(path: Path) -> None:
 def replace_folder(folder: Path, path: Path) -> None:
     """Give a folder the name ``path``; a folder of that name takes the other name, in the same instant.
 
-    Args:
-        path: its new name; a symbolic link there would itself be exchanged, not the folder that it denotes.
+    A symbolic link there would itself be exchanged, not the folder that it denotes.
     """
     for each in (*folder.rglob("*"), folder):
         synchronise(each)
@@ -350,11 +338,7 @@ def lock_descriptor(descriptor: int) -> bool:
 
 
 class FileLock:
-    """A file that this process has locked; :meth:`release` removes it.
-
-    Args:
-        path: the file; it is created.
-    """
+    """A file that this process creates, if it is missing, and locks; :meth:`release` removes it."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -373,11 +357,7 @@ class FileLock:
             os.close(descriptor)  # its last owner removed the file in between
 
     def release(self, remove: bool = True) -> None:
-        """End the lock.
-
-        Args:
-            remove: whether to remove the file; on Windows this is only possible after the lock has ended.
-        """
+        """End the lock, and remove the file, which on Windows is only possible afterwards."""
         if remove and fcntl is not None:
             self._path.unlink(missing_ok=True)
         os.close(self._descriptor)
@@ -399,11 +379,7 @@ class Claims:
         self._own = ExitStack()
 
     def add(self, *paths: Path) -> None:
-        """Claim files or folders.
-
-        Raises:
-            ConfigError: if another call, of any process, has claimed one of them.
-        """
+        """Claim files or folders."""
         for path in paths:
             target = Path(os.path.realpath(path))
             digest = hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]

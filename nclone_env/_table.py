@@ -8,14 +8,9 @@ _NUMBER = re.compile(r"([-+]?(\d|nan).*|-?)")
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Format a table: numbers are aligned on the right, the first column and words on the left.
+    """Return the lines of a table: numbers are aligned on the right, the first column and words on the left.
 
-    Args:
-        titles: of the columns.
-        rows: cells of each row; those that a row lacks at its end are empty.
-
-    Returns:
-        The titles, then a line for each row.
+    Cells that a row lacks at its end are empty.
     """
     filled = [[*row, *("",) * (len(titles) - len(row))] for row in rows]
     columns = list(zip(titles, *filled))
@@ -31,12 +26,7 @@ def is_numeric(cells: Iterable[str]) -> bool:
 
 
 def format_bytes(count: float, sign: bool = False) -> str:
-    """Format a number of bytes with a binary unit: B, KB (one decimal), MB or GB (two decimals).
-
-    Args:
-        count: bytes.
-        sign: prefix non-negative numbers with a plus sign.
-    """
+    """Format a number of bytes, with a plus if ``sign``, in B, KB (one decimal), MB or GB (two decimals)."""
     value, unit = abs(count), "B"
     if value < 0.05:
         return "0 B"

@@ -84,12 +84,7 @@ class NcloneError(Exception):
 
 
 class FormatError(NcloneError, ValueError):
-    """Malformed data.
-
-    Args:
-        source: file name, or ``<bytes>`` for data in memory.
-        where: location inside the source, such as ``offset 1230`` or ``line 12``.
-    """
+    """Malformed data: of a file, or of ``<bytes>`` in memory, at a place such as ``offset 1230`` or ``line 12``."""
 
     def __init__(self, source: str, where: str, expected: str, got: str):
         super().__init__(f"{cut(source)}: {where}: expected {expected}, got {got}")
@@ -196,11 +191,7 @@ _PACKAGES = {"pygame": "pygame-ce"}
 
 
 def optional_module(name: str, extra: str) -> Any:
-    """Import a module of an optional dependency.
-
-    Raises:
-        MissingExtraError: if it is not installed, or is and fails; the message names the extra to install.
-    """
+    """Import a module of an optional dependency."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -232,10 +223,8 @@ class Within(NamedTuple):
 def as_array(value: Any, error: type[NcloneError], expected: str) -> np.ndarray:
     """Return a value of the caller as an array of NumPy.
 
-    Args:
-        error: raised, with what was expected, for what NumPy cannot convert: nested lists of unequal lengths, and
-            tensors on a GPU, with gradients, or of a dtype that NumPy lacks.
-        expected: beginning of its message.
+    What NumPy cannot convert raises ``error`` with what was expected: nested lists of unequal lengths, and tensors on a
+    GPU, with gradients, or of a dtype that NumPy lacks.
     """
     try:
         return np.asarray(value)
@@ -246,22 +235,14 @@ def as_array(value: Any, error: type[NcloneError], expected: str) -> np.ndarray:
 def check_value(name: str, hint: Any, value: Any) -> None:
     """Check a value by an annotation: of a choice, a number within bounds, a flag, a text or a path.
 
-    Args:
-        hint: the annotation; None among its alternatives accepts None, and of others nothing is known.
-
-    Raises:
-        ConfigError: naming the option, what was expected, and what came.
+    None among its alternatives accepts None; of other annotations nothing is known.
     """
     known = [text for part in (hint, *get_args(hint)) if get_origin(part) is Literal for text in get_args(part)]
     _reject(name, _expected(hint, value), value, known if isinstance(value, str) else ())
 
 
 def check_choice(name: str, value: Any, known: Collection[str]) -> None:
-    """Reject a value that is not one of some names.
-
-    Raises:
-        ConfigError: naming the argument, the names, the value, and the most similar name.
-    """
+    """Reject a value that is not one of some names."""
     if not isinstance(value, str) or value not in known:
         expected, got = f"expected one of {', '.join(known)}", f"{shortened(value)}{did_you_mean(value, known)}"
         raise ConfigError(f"{name}: {expected}, got {got}")
@@ -289,33 +270,19 @@ def whole(value: Any) -> Any:
 
 
 def check_integer(name: str, value: Any, low: int, high: float = math.inf) -> int:
-    """Return a whole number, which may be a float or one of NumPy, as an integer of Python.
-
-    Args:
-        low: least of it.
-        high: greatest of it.
-
-    Raises:
-        ConfigError: if it is none, or out of bounds; it names the argument, the bounds and the value.
-    """
+    """Return a whole number within bounds, which may be a float or one of NumPy, as an integer of Python."""
     number = whole(scalar(value))
     _reject(name, _expected_number(int, Within(low, high), number), value)
     return int(number)
 
 
 def checked(*left: str) -> Callable[[Function], Function]:
-    """Let a function check its arguments by their annotations before anything else.
+    """Let a function check its arguments by their annotations before anything else, all but those ``left`` to it.
 
     These are numbers (of which nan is none), flags, texts, paths, bytes, choices, functions, mappings, iterables,
     tuples of a fixed length and objects of a class, or one of several of them. Nothing is known of other annotations,
     and of arrays, which may be anything that NumPy converts. Bounds are up to the function. It gets whole numbers as
     integers of Python: those of NumPy overflow.
-
-    Args:
-        left: arguments that the function checks itself.
-
-    Raises:
-        ConfigError: when the function is called; it names the argument, what was expected, and what came.
     """
 
     def decorate(function: Function) -> Function:
@@ -467,15 +434,9 @@ def _expected(hint: Any, value: Any) -> str:
         if get_origin(other) is Literal:
             return _expected_choice([None, *get_args(other)], value)
         return "" if value is None else _expected(other, value)
-    if hint is bool:
-        return "" if isinstance(value, (bool, np.bool_)) else "True or False"
     if hint in (int, float):
         return _expected_number(hint, bounds, value)
-    if hint is str:
-        return "" if isinstance(value, str) else "text"
-    if hint is Path:
-        return "" if is_path(value) else PATH
-    return ""
+    return "" if hint not in _SIMPLE or _SIMPLE[hint].fits(value) else _SIMPLE[hint].noun
 
 
 def _expected_choice(choices: list[Any], value: Any) -> str:

@@ -76,12 +76,7 @@ def available_bytes() -> int | None:
 
 
 def check_address_space(command: str, needed: int) -> None:
-    """Reject a limit of address space (``ulimit -v``) under which libraries would abort as they are loaded.
-
-    Args:
-        command: name of the command, for the message.
-        needed: bytes.
-    """
+    """Reject a limit of address space (``ulimit -v``), bytes, under which libraries would abort as they are loaded."""
     allowed = _addresses()
     if allowed is not None and allowed < needed:
         raise MemoryLimitError(
@@ -91,15 +86,7 @@ def check_address_space(command: str, needed: int) -> None:
 
 
 def check_fits(argument: str, count: int, each: float, once: float = 0.0, limit: int | None = None) -> None:
-    """Reject a number of things whose memory exceeds the limit.
-
-    Args:
-        argument: name of the number, for the message.
-        count: the number.
-        each: bytes of each.
-        once: bytes besides.
-        limit: bytes; None: what is available.
-    """
+    """Reject things whose bytes, ``each`` and ``once`` besides, exceed the limit; None: what is available."""
     needed = once + count * each
     if limit is None and needed <= _SMALL:
         return

@@ -55,14 +55,9 @@ class Option(NamedTuple):
 def option(
     default: Any, *, key: str | None = None, alias: str | None = None, fixed: str = "", on_command_line: bool = True
 ) -> Any:
-    """Return a field of a class of options.
+    """Return a field of a class of options; ``alias`` is another name that the command line and checkpoints accept.
 
-    Args:
-        default: its value if none is given.
-        key: ``Option.key``, if it is not the name of the field.
-        alias: another name that the command line and checkpoints accept.
-        fixed: ``Option.fixed``.
-        on_command_line: whether it is an option there.
+    ``key`` and ``fixed`` are as of :class:`Option`; without a key the name of the field is it.
     """
     metadata = {"key": key, "alias": alias, "fixed": fixed, "on_command_line": on_command_line}
     return dataclasses.field(default=default, metadata=metadata)

@@ -11,13 +11,7 @@ from nclone_env.replay import Recording
 
 
 def recordings_of(path: Path) -> list[Recording]:
-    """Return the fastest win of a submission on each level of its track, or its longest episode there without one.
-
-    Raises:
-        ConfigError: if the track is one of the game, whose levels are not in this package.
-        FormatError: if the file is no intact submission.
-        OSError: if the file cannot be read.
-    """
+    """Return the fastest win of a submission on each level of its track, or its longest episode there without one."""
     submission = read_submission(path)
     track = load_track(submission.track)
     made = [

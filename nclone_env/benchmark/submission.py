@@ -246,14 +246,7 @@ class _Reader:
 
 
 def check_submission(found: Submission, source: str = "submission") -> None:
-    """Check what a submission states, so that it can be played and shown; it may be of a file or of a program.
-
-    Args:
-        source: name in messages.
-
-    Raises:
-        FormatError: if it is malformed, contradicts its track, or is too large.
-    """
+    """Check what a submission states, so that it can be played and shown; it may be of a file or of a program."""
     track = _track_of(found.track, source)
     check_entry(found.title, found.runs, source)
     stated = {"versions": found.versions, "scores": {} if found.scores is None else found.scores}
@@ -313,11 +306,7 @@ def _check_attempts(track: Track, given: Attempts, attempts: int, source: str, w
 
 
 def check_entry(title: str, runs: Sequence[Any], source: str = "submission") -> None:
-    """Check what is known before anything is played: the title, and the number of runs.
-
-    Raises:
-        FormatError: naming the one that does not fit.
-    """
+    """Check what is known before anything is played: the title, and the number of runs."""
     if not (isinstance(title, str) and 0 < len(title) <= _MOST_TITLE and title.strip() and all(map(is_plain, title))):
         raise FormatError(source, "title", f"1 to {_MOST_TITLE} printable characters", shortened(title))
     if not isinstance(runs, Sequence) or not 1 <= len(runs) <= _MOST_RUNS:

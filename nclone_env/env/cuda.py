@@ -450,11 +450,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
             run(self.num_envs, rows)
 
     def synchronize(self) -> None:
-        """Wait for the device, and check the actions of the steps so far.
-
-        Raises:
-            ActionError: if one was not 0..5.
-        """
+        """Wait for the device, and check the actions of the steps so far."""
         if int(self._refused.tensor.view(self._torch.int64).item()):
             self._refused.tensor.zero_()
             raise ActionError("action: expected 0 to 5, got another number on the device; those were not stepped")
@@ -490,12 +486,7 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         return [self._batch.get_state(index) for index in range(self.num_envs)]
 
     def set_states(self, states: Sequence[bytes]) -> None:
-        """Restore every environment from a snapshot, with one copy of the state to the host and one back.
-
-        Raises:
-            ConfigError: if there are not n snapshots.
-            SnapshotError: as :meth:`set_state`; no environment is changed in either case.
-        """
+        """Restore every environment from a snapshot, with one copy of the state to the host and one back."""
         self._lifecycle.check("set_states", AFTER_RESET)
         if len(states) != self.num_envs:
             raise ConfigError(f"states: expected {self.num_envs} snapshots, one per environment, got {len(states)}")
@@ -717,11 +708,7 @@ _devices: dict[str, CudaDevice] = {}
 
 
 def device_of(name: Any) -> Device:
-    """Return the device of a name, made at its first use.
-
-    Raises:
-        ConfigError: if it is no name of a GPU, or there is none.
-    """
+    """Return the device of a name, made at its first use."""
     if not isinstance(name, str) or not re.fullmatch(r"cuda(:\d+)?", name):
         raise ConfigError(f"device: expected 'cpu', 'cuda' or 'cuda:1', got {shortened(name)}")
     if name not in _devices:

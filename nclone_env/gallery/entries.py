@@ -208,10 +208,6 @@ def collect(
         names: built-in sets or levels, level files, folders or packs.
         on_fault: called with each error of a level, recording or table, which is left out; it is one if a level of
             ``recordings`` is not among those named.
-
-    Raises:
-        ConfigError: if a path of ``recordings`` does not exist.
-        UnknownLevelError: if a name denotes no level.
     """
     paths = [expanded(path) for path in several(recordings)]
     for path in paths:

@@ -39,11 +39,7 @@ Exports = Mapping[str, tuple[Any, tuple[Any, ...]]]
 
 
 def object_file(exports: Exports, triple: str) -> bytes:
-    """Return an object file with the exports, position-independent where that differs.
-
-    Raises:
-        RuntimeError: if kernels are compiled in Numba's own way or run as plain Python (``jit.dispatcher``).
-    """
+    """Return an object file with the exports, position-independent where that differs."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     relocation = "static" if triple == WASM else "pic"
@@ -88,9 +84,6 @@ def lowered(
         caller: returns the LLVM code of that function from the symbol of the kernel and the types of its parameters, of
             which the first two are by Numba's convention the addresses of the result and of a description of the error.
         changed: returns the LLVM code of the kernel as it should be.
-
-    Raises:
-        RuntimeError: if kernels are compiled in Numba's own way or run as plain Python (``jit.dispatcher``).
     """
     if not hasattr(kernel, "lower"):
         raise RuntimeError("kernels for other machines: unset NUMBA_DISABLE_JIT and NCLONE_ENV_PLAIN_JIT")

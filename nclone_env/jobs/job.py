@@ -98,12 +98,7 @@ class LevelJob(Job):
 
     @cached_property
     def refs(self) -> tuple[LevelRef, ...]:
-        """The levels; those of equal names get others, as in :func:`nclone_env.load_levels`.
-
-        Raises:
-            ConfigError: if there is none.
-            UnknownLevelError: if a name denotes no level.
-        """
+        """The levels; those of equal names get others, as in :func:`nclone_env.load_levels`."""
         packs: OpenedPacks = {}
         refs = tuple(ref for name in self.levels for ref in resolve(name, packs))
         if not refs:

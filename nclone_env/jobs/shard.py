@@ -184,11 +184,7 @@ class Merged:
         return cls(headers[0], journals)
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the results.
-
-        Raises:
-            FormatError: if one is no result of the job.
-        """
+        """Yield the results."""
         for index, path in enumerate(self.journals, start=1):
             numbers = Shard(index, len(self.journals)).numbers(self.header["total"])
             with open_regular(path, _MOST_BYTES) as file:

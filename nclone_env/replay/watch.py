@@ -218,12 +218,7 @@ def _picture(view: View, label: str, width: int) -> np.ndarray:
 
 
 def show(pictures: Iterable[np.ndarray], title: str, size: tuple[int, int]) -> int:
-    """Open a window and show pictures in it as :func:`watch`.
-
-    Args:
-        pictures: (height, width, 3) uint8, RGB.
-        size: width and height of the pictures, pixels.
-    """
+    """Open a window of a size and show pictures in it, (height, width, 3) uint8 RGB, as :func:`watch`."""
     Window.check()
     iterator = iter(pictures)
     ready = list(itertools.islice(iterator, 2))  # compiles the kernels while there is no window that would not answer

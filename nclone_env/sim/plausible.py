@@ -69,11 +69,7 @@ _LARGEST_STATES = tuple(map(_largest_state, KINDS))
 
 
 def read_world(data: Any, levels: LevelSet, most_rows: int, source: str) -> World:
-    """Return the world of the bytes of a ``World``, as a copy; its trail has at most so many rows.
-
-    Raises:
-        SnapshotError: if they are not those of a world of the levels that can be played; it names ``source``.
-    """
+    """Return the world of the bytes of a ``World``, as a copy; its trail has at most so many rows."""
     least = NINJA_RECORD.itemsize
     if len(data) < least:
         raise SnapshotError(source, "size", f"at least {least} bytes", f"{len(data)}")

@@ -57,9 +57,6 @@ def compile_ptx(programs: Programs, architecture: tuple[int, int] = OLDEST, fuse
         programs: kernels by the name of their entries.
         architecture: major and minor version (compute capability); of later ones than ``NEWEST`` code for that.
         fuse: allow fused multiply-adds, whose results differ: as a control.
-
-    Raises:
-        RuntimeError: if kernels are compiled in Numba's own way or run as plain Python, or use what the device lacks.
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

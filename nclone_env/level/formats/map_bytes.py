@@ -104,11 +104,7 @@ def check_header(raw: RawLevel) -> None:
 
 
 def read_map(data: bytes, source: str = "<bytes>") -> RawLevel:
-    """Read a map block.
-
-    Args:
-        data: the bytes of a level file; bytes after the last record are ignored.
-    """
+    """Read a map block from the bytes of a level file; those after the last record are ignored."""
     if len(data) < RECORDS_OFFSET:
         raise LevelFormatError(source, f"offset {len(data)}", f"a map of at least {RECORDS_OFFSET} bytes", "the end")
     counts = np.frombuffer(data, "<u2", MAX_TYPE + 1, COUNTS_OFFSET)

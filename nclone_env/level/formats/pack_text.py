@@ -96,11 +96,7 @@ class Pack:
         return tuple(read_name(line[1:-1].rpartition(_END)[0], MAX_TITLE) for line in lines)
 
     def level(self, number: int | None) -> RawLevel:
-        """Parse one level.
-
-        Args:
-            number: number of the level, from 0; None: the only one.
-        """
+        """Parse the level of a number from 0 on; None: the only one."""
         number = checked_number(number, len(self), self._source)
         line_number, first, last = self.lines[number].tolist()
         try:

@@ -119,12 +119,7 @@ class LevelFile:
 
     @classmethod
     def found(cls, path: Path) -> LevelFile | None:
-        """Return the file at a path in a folder, None if its name says that it is a text, which is not read yet.
-
-        Raises:
-            LevelFormatError: if it is no level file. Damaged ones are recognised by their names only: ``.map``, or no
-                suffix, as the game writes them; reading the level reports what is wrong with them.
-        """
+        """Return the file at a path in a folder, None if its name says that it is a text, which is not read yet."""
         if suffix_of(path) == TEXT_SUFFIX:
             return None
         start = read_bytes(path, _PART)
@@ -145,11 +140,7 @@ class LevelFile:
         return UserlevelPage(self.data, self.source) if isinstance(self.data, bytes) and is_page(self.data) else None
 
     def level(self, number: int | None = None) -> RawLevel:
-        """Parse one level.
-
-        Args:
-            number: number of the level in a pack; None: the only level of the file.
-        """
+        """Parse the level of a number in a pack; None: the only level of the file."""
         data, source = self.data, self.source
         if not data:
             raise LevelFormatError(source, "offset 0", "a level file (text, map bytes or attract file)", "no data")

@@ -177,11 +177,7 @@ def _name_places(message: str, places: Sequence[str]) -> str:
 
 
 def parse_text(text: str | bytes, source: str = "<text>") -> RawLevel:
-    """Read a level from the text of a level file.
-
-    Args:
-        text: the whole file; bytes are UTF-8, with or without a byte order mark.
-    """
+    """Read a level from the text of a level file; bytes are UTF-8, with or without a byte order mark."""
     return _parsed(_decoded(text, source) if isinstance(text, bytes) else text, source)
 
 

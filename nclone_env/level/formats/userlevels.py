@@ -71,11 +71,7 @@ class UserlevelPage:
         return tuple(self._titles())
 
     def level(self, number: int | None) -> RawLevel:
-        """Parse one level.
-
-        Args:
-            number: number of the level, from 0; None: the only one.
-        """
+        """Parse the level of a number from 0 on; None: the only one."""
         number = checked_number(number, len(self), self._source)
         source, where = f"{self._source}#{number}", f"level {number}"
         unpacker = zlib.decompressobj()

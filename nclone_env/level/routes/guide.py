@@ -240,12 +240,9 @@ class _Map:
 def paths_with_doors(levels: LevelSet, on_level: Callable[[str, int, int], object] | None = None) -> Paths:
     """Return paths by the landmarks of the guides (``level.routes.guide``); computed once per machine.
 
-    Locked doors are closed until their switch is taken, and steps near mines are longer than they are.
-
-    Args:
-        levels: level set.
-        on_level: called after each level whose paths are computed now: with what is done, to how many levels so far,
-            and to how many in all.
+    Locked doors are closed until their switch is taken, and steps near mines are longer than they are. ``on_level`` is
+    called after each level whose paths are computed now: with what is done, to how many levels so far, and to how many
+    in all.
     """
     return Paths(**levels.derived("door paths", _LAYOUT, lambda: _joined(levels, on_level)))
 

@@ -229,9 +229,6 @@ def load_model(path: Path, levels: Sequence[str] = ()) -> tuple[Any, Environment
 
     Its file has the space of its observations, and no further options: these are the defaults, or those of the id of
     which the space is. Reading it executes code from it.
-
-    Raises:
-        ConfigError: if it is of an unknown kind, or of other observations.
     """
     with zipfile.ZipFile(path) as archive:
         kind = json.loads(archive.read("data")).get("policy_class", {}).get("__module__", "")

@@ -79,11 +79,7 @@ def make_environments(config: EnvironmentConfig, num_envs: int) -> VectorEnviron
 
 
 def on_device(make_envs: MakeEnvironments, device: "Device") -> MakeEnvironments:
-    """Return what makes the same environments on a device.
-
-    Raises:
-        ConfigError: if they are not those of :func:`make_environments`.
-    """
+    """Return what makes the same environments on a device."""
     if make_envs is not make_environments:
         raise ConfigError(
             f"device: expected cpu with environments of your own, which are in host memory, got {device.place}"

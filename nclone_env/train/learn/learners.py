@@ -42,7 +42,7 @@ def make_learner(parts: LearnerParts) -> Learner:
         return LEARNERS[name](parts) if name == OWN else OtherLearner(name, LEARNERS[name], parts)
     (found, *_) = entry_points(group=GROUP, name=name) or (None,)
     if found is None:
-        names = learner_names()
+        names = [*LEARNERS, *sorted(entry_points(group=GROUP).names)]
         fix = did_you_mean(name, names) or (
             f"; add a function that makes it to {__name__}.LEARNERS, or to the entry points {GROUP} of your package"
         )
@@ -50,11 +50,6 @@ def make_learner(parts: LearnerParts) -> Learner:
     with _naming(name, f"loading {found.value}"):
         make = found.load()
     return OtherLearner(name, make, parts)
-
-
-def learner_names() -> list[str]:
-    """Return the names of the learners here and in other packages."""
-    return [*LEARNERS, *sorted(entry_points(group=GROUP).names)]
 
 
 GROUP = "nclone_env.learners"
@@ -66,12 +61,7 @@ LEARNERS: dict[str, Callable[[LearnerParts], Learner]] = {
 
 
 class OtherLearner:
-    """A learner of another place: one line names it where it fails, or returns what a run cannot use.
-
-    Args:
-        name: its name.
-        make: makes it.
-    """
+    """A learner of another place: one line names it where it fails, or returns what a run cannot use."""
 
     def __init__(self, name: str, make: Callable[[LearnerParts], Learner], parts: LearnerParts):
         self._name = name

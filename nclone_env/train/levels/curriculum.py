@@ -48,11 +48,7 @@ class Measured(ABC):
         return {name: array.copy() for name, array in self._arrays().items()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Go on from the :meth:`state` of an object for the same levels and starts: equal outcomes give equal bits.
-
-        Raises:
-            ConfigError: if an array is missing, or has another shape or dtype; nothing is changed.
-        """
+        """Go on from the :meth:`state` of an object for the same levels and starts: equal outcomes give equal bits."""
         arrays = self._arrays()
         missing = [name for name in arrays if name not in state]
         if missing:

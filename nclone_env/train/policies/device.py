@@ -203,8 +203,6 @@ def _shifted(number: Tensor, bits: int) -> Tensor:
     return (number >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def _signed(number: int) -> int:
-    return number - (1 << 64)
-
-
-_GOLDEN, _MIX_1, _MIX_2 = map(_signed, (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_GOLDEN, _MIX_1, _MIX_2 = (
+    number - (1 << 64) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)

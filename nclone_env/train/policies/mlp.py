@@ -319,11 +319,7 @@ Network = MLP | TorchNetwork
 def make_network(
     policy: ActorCritic, parameters: FlatParameters, storage: StoredSteps, seats: int, most_rows: int
 ) -> Network:
-    """Return the network of a policy on stored steps; arguments as of ``train.policies.torch_network.TorchNetwork``.
-
-    Raises:
-        ConfigError: if a policy with memory is to learn from what is no rollout.
-    """
+    """Return the network of a policy on stored steps; arguments as of ``train.policies.torch_network.TorchNetwork``."""
     if policy.recurrent_size:
         if not isinstance(storage, StoredSequences):
             raise ConfigError(

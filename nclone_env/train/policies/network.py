@@ -391,9 +391,8 @@ class GridEncoder(Encoder):
 class EntityEncoder(Encoder):
     """The same layer for every entity, then maximum and mean over the entities: their order has no influence.
 
-    Args:
-        shapes: those of ``entity_states`` (m, 12), ``entity_kinds`` (m,) and ``entity_count`` (1,), or with a first
-            axis k for a stack, whose frames are encoded one by one.
+    Shapes are those of ``entity_states`` (m, 12), ``entity_kinds`` (m,) and ``entity_count`` (1,), or with a first axis
+    k for a stack, whose frames are encoded one by one.
     """
 
     inputs = ("entity_states", "entity_kinds", "entity_count")

@@ -124,11 +124,9 @@ class LearningCurve:
         self._begun = False
 
     def begin(self, track: TrackerName, options: Mapping[str, Any]) -> None:
-        """Open the files, to which ``rows`` are the beginning; later rows of an interrupted run are dropped.
+        """Open the files, to which ``rows`` are the beginning; the tracker shows the options of the run as well.
 
-        Args:
-            track: the tracker.
-            options: those of the run, which the tracker shows as well.
+        Later rows of an interrupted run are dropped.
         """
         last = int(self.rows[-1]["timesteps"]) if self.rows else 0
         with unless_it_fails(self.folder / track):

@@ -37,9 +37,6 @@ def recipe_for(levels: Iterable[str]) -> str:
     """Return the name of the recipe for levels, as ``train --levels`` takes them: that of the hardest kind among them.
 
     Packs and map files are levels by players, unless the titles of a pack are those that the generator gives.
-
-    Raises:
-        UnknownLevelError: if there are no such levels.
     """
     packs: OpenedPacks = {}
     kinds = {_kind(ref) for name in levels for ref in resolve(name, packs)}

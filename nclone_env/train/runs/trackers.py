@@ -37,12 +37,9 @@ class Tracker(Protocol):
 
 
 class TensorBoard:
-    """Files for TensorBoard: scalars, and the options in its table of hyperparameters.
+    """Files for TensorBoard in the folder of a run: scalars, and the options in its table of hyperparameters.
 
-    Args:
-        run: folder of the run.
-        options: those of the run, by key.
-        last: timesteps after which a continued run drops what is shown.
+    A continued run drops what is shown after ``last`` timesteps.
     """
 
     def __init__(self, run: Path, options: Mapping[str, Any], last: int):
@@ -111,11 +108,7 @@ TRACKERS: Mapping[str, Callable[[Path, Mapping[str, Any], int], Tracker]] = {
 
 
 def check_tracker(name: TrackerName) -> None:
-    """Check that the library of a tracker is installed.
-
-    Raises:
-        MissingExtraError: if it is not.
-    """
+    """Check that the library of a tracker is installed."""
     if name == WANDB:
         try:
             optional_module(WANDB, WANDB)
