@@ -20,7 +20,8 @@ import tyro
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.cuda import PROGRAMS, NPlusPlusCudaVectorEnv, mapped, sample
-from nclone_env.jit.cuda import block_of, compile_ptx, find, opcodes, slots_of
+from nclone_env.jit.cuda import block_of, compile_ptx
+from profiling.checks.ptx import find, opcodes, slots_of
 from profiling.measure import describe
 
 OBSERVATIONS = ("game_state", "entity_states", "locals", "free_motion", "player_frame", "global_view")

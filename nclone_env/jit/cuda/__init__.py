@@ -2,10 +2,6 @@
 
 from nclone_env.jit.cuda.driver import DriverError as DriverError
 from nclone_env.jit.cuda.driver import Entry as Entry
-from nclone_env.jit.cuda.ptx import Findings as Findings
 from nclone_env.jit.cuda.ptx import block_of as block_of
 from nclone_env.jit.cuda.ptx import compile_ptx as compile_ptx
-from nclone_env.jit.cuda.ptx import find as find
 from nclone_env.jit.cuda.ptx import kept_ptx as kept_ptx
-from nclone_env.jit.cuda.ptx import opcodes as opcodes
-from nclone_env.jit.cuda.ptx import slots_of as slots_of

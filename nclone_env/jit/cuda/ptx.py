@@ -2,7 +2,8 @@
 
 A kernel is lowered as for any other machine (``jit.retarget``) and compiled by the LLVM that Numba brings: neither a
 GPU nor NVIDIA's compilers are needed. LLVM fuses no product with a sum unless it is told to, and marks every operation
-as rounded to nearest (``.rn``), which the driver's assembler keeps. :func:`find` looks for all that would change bits.
+as rounded to nearest (``.rn``), which the driver's assembler keeps; ``profiling.checks.ptx`` looks for all that
+would change bits.
 
 A program is a kernel whose last parameter is the number of a thread. Its entry takes two parameters: a block, which
 holds the other parameters of the kernel in slots of eight bytes (``jit.retarget``), and the number of threads. Blocks
@@ -13,11 +14,10 @@ written to the device before a launch, and a launch in a CUDA graph keeps its ow
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -46,8 +46,6 @@ _NARROW = re.compile(r"^(\s+(?:%\S+ = load|store) (i16|i32|i64|float|double|ptr)
 """An access to a field of a record that is not declared as aligned. All fields are, and a GPU needs them to be told so,
 else it reads them byte by byte: see :func:`unaligned_fields`."""
 _BYTES = {"i16": 2, "i32": 4, "float": 4}
-_OPCODE = re.compile(r"^\s+(?:@!?%p\d+\s+)?([a-z][\w.:]*)", re.MULTILINE)
-_FLOAT = r"\bb?f(16|32|64)(x2)?"
 
 
 def compile_ptx(programs: Programs, architecture: tuple[int, int] = OLDEST, fuse: bool = False) -> str:
@@ -194,45 +192,3 @@ def kept_ptx(name: str, kernel: Any, arguments: tuple[Any, ...], architecture: t
                 write_private(temporary, packed(key, kept))
                 temporary.replace(path)
     return str(kept)
-
-
-def slots_of(ptx: str) -> dict[str, int]:
-    """Return the number of slots in the block of each entry."""
-    found = re.findall(r"\.entry (\w+)\(\s*\.param \.align 8 \.b8 \w+\[(\d+)\]", ptx)
-    return {name: int(size) // 8 for name, size in found}
-
-
-class Findings(NamedTuple):
-    """Counts of instructions and functions that would change results.
-
-    Attributes:
-        fused: products fused with sums.
-        unrounded: sums, products, quotients and roots without a rounding mode, which the assembler may fuse.
-        approximate: approximations, and numbers flushed to zero.
-        external: functions declared but not defined.
-    """
-
-    fused: int
-    unrounded: int
-    approximate: int
-    external: int
-
-
-def opcodes(ptx: str) -> Counter[str]:
-    """Count the instructions of each kind."""
-    return Counter(_OPCODE.findall(ptx))
-
-
-def find(ptx: str) -> Findings:
-    """Count the findings in PTX."""
-    counts = opcodes(ptx)
-
-    def count(pattern: str) -> int:
-        return sum(number for opcode, number in counts.items() if re.fullmatch(pattern, opcode))
-
-    return Findings(
-        fused=count(rf"(fma|mad)\..*{_FLOAT}"),
-        unrounded=count(rf"(add|sub|mul|div|sqrt|rcp)\.(?!r[nzmp]\.)(.*\.)?{_FLOAT}"),
-        approximate=count(r".*\.(approx|full|ftz)\b.*"),
-        external=len(re.findall(r"^\s*\.extern\s+\.func\b", ptx, re.MULTILINE)),
-    )

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from nclone_env.jit import kernel
-from nclone_env.jit.cuda import Findings, block_of, compile_ptx, find, kept_ptx, slots_of
+from nclone_env.jit.cuda import block_of, compile_ptx, kept_ptx
 from nclone_env.jit.cuda.ptx import unaligned_fields
+from profiling.checks.ptx import Findings, find, slots_of
 
 CLEAN = Findings(fused=0, unrounded=0, approximate=0, external=0)
 PACKED = np.dtype([("a", "u1"), ("b", "f8")])
