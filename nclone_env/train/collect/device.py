@@ -24,7 +24,6 @@ from nclone_env.train.policies.device import (
     Repeated,
     fetch_later,
     host_zeros,
-    is_pinned,
     sampled,
     send,
     uniform_numbers,
@@ -49,10 +48,7 @@ class DeviceRollout:
     """A rollout of T steps of N environments on a device.
 
     Attributes are those of ``RolloutStorage``, with the same shapes, as tensors; there are no states of a memory.
-
-    Attributes:
-        ended: (T, N) by the names of ``ENDED``.
-        place: the device.
+    ``ended`` are (T, N) tensors by the names of ``ENDED``.
     """
 
     def __init__(
@@ -168,9 +164,9 @@ class DeviceCollector:
         self._listed = rollout.num_envs * max(1, num_steps // _LISTED_STEPS)
         size = 1 + len(ENDED) * self._listed
         self._log = torch.zeros(size, dtype=torch.float64, device=place)
-        self._host_log = host_zeros((size,), np.float64, is_pinned(place))
+        self._host_log = host_zeros((size,), np.float64, place)
         self._first_step = torch.zeros(1, dtype=torch.int64, device=place)
-        self._host_step = host_zeros((1,), np.int64, is_pinned(place))
+        self._host_step = host_zeros((1,), np.int64, place)
         self._numbers = torch.arange(rollout.num_envs, device=place)
         self._offsets = torch.arange(num_steps, device=place)
         self._play = Repeated(self._play_steps, place)

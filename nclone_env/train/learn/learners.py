@@ -27,7 +27,7 @@ from nclone_env.train.learn.adam import Adam, descend
 from nclone_env.train.learn.learner import Learner, LearnerParts, UpdateStatistics
 from nclone_env.train.learn.ppo import PPO
 from nclone_env.train.policies.arrays import LearningFields, LossScaling
-from nclone_env.train.policies.device import DeviceNetwork, Repeated, fetch, hashed, host_zeros, is_pinned, send
+from nclone_env.train.policies.device import DeviceNetwork, Repeated, fetch, hashed, host_zeros, send
 from nclone_env.train.policies.torch_network import flat_gradient, module_loss
 
 
@@ -147,10 +147,9 @@ class DevicePPO:
         self._mean, self._square = (torch.zeros(size, dtype=torch.float32, device=place) for _ in range(2))
         self._totals = torch.zeros(7, dtype=torch.float64, device=place)
         descents = config.ppo.update_epochs * config.ppo.num_minibatches
-        pinned = is_pinned(place)
-        self._host_number = host_zeros((1,), np.int64, pinned)
-        self._host_rates = host_zeros((descents, 4), np.float32, pinned)
-        self._results = host_zeros((3 * size + 7,), np.float32, pinned)
+        self._host_number = host_zeros((1,), np.int64, place)
+        self._host_rates = host_zeros((descents, 4), np.float32, place)
+        self._results = host_zeros((3 * size + 7,), np.float32, place)
         self._number = torch.zeros(1, dtype=torch.int64, device=place)
         self._rates = torch.zeros(descents, 4, dtype=torch.float32, device=place)
         self._order = torch.zeros(descents, config.minibatch_size, dtype=torch.int64, device=place)

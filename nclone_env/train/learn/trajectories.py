@@ -20,6 +20,7 @@ from nclone_env.machine import check_fits
 from nclone_env.memory import MemoryNode
 from nclone_env.train.learn.gae import estimate_episode_advantages
 from nclone_env.train.policies.arrays import LearningFields, stacked_shape
+from nclone_env.train.policies.device import host_zeros
 
 MASK = "action_mask"
 OPTIONAL = {"rewards": np.float32(0), "values": np.float32(0), "log_probs": np.float32(np.nan)}
@@ -213,19 +214,14 @@ class TrajectoryBuffer:
     def _allocate(self, count: int) -> None:
         """Allocate arrays for a number of steps. On the CPU the windows through which they are filled are all of it."""
         on_host = self.device.type == "cpu"
-        pinned = self.device.type == "cuda"
         self._host = {name: np.zeros(count, dtype) for name, dtype in _FIELDS.items()}
         self._windows: dict[str, np.ndarray] = {}
         self._observations: dict[str, Tensor] = {}
         for name, (shape, dtype) in self._specs.items():
             rows = count if on_host else min(count, _WINDOW)
-            window = torch.from_numpy(np.zeros((rows, *shape), dtype))
-            self._windows[name] = (window.pin_memory() if pinned and rows else window).numpy()
-            self._observations[name] = (
-                torch.from_numpy(self._windows[name])
-                if on_host
-                else torch.zeros(count, *shape, dtype=window.dtype, device=self.device)
-            )
+            self._windows[name] = host_zeros((rows, *shape), dtype, self.device)
+            window = torch.from_numpy(self._windows[name])
+            self._observations[name] = window if on_host else window.new_zeros((count, *shape), device=self.device)
         self._steps = {name: torch.from_numpy(array).to(self.device) for name, array in self._host.items()}
 
     def _write(self, block: _Block, columns: _Columns) -> None:

@@ -67,11 +67,8 @@ def learning_device(config: TrainConfig, ranks: Ranks) -> Device | None:
 class DeviceNetwork:
     """A policy on a device; the parameters in host memory are a copy that each update brings up to date.
 
-    Checkpoints, cloning and resuming read and write those; ``load`` takes them over.
-
-    Attributes:
-        vector: (p,) float32, the parameters on the device.
-        module: the policy on them.
+    Checkpoints, cloning and resuming read and write those; ``load`` takes them over. ``vector``, (p,) float32, are the
+    parameters on the device, ``module`` is the policy on them.
     """
 
     def __init__(self, policy: ActorCritic, parameters: FlatParameters, place: torch.device):
@@ -131,15 +128,13 @@ class Repeated:
         torch.cuda.current_stream().wait_stream(stream)
 
 
-def is_pinned(place: torch.device) -> bool:
-    """Return whether host memory should be pinned: only then do copies to the device not wait."""
-    return place.type == "cuda"
+def host_zeros(shape: tuple[int, ...], dtype: np.dtype | type, place: torch.device) -> np.ndarray:
+    """Return a zeroed array in host memory, page-locked for a GPU: only then do copies to it not wait.
 
-
-def host_zeros(shape: tuple[int, ...], dtype: np.dtype | type, pinned: bool) -> np.ndarray:
-    """Return a zeroed array in host memory, page-locked if ``pinned``; PyTorch rounds such memory up to powers of 2."""
+    PyTorch rounds such memory up to powers of 2.
+    """
     array = np.zeros(shape, dtype)
-    return torch.from_numpy(array).pin_memory().numpy() if pinned and array.size else array
+    return torch.from_numpy(array).pin_memory().numpy() if place.type == "cuda" and array.size else array
 
 
 def send(source: np.ndarray, target: Tensor) -> None:
