@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.env.ids import ENVIRONMENT_ID, REGISTERED, register
     from nclone_env.env.phases import measure_phases
     from nclone_env.env.single import NPlusPlusEnv
-    from nclone_env.env.spaces import check_actions, flat_masks
+    from nclone_env.env.spaces import flat_masks
     from nclone_env.env.threads import Workers
     from nclone_env.env.vector import NPlusPlusVectorEnv
 

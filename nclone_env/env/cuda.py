@@ -50,13 +50,7 @@ NOT_ON_DEVICES = ("graph", "reachability")
 
 
 class DeviceArray:
-    """An array on a device, as programs take it.
-
-    Attributes:
-        tensor: uint8, one-dimensional: its bytes.
-        dtype, shape: of its items.
-        is_written: whether programs may write it.
-    """
+    """An array on a device, as programs take it: ``tensor``, uint8, is its bytes; they write it if ``is_written``."""
 
     __slots__ = ("dtype", "is_written", "shape", "tensor")
 

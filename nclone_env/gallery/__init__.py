@@ -6,7 +6,6 @@ from nclone_env._faces import face
 
 if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.gallery.entries import Entry, collect
-    from nclone_env.gallery.rows import STEPS, write_rows
     from nclone_env.gallery.site import LevelFiles, PlayedTrack, check_output, level_files, write_site
 
 __getattr__, __dir__ = face(__name__)

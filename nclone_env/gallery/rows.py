@@ -31,12 +31,9 @@ _SHOOTS = bits(kind for kind in KINDS if kind.shoots)
 
 @kernel
 def write_rows(levels, worlds, glyphs, sprites, rows):
-    """Write the values of each world of a level; the inputs stay as they are.
+    """Write the values of F worlds of a level to ``rows``, (F, 3 N + 5 S + 4) int32; the inputs stay as they are.
 
-    Args:
-        worlds: (F,) worlds.
-        sprites: (N, 3) float64, overwritten.
-        rows: (F, 3 N + 5 S + 4) int32.
+    ``sprites``, (N, 3) float64, are overwritten.
     """
     for index in range(rows.shape[0]):
         ninja = worlds.ninjas[index]

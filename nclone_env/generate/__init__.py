@@ -14,7 +14,6 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.generate.difficulty import LEAST_DIFFICULTY, MOST_DIFFICULTY, read_range
     from nclone_env.generate.families import DEFAULT_FAMILIES, FAMILY_NAMES
     from nclone_env.generate.levels import (
-        ATTEMPTS,
         CollectionFiles,
         PackEntry,
         check_generation,

@@ -63,15 +63,9 @@ def split_of(tiles: np.ndarray) -> str:
 
 
 def try_sketch(family: str, seed: int, split: str, bounds: tuple[int, int]) -> tuple[int, Trimmed, Difficulty]:
-    """Draw a level of a seed and check it.
+    """Draw a level of a seed and check it: its tiles belong to the split, its difficulty is within the bounds.
 
-    Args:
-        split: that its tiles must belong to.
-        bounds: least and greatest difficulty.
-
-    Returns:
-        What the family was asked for, 0 easy to 100 hard; the level with its solution, and what was removed from the
-        sketch; what was measured.
+    Return what the family was asked for, 0 easy to 100 hard, the level as it was trimmed, and what was measured.
     """
     draws = Draws(seed)
     aim = draws.between(*bounds)
@@ -119,15 +113,10 @@ def _measure(trimmed: Trimmed, effort: int, seed: int) -> Difficulty:
 
 @dataclass(frozen=True, eq=False)
 class Trimmed:
-    """A level of which everything checked matters.
+    """A level of which everything checked matters, the records that were removed, and the best solution known.
 
-    Attributes:
-        level: the level.
-        task: the same, prepared.
-        inputs: (T,) uint8; the best solution known.
-        removed: the records that were removed.
-        witnesses: for each entity, or group of them, that was checked and kept: its records, and the inputs of a run
-            that shows that it matters.
+    ``witnesses`` are, for each entity, or group of them, that was checked and kept, its records and the inputs of a run
+    that shows that it matters.
     """
 
     level: Level
@@ -224,15 +213,9 @@ def _look_for_witness(
 ) -> tuple[np.ndarray | None, np.ndarray, Task]:
     """Search for a run that shows that some records of a level matter.
 
-    Args:
-        task: the level, prepared.
-        without: the level without them.
-        new_guide: whether that needs a guide of its own.
-        best: the best solution known.
-
-    Returns:
-        The inputs of such a run, None if none was found; the best solution known then; the level without the records,
-        prepared, which counts only if there is no such run.
+    ``without`` is the level without them, which has a guide of its own if ``new_guide``; ``best`` is the best solution
+    known. Return the inputs of such a run, None if none was found; the best solution known then; and the level without
+    the records, prepared, which counts only if there is no such run.
     """
     levels = pack([without])
     if not same_course(play_out(task.level_set, best), play_out(levels, best)):
@@ -262,14 +245,9 @@ def _shorter_solutions(task: Task, new_guide: bool, best: np.ndarray, seed: int)
 
 @dataclass(frozen=True, eq=False)
 class Furnished:
-    """A level with the proposed entities that are in the way.
+    """A level with the proposed entities that are in the way, its first solution, and the best one known.
 
-    Attributes:
-        level: the level.
-        task: the same, prepared.
-        found: its first solution.
-        inputs: (T,) uint8; the best solution known.
-        blocked: for the records of each of these entities, the solution that they block.
+    ``blocked`` is, for the records of each of these entities, the solution that they block.
     """
 
     level: Level

@@ -87,14 +87,9 @@ class Shard:
 
 
 class Journal:
-    """The results of a shard, appended to a file.
+    """The results of a shard, appended to a file; results that are there are kept.
 
-    Args:
-        path: the file; results that are there are kept.
-        numbers: of the tasks of the shard.
-
-    Attributes:
-        done: numbers of the tasks that have a result.
+    ``numbers`` are those of the tasks of the shard, ``done`` of the tasks that have a result.
     """
 
     def __init__(self, path: Path, header: Mapping[str, Any], numbers: range):
@@ -145,13 +140,7 @@ class Journal:
 
 @dataclass(frozen=True)
 class Merged:
-    """The results of all shards of a job; iterate to read them, in the order of the levels.
-
-    Attributes:
-        header: what the job is.
-        journals: of all shards, in order.
-        result: annotation of each result.
-    """
+    """The results of all shards of a job, annotated as ``result``; iterate to read them, in the order of the levels."""
 
     header: Mapping[str, Any]
     journals: Sequence[Path]

@@ -93,12 +93,10 @@ _BLOCK_NUMBERS = _BLOCKS * _BLOCK
 
 @kernel
 def write_free_motion(levels, paths, worlds, index, frames, out):
-    """Write the free motion of one world's ninja.
+    """Write the free motion of one world's ninja, whose actions are each held for so many frames.
 
-    Args:
-        frames: frames for which each action is held.
-        out: (6, 10) float32, or the words of float32 or float16 (``obs.half``); in the order of ``Action`` and of
-            ``FREE_MOTION``.
+    ``out`` is (6, 10) float32, or the words of float32 or float16 (``obs.half``), in the order of ``Action`` and of
+    ``FREE_MOTION``.
     """
     field, slot = objective(levels, paths, worlds, index)
     legs, blocks = local_f64(_LEG_NUMBERS, 1), local_f64(_BLOCK_NUMBERS, 1)

@@ -190,11 +190,9 @@ def hold(inputs, place, count, code):
 
 @kernel
 def play_trial(levels, polisher, guide, first, size):
-    """Play a trial.
+    """Play a trial; return the frame after which it wins, 0 if it does not in time, and its cost.
 
-    Returns:
-        The frame after which it wins, 0 if it does not in time; its cost; the frames after which it is the solution, if
-        it is as long.
+    Also return the frames after which it is the solution, if it is as long.
     """
     worlds, played, search = polisher.worlds, polisher.worlds.ninjas.shape[0] - 1, polisher.search[0]
     begin = first // _SPACING * _SPACING

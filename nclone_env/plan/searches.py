@@ -195,8 +195,7 @@ class PolishSearch(Search):
 class Rounds:
     """Searches that advance side by side, in threads; in the first ``alone`` rounds only the first search plays.
 
-    Attributes:
-        number: rounds that are complete.
+    ``number`` rounds are complete.
     """
 
     def __init__(self, searches: Sequence[Search], threads: int, alone: int = 0):

@@ -73,11 +73,7 @@ def shorter_solution(task: Task, inputs: np.ndarray, frames: int, seed: int) -> 
 
 
 class Edits:
-    """Edits of a solution that make it shorter.
-
-    Attributes:
-        best: the shortest solution so far.
-    """
+    """Edits of a solution that make it shorter; ``best`` is the shortest so far."""
 
     def __init__(self, task: Task, inputs: np.ndarray, seed: int):
         self.best = inputs

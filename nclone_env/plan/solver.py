@@ -225,11 +225,7 @@ class _Best:
 
 
 class _Solver:
-    """The searches on one level: for a first solution, then for better ones.
-
-    Attributes:
-        rounds: the searches that are running.
-    """
+    """The searches on one level, for a first solution, then for better ones; ``rounds`` are those that are running."""
 
     def __init__(self, task: Task, seed: int, memory: int, threads: int, budget: _Budget):
         self._task, self._seed, self._threads, self._budget = task, seed, threads, budget

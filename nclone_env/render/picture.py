@@ -103,14 +103,7 @@ _PAINTS: Mapping[str, Colour] = {
 
 
 class Palette(NamedTuple):
-    """The colours of a theme.
-
-    Attributes:
-        paints: name of a paint to its colour.
-        edge: colour of the line along walls.
-        rim: colour of the rim around figures.
-        ninja_rim: colour of that around the ninja.
-    """
+    """The colours of a theme: of paints by name, of the line along walls, and of the rims around figures."""
 
     paints: Mapping[str, Colour]
     edge: Colour

@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # for other rooms
         RECORDING_SUFFIX,
         WatchedRun,
         is_any_recording,
-        is_recording,
         load_any_recording,
         load_verified,
         named_level,

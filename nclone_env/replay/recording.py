@@ -281,11 +281,7 @@ def write_recording(recording: Recording) -> bytes:
 
 
 def read_recording(data: bytes, source: str = "<bytes>") -> Recording:
-    """Parse and validate a recording without simulating it; see :meth:`Recording.verify`.
-
-    Args:
-        source: file name for error messages.
-    """
+    """Parse and validate a recording without simulating it, see :meth:`Recording.verify`; errors name ``source``."""
     frames, sizes, run_hash, digest = _read_header(data, source)
     metadata_end = _BODY + sizes[0]
     level_end = metadata_end + sizes[1]

@@ -96,16 +96,12 @@ def title_bar(title: str, author: str, width: int) -> np.ndarray:
 
 
 def write_bar(width: int, name: str, texts: Sequence[tuple[str, Colour]], code: int) -> np.ndarray:
-    """Return a bar with a name, texts and the keys that are held.
+    """Return a bar, (``bar_height(width)``, width, 3) uint8 RGB, with a name, texts and the keys that are held.
 
     Args:
-        width: of the bar, pixels.
         name: written smaller if it needs more room, and cut where that is not enough.
         texts: with their colours; the first one is bold.
         code: input byte of the keys.
-
-    Returns:
-        (``bar_height(width)``, width, 3) uint8, RGB.
     """
     bar = np.full((bar_height(width), width, 3), GROUND, np.uint8)
     one_line = len(bar) < _TWO_LINES

@@ -87,15 +87,12 @@ class View:
     def bar(
         self, label: str = "", code: int | None = None, notes: Sequence[tuple[str, Colour]] = (), width: int = 0
     ) -> np.ndarray:
-        """Return the bar: the level, the time, gold, how the run stands and the keys held.
+        """Return the bar (see ``write_bar``): the level, the time, gold, how the run stands and the keys held.
 
         Args:
             label: what is written instead of title and name of the level.
             code: input byte of the keys; that of the last frame if None.
             width: of the bar, pixels; that of the picture if 0.
-
-        Returns:
-            (``bar_height(width)``, width, 3) uint8, RGB.
         """
         shown = self._code if code is None else code
         return write_bar(width or self.width, label or shown_name(self.level), [*self._texts(), *notes], shown)

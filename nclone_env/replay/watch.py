@@ -76,15 +76,10 @@ class _Shape(NamedTuple):
 
 
 def run_pictures(run: WatchedRun, scale: float = 1.0, theme: Theme = "light", width: int = 0) -> Iterator[np.ndarray]:
-    """Play a run and yield its pictures, from the initial state to the last frame.
+    """Play a run and yield its pictures, (h, w, 3) uint8 RGB, from the initial state to the last frame.
 
-    Args:
-        scale: size of the pictures, as of ``View``.
-        width: least width, pixels.
-
-    Yields:
-        (h, w, 3) uint8, RGB, the width and height of ``view_size([run.level], scale)``, or wider: the part of the world
-        that the level uses, and a bar.
+    They show the part of the world that the level uses, and a bar, in the size of ``view_size([run.level], scale)``, or
+    ``width`` pixels wide if that is wider.
     """
     view = View(run.level, scale, theme)
     yield _picture(view, run.label, width)

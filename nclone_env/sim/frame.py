@@ -68,11 +68,7 @@ def play(levels, worlds, index):
 
 @kernel
 def start(levels, worlds, index, level):
-    """Put a world, which has room for it, at the start of a level.
-
-    Args:
-        worlds: ``WorldArrays``, changed in place.
-    """
+    """Put a world, which has room for it, at the start of a level."""
     header, room = levels.header[level], worlds.rooms[index]
     ninja = worlds.ninjas[index]
     room["entities"]["used"], room["movers"]["used"] = header["entity_count"], header["mover_count"]

@@ -11,9 +11,7 @@ class Pace:
     """Cuts ranges into pieces of about a hundredth of a second, by how long the last pieces took.
 
     Results must not depend on where a range is cut. One slow piece makes the next ones shorter, a fast one longer.
-
-    Attributes:
-        size: most items of the next piece.
+    ``size`` items are the most of the next piece.
     """
 
     __slots__ = ("size",)

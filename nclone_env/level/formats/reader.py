@@ -238,11 +238,7 @@ def _mapped(path: Path) -> mmap | None:
 
 
 def read_bytes(path: str | Path, first: int | None = None) -> bytes:
-    """Return the contents of a file, unpacked if it is in gzip; devices, pipes and folders are refused unread.
-
-    Args:
-        first: bytes to read; None: all.
-    """
+    """Return all or the ``first`` bytes of a file, unpacked if in gzip; devices, pipes and folders are not read."""
     source, path = plain(path), expanded(path)
     try:
         mode = path.stat().st_mode

@@ -311,8 +311,7 @@ def _order_nearest(terrain, wanted, count, has_doors, order):
 def write_lengths(terrain, order, number, has_doors, onward, field):
     """Write the path lengths by landmark ``number`` of an order on; ``onward`` is the length of the path from it.
 
-    Returns:
-        The path length by it from the landmark before, 0 if it is the first.
+    Return the path length by it from the landmark before, 0 if it is the first.
     """
     target = terrain.places[order[number]]
     close_doors(terrain, order, number, has_doors)

@@ -226,14 +226,8 @@ def play_steps(
 ):  # fmt: skip
     """Play steps ``begin`` to ``end - 1`` of a rollout whose first is number ``step`` of the run.
 
-    Args:
-        network: for the stored observations.
-        finals: the last observations of episodes.
-        count: episodes that are logged before.
-
-    Returns:
-        (end, count): the first step that was not played, before ``end`` if the worlds need larger arrays, and the
-        episodes that are logged afterwards.
+    ``finals`` are the last observations of episodes, ``count`` episodes are logged before. Return the first step that
+    was not played, before ``end`` if the worlds need larger arrays, and how many episodes are logged then.
     """
     for number in range(begin, end):
         _choose(network, group, numbers, step, number)
