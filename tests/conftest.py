@@ -98,7 +98,9 @@ def pygame(monkeypatch):
 def press(pygame, monkeypatch):
     """What lets windows find keys before each picture: it takes the names of those that are held, by picture."""
     from nclone_env.render.window import Window
+    from nclone_env.replay.view import compile_kernels
 
+    compile_kernels()  # a window that waits for them would take the first keys
     show = Window.show
 
     def begin(pictures):

@@ -444,7 +444,11 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
             run(self.num_envs, rows)
 
     def synchronize(self) -> None:
-        """Wait for the device, and check the actions of the steps so far."""
+        """Wait for the device, and check the actions of the steps so far.
+
+        Raises:
+            ActionError: if one was not 0..5.
+        """
         if int(self._refused.tensor.view(self._torch.int64).item()):
             self._refused.tensor.zero_()
             raise ActionError("action: expected 0 to 5, got another number on the device; those were not stepped")
@@ -480,7 +484,12 @@ class NPlusPlusCudaVectorEnv(NPlusPlusVectorEnv):
         return [self._batch.get_state(index) for index in range(self.num_envs)]
 
     def set_states(self, states: Sequence[bytes]) -> None:
-        """Restore every environment from a snapshot, with one copy of the state to the host and one back."""
+        """Restore every environment from a snapshot, with one copy of the state to the host and one back.
+
+        Raises:
+            ConfigError: if there are not n snapshots.
+            SnapshotError: as :meth:`set_state`; no environment is changed in either case.
+        """
         self._lifecycle.check("set_states", AFTER_RESET)
         if len(states) != self.num_envs:
             raise ConfigError(f"states: expected {self.num_envs} snapshots, one per environment, got {len(states)}")

@@ -77,6 +77,9 @@ class RawLevel:
         game_mode: 0 solo, 1 co-op, 2 race, 4 unset (physics 01, section 14.1).
         source: file the level came from, for messages.
         notes: what its file contains that is wrong but did not prevent reading it, one sentence each.
+
+    Raises:
+        LevelFormatError: if an array has another shape, or numbers that are no bytes.
     """
 
     tiles: np.ndarray

@@ -252,7 +252,12 @@ def _load_either(path: str | Path) -> Recording | AttractFile | PeerFile:
 
 
 def write_recording(recording: Recording) -> bytes:
-    """Serialise a recording; the inverse of :func:`read_recording`, which refuses what is refused here."""
+    """Serialise a recording; the inverse of :func:`read_recording`, which refuses what is refused here.
+
+    Raises:
+        InputsError: if an input is not an integer from 0 to 15.
+        RecordingError: if another part cannot be written.
+    """
     source, inputs = recording.level.source, check_inputs(recording.inputs)
     if not isinstance(recording.trajectory_hash, str) or not _HASH.fullmatch(recording.trajectory_hash):
         raise RecordingError(source, "trajectory_hash", "16 hex digits", shortened(recording.trajectory_hash))
