@@ -25,13 +25,13 @@ pytestmark = pytest.mark.usefixtures("frozen_heap")
 @pytest.mark.usefixtures("few_snapshots")
 def test_a_block_without_a_leak_is_flat():
     with profile("fine") as watch:
-        for _ in range(2000):
+        for _ in range(400):
             bytearray(500)
             watch.step()
     assert watch.stats is not None
     assert watch.stats.verdict == "flat"
     assert watch.stats.measurements.unit == "step"
-    assert watch.stats.measurements.snapshots[-1].step == 2000
+    assert watch.stats.measurements.snapshots[-1].step == 400
     assert 12 <= len(watch.stats.measurements.snapshots) <= 25
 
 
@@ -196,11 +196,11 @@ def test_stretches_in_which_native_code_is_watched_count_as_searches(monkeypatch
     monkeypatch.setattr("nclone_env.memory.watch.time.thread_time", lambda: 0.0)
     with profile() as watch:
         watch.step()
-        while elapsed < 100:
+        while elapsed < 30:
             elapsed += 0.1
             watch._search_now_and_then()
             assert watch._searched <= elapsed / 5 + 1  # one may have begun
-    assert sum(stretches[:-1]) > 15
+    assert sum(stretches[:-1]) > 4
     assert stretches[0] == pytest.approx(0.06)
 
 
