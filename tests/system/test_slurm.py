@@ -80,17 +80,30 @@ def cluster(tmp_path, monkeypatch):
     return start
 
 
-def test_four_tasks_have_runs_of_their_own(cluster, tmp_path):
-    for task in (0, 1, 100, 499):
+def test_tasks_have_runs_of_their_own(cluster, tmp_path):
+    for task in (0, 499):
         assert cluster(task).wait() == 0
-    names = ["rate0.0003-seed0", "rate0.0003-seed1", "rate0.0005-seed0", "rate0.003-seed99"]
+    names = ["rate0.0003-seed0", "rate0.003-seed99"]
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == names
     assert all((tmp_path / "runs" / name / "evaluation.csv").is_file() for name in names)
     assert not (tmp_path / "requeued").exists()
 
 
-def check_requeued(cluster, tmp_path, node):
-    """Interrupt a task, start it again, and compare it with a run in this process that is not interrupted."""
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The policy of a run in this process that is not interrupted."""
+    config = TrainConfig.of(
+        levels=("first-steps/01-walk",),
+        total_timesteps=STEPS,
+        learning_rate=0.001,
+        seed=3,
+        output=tmp_path_factory.mktemp("whole"),
+    )
+    return train(config).policy.state_dict()
+
+
+def check_requeued(cluster, tmp_path, whole, node):
+    """Interrupt a task, start it again, and compare it with a run that is not interrupted."""
     task, run = cluster(203, STEPS, node), tmp_path / "runs" / "rate0.001-seed3"
     while not (run / "learning_curve.csv").exists():
         assert task.poll() is None
@@ -98,28 +111,19 @@ def check_requeued(cluster, tmp_path, node):
     task.send_signal(signal.SIGTERM)
     assert task.wait() == 0
     assert (tmp_path / "requeued").read_text() == "requeue 7_203\n"
-    assert load_checkpoint(run / "checkpoint.pt").counters["timesteps"] < STEPS
+    part = load_checkpoint(run / "checkpoint.pt")
+    assert part.counters["timesteps"] < STEPS
     assert cluster(203, STEPS, node).wait() == 0
-    config = TrainConfig.of(
-        levels=("first-steps/01-walk",),
-        total_timesteps=STEPS,
-        learning_rate=0.001,
-        seed=3,
-        output=tmp_path,
-        name="whole",
-    )
-    whole = train(config).policy.state_dict()
     requeued = load_checkpoint(run / "checkpoint.pt").policy
     assert all(torch.equal(requeued[name], whole[name]) for name in whole)
-    other = train(config.replace(name="other", seed=4)).policy.state_dict()
-    assert not all(torch.equal(requeued[name], other[name]) for name in whole)
+    assert not all(torch.equal(part.policy[name], whole[name]) for name in whole)
 
 
-def test_an_interrupted_task_is_requeued_and_ends_as_if_it_had_not_been(cluster, tmp_path):
-    check_requeued(cluster, tmp_path, node=())
+def test_an_interrupted_task_is_requeued_and_ends_as_if_it_had_not_been(cluster, tmp_path, whole):
+    check_requeued(cluster, tmp_path, whole, node=())
 
 
-def test_a_node_of_500_megabytes_and_one_core_ends_no_task(cluster, node, tmp_path):
+def test_a_node_of_500_megabytes_and_one_core_ends_no_task(cluster, node, tmp_path, whole):
     """What does not fit is refused in one line, what fits has the results of a larger machine."""
     seen = (
         "from nclone_env.machine import available_bytes, available_cores; print(available_bytes(), available_cores())"
@@ -128,7 +132,7 @@ def test_a_node_of_500_megabytes_and_one_core_ends_no_task(cluster, node, tmp_pa
     left, cores = map(int, done.stdout.split())
     assert 0 < left <= MEMORY
     assert cores == 1
-    check_requeued(cluster, tmp_path, node)
+    check_requeued(cluster, tmp_path, whole, node)
     large = ["train", "--levels", "first-steps", "--num-envs", "65536", "--output", tmp_path / "large"]
     command = within(node, [sys.executable, "-m", "nclone_env", *large])
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
