@@ -13,7 +13,7 @@ from nclone_env.cli.app import main
 from nclone_env.level.load import load_levels
 from nclone_env.replay.recording import load_recording
 
-RACES = {"solve": 50, "record": 50, "generate": 50, "train": 20}
+RACES = {"solve": 30, "record": 50, "generate": 30, "train": 10}
 """Of each kind; trainings take long."""
 LEVELS = ("first-steps/01-walk", "first-steps/02-step")
 TRAIN = "--total-timesteps 128 --num-envs 8 --num-steps 16 --num-minibatches 2 --episodes 1 --no-video --hidden-size 8"

@@ -107,7 +107,7 @@ def test_pages_have_all_bundled_policies():
 
 @needs_node
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize(("steps", "every"), [(30, 12), pytest.param(200, 2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("steps", "every"), [(30, 12), pytest.param(200, 4, marks=pytest.mark.slow)])
 def test_a_policy_observes_and_chooses_what_it_does_in_python(name, steps, every, comparison):
     recorded = cases(name, steps, every)
     found = asked("acts", module=text(MODULE), policies=FILE, policy=given(name), cases=recorded, seed=SEED)
@@ -173,7 +173,7 @@ def test_paths_are_those_of_environments(comparison):
 
 @needs_node
 @needs_shared
-@pytest.mark.parametrize("every", [40, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [40, pytest.param(3, marks=pytest.mark.slow)])
 def test_paths_of_packs_are_those_of_environments(every, comparison):
     compare_paths([case.level for case in packs()][::every], comparison)
 
@@ -195,10 +195,10 @@ def test_the_comparison_notices_a_weight_and_an_observation():
 
 
 @needs_node
-@pytest.mark.parametrize("parts", [9, pytest.param(180, marks=pytest.mark.slow)])  # three minutes and an hour
-def test_policies_leave_memory_as_it_is(parts):
+def test_three_minutes_of_policies_leave_memory_as_it_is():
+    """Browsers play an hour of them, in ``tests/system``."""
     maps = [text(write_map(level.raw)) for level in (everything(), *load_levels(["first-steps"])[:2])]
-    request = {"policies": FILE, "policy": given("generated-lookahead"), "maps": maps, "parts": parts, "frames": 1200}
+    request = {"policies": FILE, "policy": given("generated-lookahead"), "maps": maps, "parts": 9, "frames": 1200}
     sizes = asked("hours", module=text(MODULE), **request)
     assert sizes[3:] == sizes[2:-1]
 
