@@ -132,6 +132,7 @@ def test_a_folder_of_submissions_is_their_episodes(folder, capsys):
     shutil.copy(ROOT / "docs" / "submissions" / "builtin-exit.zip", folder / "EXIT.ZIP")
     runs = _rounds((folder,), (), "sampled", 0, False)[0](0)
     assert len(runs) == 2 + len(load_track("Builtin-v1").levels)
+    assert len(_rounds((folder / "EXIT.ZIP",), (), "sampled", 0, False)[0](0)) == len(runs) - 2
     for name, count in (("a.replay", 17), ("b.replay", 16)):
         (folder / name).unlink()
         assert main(["gallery", "--recordings", str(folder), "--output", "site", "--force"]) == 0
