@@ -194,15 +194,16 @@ def test_a_text_is_no_checkpoint(tmp_path):
 
 def test_files_of_other_kinds_are_named_where_the_trainer_is_not_installed(tmp_path):
     program = "import sys; sys.modules['threadpoolctl'] = None; " + (
-        "from nclone_env.cli.app import main; sys.exit(main(['evaluate', sys.argv[1]]))"
+        "from nclone_env.cli.app import main; print([main(['evaluate', path]) for path in sys.argv[1:]])"
     )
-    for member, said in (("_stable_baselines3_version", "a model of Stable-"), ("submission.json", "a submission of")):
-        with zipfile.ZipFile(tmp_path / "model.zip", "w") as archive:
+    expected = {"_stable_baselines3_version": "a model of Stable-", "submission.json": "a submission of"}
+    for member, said in expected.items():
+        with zipfile.ZipFile(tmp_path / member, "w") as archive:
             archive.writestr(member, "2.9.2")
         with pytest.raises(CheckpointError, match=f"expected a checkpoint of nclone_env, got {said}"):
-            policy_file(tmp_path / "model.zip")
-        done = subprocess.run([sys.executable, "-c", program, tmp_path / "model.zip"], capture_output=True, text=True)
-        assert done.returncode == 2
-        assert f"got {said}" in done.stderr
-    done = subprocess.run([sys.executable, "-c", program, "game-motion"], capture_output=True, text=True)
-    assert ".[train]" in done.stderr
+            policy_file(tmp_path / member)
+    command = [sys.executable, "-c", program, *(tmp_path / member for member in expected), "game-motion"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "[2, 2, 2]\n"
+    for line, said in zip(done.stderr.splitlines(), [*expected.values(), ".[train]"], strict=True):
+        assert said in line
