@@ -138,7 +138,7 @@ def library_under_kills(kills, seed):
     return codes
 
 
-@pytest.mark.parametrize("kills", [10, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [10, pytest.param(80, marks=pytest.mark.slow)])
 def test_the_level_library_survives_kills_at_any_time(tmp_path, monkeypatch, new_process, kills):
     monkeypatch.setenv("NCLONE_ENV_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv(_arrays.LIMIT_VARIABLE, "2")  # files are written and removed all the time

@@ -12,7 +12,7 @@ from ..sim import robustness
 PACKS = sorted(str(path) for path in (SHARED / "maps").glob("*.txt")) if SHARED else []
 
 
-@pytest.mark.parametrize("frames", [100, pytest.param(2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("frames", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_real_and_fuzzed_levels(frames, capsys):
     robustness.main(200, frames, PACKS)
     _, levels, _, played, _, *left = capsys.readouterr().out.split()
