@@ -69,13 +69,13 @@ def test_a_run_equals_that_in_host_memory(tmp_path, monkeypatch, name):
 
 @pytest.mark.slow
 def test_a_run_solves_the_first_steps(tmp_path, monkeypatch):
-    """With the size of a GPU and the defaults: 99 % on each level within half a million of two million steps."""
+    """With the size of a GPU and the defaults: 99 % on each level within the first quarter of two million steps."""
     choose_device(monkeypatch)
     size = {"num_envs": 1024, "num_steps": 16, "num_threads": 1}
-    result = train(TrainConfig.of(levels=("first-steps",), output=tmp_path, track="none", **size))
-    reached = [row["timesteps"] for row in result.curve if row["min_success_rate"] >= 0.99]
-    assert reached[0] <= 500_000
-    assert result.curve[-1]["min_success_rate"] >= 0.99
+    result = train(TrainConfig.of(levels=("first-steps",), output=tmp_path, track="none", **size), until(30))
+    solved = [row["min_success_rate"] >= 0.99 for row in result.curve]
+    assert any(solved)
+    assert not solved[0]
 
 
 def test_the_same_seed_is_the_same_run(tmp_path, monkeypatch):
