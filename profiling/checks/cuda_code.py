@@ -20,7 +20,7 @@ import tyro
 
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.cuda import PROGRAMS, NPlusPlusCudaVectorEnv, mapped, sample
-from nclone_env.jit.cuda import block_of, compile_ptx
+from nclone_env.jit.cuda import block_of, compile_ptx, kept_ptx
 from profiling.checks.ptx import find, opcodes, slots_of
 from profiling.measure import describe
 
@@ -82,7 +82,11 @@ def assemble(ptx: str, architecture: tuple[int, int]) -> str:
 def check(name: str, architecture: tuple[int, int], folder: Path | None = None, fuse: bool = False) -> bool:
     """Print the block of a program; return whether it is free of findings."""
     program, arguments = programs()[name]
-    ptx = compile_ptx({program: (PROGRAMS[program], mapped(arguments, sample))}, architecture, fuse)
+    kernel, given = PROGRAMS[program], mapped(arguments, sample)
+    if fuse:
+        ptx = compile_ptx({program: (kernel, given)}, architecture, fuse)
+    else:
+        ptx = kept_ptx(program, kernel, given, architecture)
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}{'_fused' * fuse}.ptx").write_text(ptx)
