@@ -10,6 +10,7 @@ from profiling.training import device, foresight, ranks, recipes
 from ..output import lines
 
 
+@pytest.mark.slow
 def test_training_on_a_device(capsys):
     """One wait; parameters and episodes come back, number of step and update and the rates go there."""
     device.main(("first-steps/06-hop",), updates=2, num_envs=16, num_steps=8)

@@ -89,7 +89,9 @@ def on_the_processor(config):
     return played(collector, storage, lambda: write_returns(storage.arrays, 0.99, 0.9))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case == "masks and sets")) for case in CASES]
+)
 def test_rollouts_are_those_of_the_processor(case, monkeypatch):
     """Bit for bit, but for what the network computes, which rounds in another order."""
     monkeypatch.setattr(device_module, "_LISTED_STEPS", STEPS)
