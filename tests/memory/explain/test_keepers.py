@@ -79,7 +79,9 @@ def keeper_of(line: int) -> tuple[str, str]:
 
 
 @pytest.fixture(autouse=True)
-def traced():
+def traced(monkeypatch):
+    # the modules of all other tests lead to most objects of this process
+    monkeypatch.setattr("nclone_env.memory.explain.keepers.is_own", lambda file: file == __file__)
     freeze_heap()  # what Python keeps for new objects would not be traced; and a search takes a second in all objects
     with tracing():
         yield
@@ -393,10 +395,8 @@ def texts_made_at_once(search):
         (texts_made_at_once, "texts_made_at_once.kept", "list of 500: list"),
     ],
 )
-def test_the_keeper_is_what_holds_survivors_of_all_ages(work, name, kind, monkeypatch):
+def test_the_keeper_is_what_holds_survivors_of_all_ages(work, name, kind):
     """Not what happens to hold the newest, nor weak references, nor what was made at once."""
-    # the modules of all other tests lead to most objects of this process
-    monkeypatch.setattr("nclone_env.memory.explain.keepers.is_own", lambda file: file == __file__)
     code, answers = work.__code__, []
     include = gc.unfreeze if work is finalizers else lambda: None  # their registry is older than this test
     lines = {line for part in (code, *code.co_consts) if hasattr(part, "co_lines") for *_, line in part.co_lines()}
