@@ -3,15 +3,17 @@
 ``python -m profiling.memory.planted_leaks`` runs all programs in both forms at several lengths.
 """
 
+import multiprocessing
+
 import pytest
 
 from nclone_env.memory import Watch, profile
 from profiling.memory.planted_leaks import Answer, answer
 
-from .planted import PROGRAMS
+from .planted import PROGRAMS, leaking_line
 
 
-def counted(name: str, leaks: bool, count: int) -> Watch:
+def counted(name: str, leaks: bool, count: int, **options: str) -> Watch:
     with profile(name) as watch:
 
         def steps():
@@ -19,7 +21,7 @@ def counted(name: str, leaks: bool, count: int) -> Watch:
                 yield step
                 watch.step()
 
-        PROGRAMS[name](steps, leaks)
+        PROGRAMS[name](steps, leaks, **options)
     return watch
 
 
@@ -57,3 +59,16 @@ def test_a_script_without_a_leak_does_not_grow(name):
 @pytest.mark.slow
 def test_worker_processes_without_a_leak_do_not_grow():
     assert "GROWING" not in str(counted("asynchronous", leaks=False, count=571))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_leak_of_a_worker_process_grows_with_its_line_however_it_is_started(method, leaks):
+    for count in (4_000, 16_000, 64_000):  # until the worker was asked for its lines, and has answered
+        text = str(counted("worker", leaks, count, method=method))
+        if f"planted.py:{leaking_line('worker')} +" in text or not leaks:
+            break
+    assert ("GROWING: workers +" in text) is leaks, text
+    assert ("in a worker process" in text) is leaks, text
+    assert ("kept by _work.kept in " in text) is leaks, text

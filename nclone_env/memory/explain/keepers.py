@@ -197,6 +197,7 @@ def _most_common(chains: Sequence[_Chain | None], things: Sequence[Any]) -> _Cha
 def find_graphs(budget: Budget, include: Callable[[], object]) -> tuple[Keeper, ...]:
     """Return the tensor of torch whose graph of operations is the largest, if torch is loaded and there is one.
 
+    There is none if several have as many: then it is the number of tensors that grows, such as that of kept losses.
     The arguments are those of :func:`find_keepers`.
     """
     torch = sys.modules.get("torch")
@@ -207,10 +208,12 @@ def find_graphs(budget: Budget, include: Callable[[], object]) -> tuple[Keeper, 
         return type(thing) is torch.Tensor and thing.grad_fn is not None  # type: ignore[union-attr]
 
     variables = list(_running_variables())  # held, and first: the code goes on and sets them again
-    tensors = filter(has_graph, [value for _, value in variables] + objects())
-    tensor = max(tensors, key=lambda thing: _operations(thing.grad_fn), default=None)
-    if tensor is None:
+    tensors = {id(value): value for value in filter(has_graph, [value for _, value in variables] + objects())}
+    sizes = [_operations(value.grad_fn) for value in tensors.values()]
+    most = max(sizes, default=0)
+    if not sizes or (most < _GRAPH and sizes.count(most) >= _FEWEST):
         return ()
+    tensor = [*tensors.values()][sizes.index(most)]
     name = next((name for name, value in variables if value is tensor), "")
     del variables, tensors
     if not name:
@@ -595,12 +598,13 @@ def _likely(traced: list[Any], things: list[Any]) -> Iterator[tuple[bool, list[A
     yield from islice(looks, _FIRST_LOOKS)
     for some in (_near(), things):
         containers = nlargest(_LARGEST, filter(_is_container, some), len)
-        yield True, [part for container in containers for part in _sampled(container)]
+        parts = [part for container in containers for part in _sampled(container)]
+        yield True, [*parts, *_bases(parts)]
     yield from looks
     for some in _looks(things):  # of numbers, texts and arrays, which the collector does not show
         parts = _hidden(gc.get_referents(*some))
         for _ in range(_NESTED):
-            yield False, parts
+            yield False, [*parts, *_bases(parts)]
             parts = gc.get_referents(*(part for part in parts if type(part) in _UNTRACKED))
 
 
@@ -614,6 +618,11 @@ def _hidden(parts: list[Any]) -> list[Any]:
     """Return those of some objects that :func:`objects` does not show."""
     tuples = compress(parts, map(is_, map(type, parts), repeat(tuple)))
     return [*filterfalse(gc.is_tracked, parts), *filter(gc.is_tracked, tuples)]
+
+
+def _bases(things: Sequence[Any]) -> list[Any]:
+    """Return the arrays of which some things are views: the collector does not see that these keep them."""
+    return [thing.base for thing in things if type(thing) is np.ndarray and thing.base is not None]
 
 
 def _traced(things: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
@@ -684,14 +693,11 @@ def _near() -> list[Any]:
 def _grown_object(places: Collection[Place], ends: Set[int], size: int, budget: Budget) -> Any:
     """Return an object that has memory of its own, taken at some places, such as the table of a list; None if none has.
 
-    It has at least ``size`` bytes, or is near a running variable; there also one counts that has an object of ``ends``
-    which the collector cannot see in it, such as the parts of a StringIO.
+    It has at least ``size`` bytes, or its size is not known, and it is near a running variable; there also one counts
+    that has an object of ``ends`` which the collector cannot see in it, such as the parts of a StringIO.
     """
-    near = [thing for thing in _near() if _has_memory_of(thing, places, ends)]
-    known = (thing for thing in near if _base(thing) is not object)  # of others the size is not
-    made = {id(thing) for thing, stack in _traced([*known]) if place_of(stack) in places}  # each time another one
-    for thing in near:
-        if id(thing) not in made:
+    for thing in _near():
+        if (_base(thing) is object or _size(thing) >= size) and _has_memory_of(thing, places, ends):
             return thing
     for part in _parts(objects(), budget):
         if type(part) in _BUFFERS and sys.getsizeof(part) >= size and _has_memory_of(part, places):
@@ -713,8 +719,9 @@ def _untracked_holders(
 ) -> Iterator[tuple[Any, set[int]]]:
     """Yield dictionaries and tuples that the collector does not track, with the addresses of those they have.
 
-    Also arrays of objects, which it does not look into. Of what it tracks these alone may have some. All objects are
-    those of a caller: its own frame among them would keep the lists of this search, and the next one would find these.
+    Also arrays of objects and views, which it does not look into. Of what it tracks these alone may have some. All
+    objects are those of a caller: its own frame among them would keep the lists of this search, and the next one would
+    find these.
     """
     left = set(map(id, things))
     may_be_in_others = not all(map(gc.is_tracked, things))
@@ -745,9 +752,10 @@ def _holders_of(holders: list[Any], wanted: np.ndarray) -> Iterator[tuple[Any, s
 
 
 def _among_parts(array: np.ndarray, wanted: np.ndarray) -> set[int]:
-    """Return those of some addresses, (n,) uint64, that a contiguous array of objects has."""
+    """Return those of some addresses, (n,) uint64, that a contiguous array of objects has, or a view is of."""
     if not (array.dtype == object and array.size and array.data.contiguous):
-        return set()
+        base = id(array.base)  # of an array of its own that of None, which is not wanted
+        return {base} if base in wanted else set()
     there = np.frombuffer(ctypes.string_at(array.ctypes.data, array.nbytes), np.uint64)
     return set(wanted[np.isin(wanted, there)].tolist())
 

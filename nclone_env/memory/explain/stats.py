@@ -65,7 +65,6 @@ class PerEnvironment:
     committed: float
     """Of the reported arrays, in committed pages."""
     workers: float
-    """Of child processes."""
     python: float
     """Of Python objects and arrays that no owner reports, traced by tracemalloc."""
     reported: float
@@ -97,7 +96,6 @@ class GrownLine:
     places: tuple[Place, ...] = ()
     """All that allocate on behalf of the line."""
     keeper: str = ""
-    """What keeps the memory from being freed, as far as it was found."""
 
     @property
     def place(self) -> str:
@@ -139,11 +137,9 @@ class Churn:
     """What a step allocates, freed again or not, by memray."""
 
     blocks: float
-    """Allocations of a step."""
     allocated_bytes: float
-    """Bytes of a step."""
     steps: int
-    """Steps over which both are averaged."""
+    """Over which both are averaged."""
     lines: tuple[AllocatingLine, ...]
     """The lines that allocated most, over all of these steps."""
 
@@ -175,7 +171,7 @@ class Stats:
 
 
 def compute_stats(measured: Measurements) -> Stats:
-    """Return the statistics of measurements."""
+    """Return what follows from measurements."""
     growths = growths_of(measured)
     lines = all_grown_lines(measured, growths)
     growths = without_filling(growths, lines, measured)

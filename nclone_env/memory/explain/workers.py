@@ -60,7 +60,6 @@ _POLL = 0.1  # seconds
 _INTERVAL = 0.5  # seconds between two snapshots
 _SNAPSHOTS = 600  # of a process
 _SEARCH_SECONDS = 1.5
-_TAKING = 10.0  # seconds for which nothing is said of a process because the profiler takes memory in it
 _FRESH = 1.0  # seconds for which a sign of a process counts: it may have ended
 _SENT = "<dynamic-code>"
 """File of functions that were sent to a process by cloudpickle."""
@@ -196,12 +195,8 @@ class WorkerLines:
 
     def taken(self) -> dict[int, int | None]:
         """Return the bytes of the profiler in each process that traces itself, by its number; None: not known yet."""
-        found: dict[int, int | None] = {}
-        for file in self._folder.glob(f"*{TAKEN}") if WorkerLines.current is not None else ():
-            text = file.read_text()
-            if text or time.time() - file.stat().st_mtime < _TAKING:
-                found[int(file.stem)] = int(text) if text else None
-        return found
+        files = self._folder.glob(f"*{TAKEN}") if WorkerLines.current is not None else ()
+        return {int(file.stem): int(text) if (text := file.read_text()) else None for file in files}
 
     def note(self, place: float, sizes: Mapping[int, int]) -> None:
         """Note the bytes of each process, by its number, at a step of the program or a time."""
@@ -311,8 +306,9 @@ def trace(folder: Path) -> None:
         if number and is_first:
             _write(folder, TAKEN, "")
             before = _private_bytes() - table_bytes() - log.nbytes - log.left
-        budget = Budget(_SEARCH_SECONDS, by_clock=False)
-        found = find_keepers(unknown, budget, sizes=False) if unknown else ()  # it may have grown since
+        found: Sequence[Keeper] = ()
+        with suppress(Exception):  # a fault must not leave it unsaid how much was taken
+            found = find_keepers(unknown, Budget(_SEARCH_SECONDS, by_clock=False), sizes=False) if unknown else ()
         for item in found:  # after a fork the process gets its name only when it runs
             name = f"{item.name} in {multiprocessing.current_process().name}"
             keepers[item.line] = replace(item, line=_with_file(item.line), name=name)

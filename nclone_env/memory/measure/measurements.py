@@ -45,9 +45,8 @@ class ProfileSettings:
     """Settings of a profiling run."""
 
     num_envs: int
-    """Number of environments."""
     steps: int = 1000
-    """Steps of each pass."""
+    """Of each pass."""
     interval: int | None = None
     """Most steps between two snapshots; None: a twentieth of the steps."""
 
@@ -89,7 +88,6 @@ class Stage:
     peak_bytes: int
     """Largest RSS during the stage; 0 if it is not measured here."""
     how: str
-    """What was measured, for the report."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,6 @@ class Advice:
     saved_bytes: int
     """Of the whole run; negative: what it takes."""
     text: str
-    """A sentence."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +123,9 @@ class Snapshot:
     step: float
     """Number of the step; milliseconds for code that counts no steps."""
     rss_bytes: int
-    """Resident set size: all resident pages."""
     pss_bytes: int
-    """Proportional set size: pages shared by several processes count in proportion."""
     data_bytes: int
-    """Private resident pages: heap, stacks. Independent of other processes."""
+    """Private resident pages, whatever other processes do."""
     worker_bytes: int
     """The same of all child processes."""
     native_bytes: int
@@ -172,7 +167,7 @@ class SourceLine:
     callers: tuple[str, ...] = ()
     """``file:line`` of the calls that led to the line, innermost first; of the largest part of its memory."""
     own: str = ""
-    """``file:line`` of the innermost call in the user's own files; empty: none."""
+    """As of a :class:`Place`."""
 
 
 class UntracedLine(NamedTuple):
@@ -213,16 +208,15 @@ class AllocatingLine:
     blocks: int
     allocated_bytes: int
     callers: tuple[str, ...] = ()
-    """``file:line`` of the calls that led to the line for the first time, innermost first."""
+    """As of a :class:`SourceLine`, but of the first time."""
 
 
 class Allocations(NamedTuple):
     """What memray recorded."""
 
     lines: tuple[AllocatingLine, ...]
-    """Every line that allocated in the recorded steps."""
+    """All that allocated in the recorded steps."""
     steps: int
-    """Number of recorded steps."""
     flame_graph: bytes
     """memray's page: live memory at the peak while environments were made and stepped for the first time."""
 
@@ -279,9 +273,7 @@ class Measurements:
     """Environment steps of a step; 0: they are not counted."""
     snapshots: tuple[Snapshot, ...]
     floors: Mapping[str, int] = field(default_factory=lambda: FLOORS)
-    """Bytes by which each quantity but that of owners may vary without anything growing."""
     stages: tuple[Stage, ...] = ()
-    """In chronological order."""
     owners: tuple[OwnedNode, ...] = ()
     """The memory tree after the last step, parents first."""
     advice: tuple[Advice, ...] = ()
@@ -290,11 +282,9 @@ class Measurements:
     line_steps: tuple[float, ...] = ()
     """Step of each line snapshot."""
     lines: tuple[SourceLine, ...] = ()
-    """All lines that had live memory at one of them."""
     untraced: tuple[UntracedLine, ...] = ()
     """Lines of the user behind memory that grew and that tracemalloc does not see in this process."""
     keepers: tuple[Keeper, ...] = ()
-    """Of memory that grew."""
     judged: tuple[float, float] | None = None
     """First and last step of the part that is judged; None: all after the warm-up of ``settings``."""
     tracing: tuple[float, float] | None = None
@@ -309,7 +299,7 @@ class Measurements:
     """The whole step, then its parts."""
     functions: tuple[FunctionTime, ...] = ()
     profile: bytes = b""
-    """The profile of cProfile in the format that ``pstats`` and ``snakeviz`` read."""
+    """In the format that ``pstats`` and ``snakeviz`` read."""
     step_seconds: tuple[float, ...] = ()
     """Of each step of the plain pass."""
     profiled_seconds: float = 0.0

@@ -291,6 +291,17 @@ def test_the_end_of_a_chain_of_objects_is_found():
     assert keeper_of(line) == ("test_the_end_of_a_chain_of_objects_is_found.chain", "list ... list")
 
 
+def test_views_keep_the_arrays_that_they_are_of():
+    kept = []
+    for number in range(50):
+        line = line_after()
+        large = np.arange(number, 1000.0)
+        kept.append(large[:1])
+    name, kind = keeper_of(line)
+    assert name == "test_views_keep_the_arrays_that_they_are_of.kept"
+    assert kind == "list of 50: ndarray (1000,) float64"  # that of the view is (1,)
+
+
 @pytest.mark.parametrize("of", [pytest.param(Plain, marks=pytest.mark.slow), str])
 def test_arrays_of_objects_are_looked_into(of):
     table = np.empty(1000, object)
@@ -591,6 +602,18 @@ def test_what_is_made_again_each_time_is_no_keeper():
     assert find_keepers([grown(line)], ample()) == ()
 
 
+def test_a_small_list_beside_those_that_grow_is_no_keeper():
+    """Its table was taken at the line, too, but the newest of many objects does not keep the others."""
+    episodes: dict[int, list[int]] = {}
+    for number in range(50):
+        rewards = episodes[number] = []
+        for reward in range(9):
+            line = line_after()
+            rewards.append(reward)
+    assert len(rewards) == 9
+    assert find_keepers([grown(line, 50 * 128)], ample()) == ()
+
+
 def test_a_generator_in_use_is_no_survivor_however_large_it_says_it_is():
     def first(numbers):
         keepers.extend(find_keepers([grown(line)], ample()))
@@ -665,6 +688,16 @@ def test_a_graph_is_that_of_a_variable_which_the_program_goes_on_to_set(most, na
     (found,) = find_graphs(ample(), lambda: None)
     assert found.name.endswith(f".{name}")
     assert found.kind == f"{kind} operations"
+
+
+def test_graphs_of_one_size_are_no_keepers_but_what_has_them(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(Tensor=Tensor))
+    losses = [Tensor(Operation(Operation())) for _ in range(3)]
+    monkeypatch.setattr("nclone_env.memory.explain.keepers.objects", lambda: losses)
+    assert find_graphs(ample(), lambda: None) == ()
+    losses.append(Tensor(Operation(losses[0].grad_fn)))  # one that grows
+    (found,) = find_graphs(ample(), lambda: None)
+    assert found.kind == "graph of 3 operations"
 
 
 def test_garbage_whose_collection_is_off_is_told(monkeypatch):
