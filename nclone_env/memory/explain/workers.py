@@ -8,6 +8,7 @@ run this file on its own, so that it imports nothing of the package before it is
 from __future__ import annotations
 
 import _thread
+import ctypes
 import json
 import multiprocessing
 import os
@@ -142,14 +143,19 @@ def start_thread(function: Callable[..., object], *arguments: object) -> None:
 
 
 def _wait(folder: Path) -> None:
-    sign = folder / f"{os.getpid()}{LOADING}"
+    sign, has_room = folder / f"{os.getpid()}{LOADING}", True
     with suppress(OSError):  # the folder is removed at the end
         while folder.exists():
             if is_loading():
                 sign.touch()
+                has_room = True
             elif (folder / REQUEST).exists():
                 trace(folder)
                 return
+            elif has_room:  # what imports, or a fork, left free is resident: a leak would fill it unseen
+                with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
+                    ctypes.CDLL(None).malloc_trim(0)
+                has_room = False
             time.sleep(_POLL)
 
 
@@ -286,7 +292,7 @@ if hasattr(os, "register_at_fork") and __name__ != SPAWNED:  # not on Windows
 def trace(folder: Path) -> None:
     """Trace this process and write its lines that grow to the folder, until that is removed."""
     _write(folder, TAKEN, "")
-    before, taken = _private_bytes(), 0  # beside tables and notes: by modules, and by the first search
+    before, taken, grown_by = _private_bytes(), 0, 0  # beside tables and notes: by modules, and by the first search
     from nclone_env.memory.explain.keepers import find_keepers
     from nclone_env.memory.explain.stats import culprits, grown_lines
     from nclone_env.memory.measure.snapshots import Budget, Garbage, TracedLog, start_tracing, table_bytes
@@ -305,7 +311,7 @@ def trace(folder: Path) -> None:
         has_searched |= is_first
         if number and is_first:
             _write(folder, TAKEN, "")
-            before = _private_bytes() - table_bytes() - log.nbytes - log.left
+            before, grown_by = _private_bytes() - table_bytes() - log.nbytes - log.left, -log.last_bytes
         found: Sequence[Keeper] = ()
         with suppress(Exception):  # a fault must not leave it unsaid how much was taken
             found = find_keepers(unknown, Budget(_SEARCH_SECONDS, by_clock=False), sizes=False) if unknown else ()
@@ -315,9 +321,12 @@ def trace(folder: Path) -> None:
         if grown:  # nothing does at its end, when it frees all
             rates = {_with_file(line.place): line.rate for line in grown}
             _write(folder, ".json", json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
+        if is_first:  # the program went on meanwhile
+            log.take(1000 * (time.perf_counter() - began), lines=True, always=True)
+            grown_by += log.last_bytes
         notes = table_bytes() + log.nbytes + log.left
         if is_first or not number:  # otherwise what was taken since is the program's
-            taken += max(0, _private_bytes() - notes - before)
+            taken += max(0, _private_bytes() - notes - before - max(0, grown_by))
         _write(folder, TAKEN, str(taken + notes))
         time.sleep(_INTERVAL)
 

@@ -357,6 +357,11 @@ class TracedLog(_Log):
         self._values[self._count] = step, size
         self._count += 1
 
+    @property
+    def last_bytes(self) -> int:
+        """Traced bytes at the last snapshot."""
+        return int(self._values[self._count - 1, 1])
+
     def _take_lines(self, step: float, always: bool) -> int:
         """Return the bytes of all lines but the profiler's, and keep the lines if it is time to."""
         start = time.thread_time()

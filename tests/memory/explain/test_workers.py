@@ -1,7 +1,9 @@
 import json
 import multiprocessing
 import os
+import shutil
 import time
+import types
 from multiprocessing import spawn
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 
 import nclone_env
 from nclone_env.memory import profile
-from nclone_env.memory.explain.workers import WorkerLines, _loads, _with_file
+from nclone_env.memory.explain.workers import WorkerLines, _loads, _wait, _with_file
 
 PACKAGE = Path(nclone_env.__file__).parent
 
@@ -170,6 +172,17 @@ def test_a_worker_that_imports_gives_a_sign():
     finally:
         lines.close(0, 1)
     assert not lines.are_loading()
+
+
+def test_what_imports_left_free_goes_back_to_the_system_once_they_have_ended(tmp_path, monkeypatch):
+    """It is resident: what a leak takes there would not show."""
+    loads, trims = [True, False, False, True, False, False], []
+    monkeypatch.setattr("nclone_env.memory.explain.workers.is_loading", lambda: loads.pop(0))
+    library = types.SimpleNamespace(malloc_trim=lambda pad: trims.append(loads[:]))
+    monkeypatch.setattr("ctypes.CDLL", lambda name: library)
+    monkeypatch.setattr("time.sleep", lambda seconds: None if loads else shutil.rmtree(tmp_path))
+    _wait(tmp_path)
+    assert trims == [[False, True, False, False], [False]]
 
 
 @pytest.mark.parametrize(("workers", "floor"), [(0, 1024**2), (8, 1024**2), (24, 3 * 1024**2)])
