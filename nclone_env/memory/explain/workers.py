@@ -143,19 +143,19 @@ def start_thread(function: Callable[..., object], *arguments: object) -> None:
 
 
 def _wait(folder: Path) -> None:
-    sign, has_room = folder / f"{os.getpid()}{LOADING}", True
+    sign, since = folder / f"{os.getpid()}{LOADING}", None
     with suppress(OSError):  # the folder is removed at the end
         while folder.exists():
             if is_loading():
                 sign.touch()
-                has_room = True
+                since = None
             elif (folder / REQUEST).exists():
-                trace(folder)
+                trace(folder, *(since or (0.0, _private_bytes())))
                 return
-            elif has_room:  # what imports, or a fork, left free is resident: a leak would fill it unseen
+            elif since is None:  # what imports, or a fork, left free is resident: a leak would fill it unseen
                 with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
                     ctypes.CDLL(None).malloc_trim(0)
-                has_room = False
+                since = time.perf_counter(), _private_bytes()
             time.sleep(_POLL)
 
 
@@ -289,10 +289,15 @@ if hasattr(os, "register_at_fork") and __name__ != SPAWNED:  # not on Windows
     os.register_at_fork(after_in_child=_after_fork)
 
 
-def trace(folder: Path) -> None:
-    """Trace this process and write its lines that grow to the folder, until that is removed."""
+def trace(folder: Path, since: float, first: int) -> None:
+    """Trace this process and write its lines that grow to the folder, until that is removed.
+
+    It had ``first`` bytes at the time ``since``, after its own imports. By them is told what the program takes while
+    the modules of the profiler are imported; to trace it, too, these would take thirty times as long.
+    """
     _write(folder, TAKEN, "")
-    before, taken, grown_by = _private_bytes(), 0, 0  # beside tables and notes: by modules, and by the first search
+    asked, before, taken = time.perf_counter(), _private_bytes(), 0  # taken by modules, and by the first search
+    grown_by = before - first
     from nclone_env.memory.explain.keepers import find_keepers
     from nclone_env.memory.explain.stats import culprits, grown_lines
     from nclone_env.memory.measure.snapshots import Budget, Garbage, TracedLog, start_tracing, table_bytes
@@ -321,6 +326,9 @@ def trace(folder: Path) -> None:
         if grown:  # nothing does at its end, when it frees all
             rates = {_with_file(line.place): line.rate for line in grown}
             _write(folder, ".json", json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
+        if not number:
+            now = time.perf_counter()
+            grown_by = round(grown_by * min(1.0, (now - asked) / (asked - since)))
         if is_first:  # the program went on meanwhile
             log.take(1000 * (time.perf_counter() - began), lines=True, always=True)
             grown_by += log.last_bytes

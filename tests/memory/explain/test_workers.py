@@ -13,7 +13,8 @@ import pytest
 
 import nclone_env
 from nclone_env.memory import profile
-from nclone_env.memory.explain.workers import WorkerLines, _loads, _wait, _with_file
+from nclone_env.memory.explain.workers import WorkerLines, _loads, _wait, _with_file, trace
+from nclone_env.memory.measure.snapshots import tracing
 
 PACKAGE = Path(nclone_env.__file__).parent
 
@@ -183,6 +184,18 @@ def test_what_imports_left_free_goes_back_to_the_system_once_they_have_ended(tmp
     monkeypatch.setattr("time.sleep", lambda seconds: None if loads else shutil.rmtree(tmp_path))
     _wait(tmp_path)
     assert trims == [[False, True, False, False], [False]]
+
+
+@pytest.mark.parametrize(("ago", "taken"), [(1e-9, 20_000_000), (1e9, 30_000_000)])
+def test_what_a_program_takes_while_the_profiler_is_imported_is_its_own(ago, taken, tmp_path, monkeypatch):
+    """Of 30 MB, by the 10 MB that it had taken before, in however long a time."""
+    sizes = iter([50_000_000, 80_000_000])
+    monkeypatch.setattr("nclone_env.memory.explain.workers._SNAPSHOTS", 1)
+    monkeypatch.setattr("nclone_env.memory.explain.workers._private_bytes", lambda: next(sizes))
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    with tracing():
+        trace(tmp_path, time.perf_counter() - ago, 40_000_000)
+    assert int((tmp_path / f"{os.getpid()}.taken").read_text()) == pytest.approx(taken, rel=1e-3)
 
 
 @pytest.mark.parametrize(("workers", "floor"), [(0, 1024**2), (8, 1024**2), (24, 3 * 1024**2)])
