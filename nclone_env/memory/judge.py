@@ -1,6 +1,6 @@
 """What is judged of a run: how far each quantity rises over its snapshots, and the verdict that follows from it.
 
-The theory is the page docs/operation/verdicts.md; its terms are the names below.
+The theory is the page docs/operation/verdicts.md; its terms are the names below, and it derives the constants.
 """
 
 from collections.abc import Sequence
@@ -14,40 +14,22 @@ from nclone_env.memory.measure.measurements import ARENA, TIME_UNIT, WARM_UP_SHA
 
 Verdict = Literal["flat", "growing", "undecided"]
 
-PARTS = 16
-"""Of what is judged; memory that is freed within one of them was not kept."""
-MIN_SNAPSHOTS = 5
-"""Of what is judged, for a verdict."""
-RISES = 5
-"""Rises apart from each other that are a leak; fewer may be memory taken once, such as caches or compiled code."""
-FALLS = 3
-"""Largest falls that a leak rises by at least: each end may be off by one, and one more is the noise allowed."""
-_GOES_ON = 0.25
-"""Share of the growth that lies in the last third of the run if it goes on: three quarters of a steady one's."""
-_SLOWING, _CHANCE = 0.87, 2.33
-"""The rate in the last third by that in all of it, below which growth that slows down would not go on in twice the
-time; and the standard errors by which the rates of a steady leak fall by chance, once in a hundred runs."""
-_ENDED = 0.25
-"""Share of a rise that is left after a part with the rest of it was taken off: a steady leak leaves five eighths."""
-_FACTORS = 1.25, 4.0
-"""By which containers grow: 1.5 and 2 are usual. Snapshots blur it: equal ones are within a factor of ``_BLUR``."""
-_BLUR = 2.0
+PARTS, MIN_SNAPSHOTS, RISES, FALLS = 16, 5, 5, 3
+_GOES_ON = 0.25  # of the growth is in the last third of the run if it goes on
+_SLOWING, _CHANCE = 0.87, 2.33  # rate in the last third by that in all of it; standard errors of the rates' trend
+_ENDED = 0.25  # of a rise is left at most after a part with the rest of it was taken off
+_FACTORS, _BLUR = (1.25, 4.0), 2.0  # by which containers grow; snapshots blur it: equal ones are within a factor
 _OWNED_SHARE = 0.01
 """Share of the reported bytes by which they may vary: memory for final observations follows the episodes that end."""
 _ENDING = 3  # snapshots
-_SHORTEST = 1000.0
-"""Milliseconds of a run without counted steps below which there is no verdict."""
+_SHORTEST = 1000.0  # milliseconds
 Points = list[tuple[float, int]]
 """Step, or milliseconds, and bytes of each snapshot."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """What one quantity did over the snapshots that were judged, and its verdict.
-
-    Flat: it rose by no more than ``floor`` and its own falls. Growing: it rose by more than ``margin``, in many places,
-    and until the end. Undecided: neither, or there were too few snapshots.
-    """
+    """What one quantity did over the snapshots that were judged, and its verdict."""
 
     quantity: str
     snapshots: int
@@ -153,10 +135,7 @@ def _end_of_rise(x: np.ndarray, y: np.ndarray, places: np.ndarray, floor_bytes: 
 
 
 def goes_on(x: np.ndarray, levels: np.ndarray, margin: float) -> bool:
-    """Return whether levels, (m,) float64 each, rise by more than the margin, in many places, and until the end.
-
-    Sudden rises count as much as the ordinary ones beside them. Growth that slows down has to have slowed less.
-    """
+    """Return whether levels, (m,) float64 each, rise by more than the margin, in many places, and until the end."""
     widths, kept = np.diff(x), np.minimum.accumulate(levels[::-1])[::-1]
     rates = np.diff(kept) / widths
     half, usual = max(RISES, (len(rates) + 1) // 2), 0.0
@@ -186,10 +165,7 @@ def _trend(rates: np.ndarray) -> float:
 
 
 def doubles(x: np.ndarray, y: np.ndarray, least: float) -> bool:
-    """Return whether the last three rises of points, (n,) float64 each, are those of a container that doubles.
-
-    Each is larger than the one before, and comes after a longer wait, by one factor; the next one is not overdue.
-    """
+    """Return whether the last three rises of points, (n,) float64 each, are those of a container that doubles."""
     rises = np.diff(np.minimum.accumulate(y[::-1])[::-1])
     steep = np.flatnonzero(rises > least)
     groups = np.split(steep, np.flatnonzero(np.diff(steep) > 1) + 1)[-3:]  # neighbours are one rise
@@ -220,11 +196,7 @@ def combined_verdict(growths: Sequence[Growth]) -> Verdict:
 
 
 def decided_at(growths: Sequence[Growth], steps: float) -> float:
-    """Return the step until which to run for an answer where memory rose and may not go on; 0 if there is none.
-
-    That is twice as long as until it last rose: what was taken once stays as it is meanwhile, and a leak rises again.
-    If so many ``steps`` were not enough, it is twice those: the rise was little beside the floor.
-    """
+    """Return the step until which to run for an answer where memory rose and may not go on; 0 if there is none."""
     until = 2 * max((item.since for item in growths if item.verdict == "undecided" and item.rises), default=0.0)
     return until if until > steps or not until else 2 * steps
 

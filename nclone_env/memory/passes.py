@@ -295,7 +295,6 @@ def record_allocations(target: Target, num_envs: int, steps: int) -> Allocations
 
 
 def _lines(memray: Any, file: Path) -> tuple[AllocatingLine, ...]:
-    """Return the allocations of a file by the line of Python code that made them."""
     types = memray.AllocatorType
     freeing = {types.FREE, types.PYMALLOC_FREE, types.MUNMAP}
     places: dict[int, tuple[str, ...]] = {}

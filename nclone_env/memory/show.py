@@ -168,7 +168,6 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
-    """Return bounds around values with a margin, never equal."""
     low, high = min(values), max(values)
     margin = max((high - low) * 0.04, 1.0)
     return (low if low == 0 else low - margin), high + margin
@@ -291,7 +290,6 @@ def subject(stats: Stats) -> str:
 
 
 def _blame(stats: Stats) -> str:
-    """Return which quantities grow by how much, how much growth would have shown, or why there is no verdict."""
     growing = [item for item in stats.growths if item.verdict == "growing"]
     if growing:
         rates = (
@@ -331,7 +329,6 @@ def _place(stats: Stats, step: float) -> str:
 
 
 def _doubt(stats: Stats) -> str:
-    """Return why there is no verdict, and what to do."""
     found = stats.measurements
     first, last = judged_steps(found)
     longer = "run it longer" if found.unit == TIME_UNIT else "take more steps"
@@ -425,7 +422,6 @@ def peak_parts(stats: Stats) -> Iterator[tuple[str, int]]:
 
 
 def _owned(stats: Stats) -> Iterator[tuple[str, int]]:
-    """Yield the committed bytes of the environments, and of what trains in them."""
     owners, snapshots = stats.measurements.owners, stats.measurements.snapshots
     if not owners:
         yield "environments", max((item.committed_bytes for item in snapshots), default=0)
@@ -438,7 +434,6 @@ def _owned(stats: Stats) -> Iterator[tuple[str, int]]:
 
 
 def _topmost(owners: Sequence[OwnedNode]) -> Iterator[OwnedNode]:
-    """Yield the nodes of environments that are in no other one."""
     inside = None
     for node in owners:
         if inside is not None and node.depth > inside:
@@ -638,7 +633,6 @@ def _grown(stats: Stats) -> Section:
 
 
 def _grown_rows(line: GrownLine, rate: str, error: str) -> Iterator[Row]:
-    """Yield the row of a line, then its keeper, then those of the calls that led to the line behind it."""
     growth = format_bytes(line.grown_bytes, sign=True)
     yield location(line.place), rate, error if line.error else "-", growth, f"{line.grown_blocks:+,}"
     if line.keeper:
@@ -649,7 +643,6 @@ def _grown_rows(line: GrownLine, rate: str, error: str) -> Iterator[Row]:
 
 
 def _line_rows(lines: Sequence[LiveLine | AllocatingLine], cells: Sequence[tuple[str, str]]) -> list[Row]:
-    """Return the row of each line, with those of the calls that led to it."""
     rows: list[Row] = []
     for line, rest in zip(lines, cells):
         rows += (location(f"{line.file}:{line.line}"), *rest), *_call_rows(line.callers)

@@ -76,25 +76,17 @@ _FIRST_INTERVAL = 0.05  # seconds
 _QUIET, _QUIET_SHARE = 0.5, 0.2
 """Seconds, and share of the run so far, without imports and compilation after which what is judged begins."""
 _EARLY = 5.0  # seconds after which it goes on while something is imported, unless that took longer before
-_TRACED = 20.0
-"""Processor seconds of tracing after which it ends if nothing grew, as code of many small objects is many times slower
-meanwhile. A program that waits, or that a busy machine lets wait, is traced longer by the clock."""
-_TRACED_STEPS, _TRACED_SHARE = 200, 0.2
-"""Steps that are traced in any case, and their share in all steps where these are known."""
+_TRACED, _TRACED_STEPS, _TRACED_SHARE = 20.0, 200, 0.2
+"""Processor seconds, steps, and share of the known steps that are traced in any case."""
 _AGAIN = 1.1  # times the time before another look at what grows
-_COST, _SEARCH_COST = 20, 5
-"""Snapshots take at most a twentieth of the time, where every part has one, and searches a fifth."""
-_MOST_APART = WARM_UP_SHARE ** (-1 / PARTS)
-"""Steps of a snapshot over those of the one before at most: each part has one."""
+_COST, _SEARCH_COST = 20, 5  # parts of the time that snapshots take at most, and searches
+_MOST_APART = WARM_UP_SHARE ** (-1 / PARTS)  # steps of a snapshot over those of the one before: each part has one
 _PROMPT = 1e-6  # seconds
 _SEARCH_AFTER = 0.25  # seconds: a search of a fifth of it sees something; imports may leave a run little more to judge
 _STRETCH_SECONDS, _SEARCH_SECONDS, _LAST_SEARCH_SECONDS = 1.0, 3.0, 9.0
 _FLOORS = {**FLOORS, "traced": 6 * 1024, "native": 128 * 1024, "process": ARENA}
-"""Bytes by which memory may vary beside the code. Traced: the user's lines are added up, once Python's free lists are
-emptied. Native: the profiler works at the same time, and each thread has caches."""
 _NOTHING = MemoryNode("nothing reported")
 _running: set[Watch] = set()
-_FIRST_STEP = "first step", "before the first step was counted"
 
 
 class State(Enum):
@@ -175,7 +167,7 @@ class Watch:
             self._steps += 1
             if self._steps == 1:
                 self._state = State.TRACING
-                self._settle(*_FIRST_STEP)
+                self._settle("first step", "before the first step was counted")
             has_time = self._steps % self._every == 0 and time.process_time() >= self._free
             if has_time or self._steps >= self._due:
                 start = time.thread_time()
@@ -287,7 +279,6 @@ class Watch:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Change to the next state if it is time to."""
         for is_time, change, state in self._NEXT[self._state]:
             if is_time(self):
                 change(self)
@@ -344,7 +335,6 @@ class Watch:
         self._trace_on()
 
     def _trace_on(self) -> None:
-        """Trace so many processor seconds and steps from now on."""
         steps = max(_TRACED_STEPS, _TRACED_SHARE * self.expected_steps) if self._steps or self.expected_steps else 0
         self._traced_until = time.process_time() + _TRACED, self._steps + steps
 
@@ -384,7 +374,6 @@ class Watch:
         return (time.perf_counter() - self._began) * 1000
 
     def _take(self, place: float, last: bool = False) -> None:
-        """Take a snapshot at a step, or at a time in milliseconds."""
         if len(self._log) == _CAPACITY:
             self._log.thin()
             self._workers.thin()

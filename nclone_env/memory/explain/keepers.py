@@ -159,9 +159,8 @@ def find_keepers(
             large = _grown_object(set(grown.places), walk.ends, grown.grown_bytes, budget)
             chain = walk.chains([large])[0] if large is not None else None
         chain = chain or common
-        if chain is None and things and not any(ways) and not budget.is_over:
-            name = f"memory of {NATIVE}" if gc.isenabled() else "garbage, not collected"
-            chain = _Chain((name,), _Container(), _describe(things[0]), _HIDDEN)
+        if chain is None and things and not any(ways) and not gc.isenabled() and not budget.is_over:
+            chain = _Chain(("garbage, not collected",), _Container(), _describe(things[0]), _HIDDEN)
         if chain is not None and chain.doubt < _UNSAID:
             inside = f"{chain.container.text(sizes)}: " if chain.container.size else ""
             name, kind = " < ".join(chain.names), f"{inside}{chain.kept}"
@@ -299,8 +298,6 @@ class _Search:
 
 
 class _Walk:
-    """Search through referrers, breadth first, until a name is found."""
-
     def __init__(self, names: Mapping[int, tuple[str, bool]], budget: Budget, ours: Set[int] = frozenset()):
         self.budget, self._ours = budget, ours
         self._modules = {
@@ -510,7 +507,6 @@ def _is_weak(thing: Any) -> bool:
 
 
 def _is_of_library(thing: Any) -> bool:
-    """Return whether an object is a frame, or a generator, of code that is not the user's."""
     file = _file(thing)
     return file is not None and not is_own(file)
 
@@ -654,7 +650,6 @@ def _is_container(thing: Any) -> bool:
 
 
 def _sampled(container: Any) -> list[Any]:
-    """Return some parts of a container."""
     if type(container) is np.ndarray:
         parts = [part for part in container.ravel().tolist() if part is not None]  # those of a table not yet full
     else:

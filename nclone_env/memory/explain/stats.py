@@ -358,7 +358,6 @@ def untraced_lines(measured: Measurements, growths: Sequence[Growth]) -> Iterato
 
 
 def _top(functions: Sequence[FunctionTime], field: str, whole: float) -> tuple[FunctionTime, ...]:
-    """Return the functions with the most time in ``field``, without those below ``MIN_TIME_SHARE`` of ``whole``."""
     relevant = [item for item in functions if getattr(item, field) >= MIN_TIME_SHARE * whole]
     return tuple(sorted(relevant, key=lambda item: -getattr(item, field))[:TOP_FUNCTIONS])
 

@@ -21,17 +21,10 @@ _DEFAULT_SNAPSHOTS = 20
 WARM_UP_SHARE = 0.2
 """Share of a run during which the first episodes end and caches fill; its snapshots are not fitted."""
 ARENA = 1024**2
-"""Bytes by which resident memory may vary where Python takes memory beside what is judged: an arena of its allocator is
-committed page by page."""
 FLOORS = {"traced": 2 * 1024, "native": 16 * 1024, "process": 128 * 1024, "workers": ARENA, "files": 256 * 1024}
-"""Bytes by which each quantity may vary over the fitted part of a run without anything growing.
-
-Python's caches and free lists vary by hundreds of bytes, the allocator's caches of each thread by kilobytes, and
-resident memory by the pages at the ends of heaps and arenas.
-"""
+"""Bytes by which each quantity may vary without anything growing: see docs/operation/verdicts.md."""
 FREE_LISTS = 24 * 1024
-"""The same for traced memory where objects are made and destroyed all the time: free lists and caches, which count as
-live, fill ever more slowly."""
+"""The same for traced memory where objects are made and destroyed all the time."""
 _EACH_WORKER = 128 * 1024
 
 

@@ -1,11 +1,4 @@
-"""Queries to the operating system and the C library: memory of this process, and a description of the machine.
-
-The allocator's count of bytes in use sees every leak of native code, down to single bytes. Resident memory hides such
-leaks, because freed heap is reused without becoming smaller.
-
-The system commits a page when it is first written. What an owner reports is the size of its arrays; what it costs is
-the part of them in committed pages.
-"""
+"""Queries to the operating system and the C library: memory of this process, and a description of the machine."""
 
 import ctypes
 import gc
@@ -117,8 +110,7 @@ def worker_sizes(field: Literal["data", "anonymous"]) -> dict[int, int]:
 def shared_file_bytes() -> int:
     """Return the bytes of the shared memory of this program, by its size: written or not.
 
-    That is the files in ``/dev/shm`` made since this module was loaded, and memory without a name that is open here, or
-    mapped here or in a descendant. Files that other programs map when they are first seen are theirs.
+    Files in ``/dev/shm`` are those made since this module was loaded that no other program mapped when first seen.
     """
     sizes: dict[str, int] = {}
     with suppress(OSError), os.scandir(_SHARED) as files:
@@ -346,9 +338,7 @@ def _are_committed(pagemap: int, first: int, end: int) -> np.ndarray:
 def reserved_blocks() -> Iterator[tuple[int, int]]:
     """Yield address and bytes of private memory that is reserved at once, while its pages are committed one by one.
 
-    The heap of the C library, and blocks that it has the system map, count whole as in use when it hands them out.
-    Copies of a file's pages, which are made where it is mapped privately and written, are no more than the file. Other
-    memory is left out: it may be another allocator's, which nothing else counts.
+    That is the C library's, and files mapped privately. Other may be another allocator's, which nothing else counts.
     """
     if not _PAGEMAP.exists():
         return

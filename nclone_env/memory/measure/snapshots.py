@@ -1,9 +1,7 @@
-"""Snapshots of memory beside code that is judged, and the source lines behind it.
+"""Snapshots of memory beside code that is judged, and the source lines behind it: they keep and take little.
 
-Snapshots keep little, take little of the time, and leave no garbage. Lines are traced by tracemalloc. It sees no memory
-of native code: of that the allocator's count is read line by line in short stretches of the run. While every line is
-watched a program takes several times as long, so that this begins only once native memory has been seen to grow, and
-ends after some thousand lines.
+Lines are traced by tracemalloc. It sees no memory of native code: of that the allocator's count is read line by line,
+which takes several times as long, in short stretches once native memory has been seen to grow.
 """
 
 import ctypes
@@ -38,12 +36,9 @@ from nclone_env.memory.measure.process import (
 from nclone_env.memory.measure.tree import MemoryNode
 
 _LINE_SNAPSHOTS = 16
-_LINE_COST = 10
-"""Line snapshots take at most a tenth of the time."""
+_LINE_COST = 10  # part of the time that line snapshots take at most
 _clear_caches = getattr(sys, "_clear_internal_caches", None) or sys._clear_type_cache  # of Python 3.13 and before it
-_CHEAP = 0.002  # seconds that a full collection may take in any case
-_COST = 20
-"""Longer ones take at most a twentieth of the time."""
+_CHEAP, _COST = 0.002, 20  # seconds that a full collection may take in any case; part of the time of longer ones
 _FRAMES = 16  # of the call stack of each traced block: enough to pass through wrappers to the caller
 _LEFT = 180
 """Bytes of each traced block that stay resident after a look at all: of its trace, and of copies of the tables."""
@@ -166,9 +161,8 @@ class Garbage:
         self._left_out = 0  # objects
         self._cost = self._last = 0.0  # seconds of the last full collection, and when it ended
         self.all_full = True
-        """Whether every collection was a full one. Only these empty the lists in which Python keeps freed tuples and
-        numbers for new ones, and the cache in which it keeps names of attributes. Both count as live, of the line that
-        allocated them first: up to a megabyte, reached after thousands of steps."""
+        """Whether every collection was a full one. Only these empty Python's free lists and its cache of attributes,
+        which count as live."""
 
     def collect(self) -> None:
         """Collect garbage; that of old objects only if this was fast the last time. Not if the code switched it off."""
@@ -574,7 +568,6 @@ def unfreed(found: Mapping[tuple[str, int], int]) -> dict[str, int]:
 
 
 def _own_line(frame: FrameType | None) -> str:
-    """Return the innermost line of the user's own files."""
     while frame is not None and not is_own(frame.f_code.co_filename):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
