@@ -249,7 +249,7 @@ def series(measured: Measurements) -> dict[str, Points]:
     found = {
         "native": [(item.step, item.native_bytes) for item in snapshots],
         "process": [(item.step, item.data_bytes - item.committed_bytes) for item in snapshots],
-        "workers": [(item.step, item.worker_bytes) for item in snapshots],
+        "workers": [(item.step, item.worker_bytes) for item in snapshots if item.worker_bytes >= 0],
         "files": [(item.step, item.shared_file_bytes) for item in snapshots],
         "owners": [(item.step, item.owned_bytes) for item in snapshots],
     }

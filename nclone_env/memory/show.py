@@ -66,11 +66,8 @@ FLAME_GRAPH = "memray_flamegraph.html"
 JSON_FORMAT, JSON_VERSION = "nclone_env memory profile", 3
 _MOST_BYTES, _MOST_DEPTH, _MOST_SHOWN = 1 << 23, 64, 200
 """Of a profile that is read: bytes, levels of owners, and characters of a name."""
-_SIZE, _COUNT, _DEPTH = (
-    Annotated[float, Within(-(2**63), 2**63)],
-    Annotated[int, Within(0, 2**31)],
-    Annotated[int, Within(0, _MOST_DEPTH)],
-)
+_SIZE = Annotated[float, Within(-(2**63), 2**63)]
+_COUNT, _DEPTH = Annotated[int, Within(0, 2**31)], Annotated[int, Within(0, _MOST_DEPTH)]
 _JSON_KEYS = (
     *("name", "unit", "facts", "machine", "settings", "verdict", "growths", "per_environment", "sizes", "owners"),
     *("stages", "warm_up_steps", "snapshots", "traced", "largest_lines", "grown_lines", "step_peak", "churn", "phases"),

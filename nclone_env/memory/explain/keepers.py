@@ -573,15 +573,6 @@ def objects() -> list[Any]:
     return found
 
 
-def _parts(everything: list[Any], budget: Budget) -> Iterator[Any]:
-    """Yield all objects, and what they refer to that the collector does not show, as long as there is time."""
-    for some in _looks(everything):
-        yield from some
-        yield from _hidden(gc.get_referents(*some))
-        if budget.is_over:
-            break
-
-
 def _likely(traced: list[Any], things: list[Any]) -> Iterator[tuple[bool, list[Any]]]:
     """Yield some traced things, parts of containers near running variables and of the largest of all, and the rest.
 
@@ -694,9 +685,12 @@ def _grown_object(places: Collection[Place], ends: Set[int], size: int, budget: 
     for thing in _near():
         if (_base(thing) is object or _size(thing) >= size) and _has_memory_of(thing, places, ends):
             return thing
-    for part in _parts(objects(), budget):
-        if type(part) in _BUFFERS and sys.getsizeof(part) >= size and _has_memory_of(part, places):
-            return part
+    for some in _looks(objects()):
+        for part in (*some, *_hidden(gc.get_referents(*some))):
+            if type(part) in _BUFFERS and sys.getsizeof(part) >= size and _has_memory_of(part, places):
+                return part
+        if budget.is_over:
+            break
     return None
 
 

@@ -120,7 +120,7 @@ class Snapshot:
     data_bytes: int
     """Private resident pages, whatever other processes do."""
     worker_bytes: int
-    """The same of all child processes."""
+    """The same of all child processes; -1 while the profiler takes memory in one."""
     native_bytes: int
     """Bytes in use according to the C library's allocator, without the tables of tracemalloc; -1 if unknown."""
     owned_bytes: int

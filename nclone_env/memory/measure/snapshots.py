@@ -276,7 +276,7 @@ class SnapshotLog(_Log):
         """Take a snapshot without collecting garbage, and without ``notes``, bytes of the profiler's own.
 
         ``left`` bytes are resident that it has freed, or that count as owned; ``in_workers`` are its bytes in child
-        processes, of which one has as much as before where they are None.
+        processes, None where they are not known: that process has as much as before.
         """
         resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes() + notes
         before = self.workers
@@ -289,7 +289,7 @@ class SnapshotLog(_Log):
             resident.rss,
             resident.pss,
             resident.anonymous - tables - left - self._own.anonymous,
-            sum(self.workers.values()),
+            -1 if any(in_workers.get(child, 0) is None for child in self.workers) else sum(self.workers.values()),
             heap - tables - self._own.native if heap is not None else -1,
             tree.bytes_where(mapped=False),
             committed_tree_bytes(tree),

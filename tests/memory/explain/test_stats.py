@@ -75,6 +75,21 @@ def test_a_program_is_judged_until_it_ends(each, verdict):
     assert workers.last == snapshots[last - 3].step  # the last part holds two
 
 
+@pytest.mark.parametrize("unknown", [range(5, 8), range(8, 11)])
+def test_a_leak_of_workers_is_judged_where_their_memory_is_known(unknown):
+    """The profiler searches in them for a while, maybe until the end: nothing is said of that time."""
+    made = measurements()
+    steps = [item.step for number, item in enumerate(made.snapshots) if number not in unknown]
+    snapshots = tuple(
+        dataclasses.replace(item, worker_bytes=10_000 * int(item.step) if item.step in steps else -1)
+        for item in made.snapshots
+    )
+    found = compute_stats(dataclasses.replace(made, snapshots=snapshots))
+    (workers,) = (item for item in found.growths if item.quantity == "workers")
+    assert workers.verdict == "growing"
+    assert max(item.last for item in found.growths) <= steps[-1]
+
+
 def test_lines_of_a_program_are_judged_until_it_ends():
     """A snapshot may come when the program has freed all that it held."""
     made, steps = measurements(traced_per_step=50_000), range(0, 10_001, 1000)
