@@ -42,7 +42,7 @@ def stepper(env):
 def test_an_environment_of_gymnasium_is_flat():
     watch = assert_flat(stepper(gymnasium.make("CartPole-v1")), steps=400)
     assert watch.stats is not None
-    assert watch.stats.measurements.snapshots[-1].step == 400
+    assert 400 <= watch.stats.measurements.snapshots[-1].step <= 800  # more where memory was taken once
     assert re.search(r"FLAT: more than .* per 1,000 steps would have shown", str(watch))
 
 

@@ -541,7 +541,8 @@ def _survivors(by_place: Mapping[Place, str], traced: list[Any], budget: Budget)
         for thing, stack in _traced(things):
             place = place_at(stack)
             line = by_place.get(place) if place else None
-            if line is not None and not _is_of_context(thing):
+            is_of_context = type(thing).__name__.startswith("hamt")  # made again whenever a variable is set
+            if line is not None and not is_of_context:
                 (others if are_contained or _is_weak(thing) else found)[line][id(thing)] = thing
         if all(max(len(found[line]), len(others[line])) >= _SAMPLES for line in found) or budget.is_over:
             break
@@ -551,11 +552,6 @@ def _survivors(by_place: Mapping[Place, str], traced: list[Any], budget: Budget)
         strong = [thing for thing in most if not _is_weak(thing)]
         survivors[line] = strong if len(strong) >= _FEWEST else most
     return survivors
-
-
-def _is_of_context(thing: Any) -> bool:
-    """Return whether an object is a table of a context, made again whenever a variable is set: no value leads to it."""
-    return type(thing).__name__.startswith("hamt") and type(thing).__module__ == "builtins"
 
 
 def objects() -> list[Any]:

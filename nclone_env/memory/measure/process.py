@@ -279,8 +279,10 @@ def committed_bytes(blocks: Iterable[tuple[int, int]]) -> int:
     if not len(ranges) or not _PAGEMAP.exists():
         return int((ranges[:, 1] - ranges[:, 0]).sum())
     ranges = ranges[np.argsort(ranges[:, 0])]
+    gaps = ranges[1:, 0] - np.maximum.accumulate(ranges[:, 1])[:-1]
+    groups = np.split(ranges, np.flatnonzero(gaps > _FARTHEST * _PAGE) + 1)
     with closing(_PAGEMAP.open("rb", buffering=0)) as pagemap:
-        return sum(_committed(pagemap.fileno(), group) for group in _neighbours(ranges))
+        return sum(_committed(pagemap.fileno(), group) for group in groups)
 
 
 def committed_tree_bytes(tree: MemoryNode) -> int:
@@ -303,13 +305,6 @@ def owned_nodes(tree: MemoryNode) -> tuple[OwnedNode, ...]:
         )
         for depth, node in tree.walk()
     )
-
-
-def _neighbours(ranges: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield sorted ranges, (n, 2) int64 [first, past the last address], in groups with small gaps."""
-    ends = np.maximum.accumulate(ranges[:, 1])
-    far = ranges[1:, 0] - ends[:-1] > _FARTHEST * _PAGE
-    yield from np.split(ranges, np.flatnonzero(far) + 1)
 
 
 def _committed(pagemap: int, ranges: np.ndarray) -> int:
