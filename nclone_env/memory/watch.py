@@ -382,7 +382,7 @@ class Watch:
             self._every *= 2
         tree = self._owner.memory() if self._owner is not None else _NOTHING
         left = self._traced.left + self._filled.grown_bytes()
-        self._log.take(place, tree, self._traced.nbytes, left, self._workers.taken())
+        self._log.take(place, tree, self._traced.nbytes, left, self._workers.taken)
         self._workers.note(place, self._log.workers)
         if self._wants_trace and self._tracing is None:
             self._traced.take(place, lines=True, always=last)

@@ -24,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, replace
+from functools import cache
 from multiprocessing import process, spawn
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
@@ -311,11 +312,13 @@ def trace(folder: Path, since: float, first: int) -> None:
         log.take(1000 * (time.perf_counter() - began), lines=True)
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
-        unknown = [line for line in grown if line.place not in keepers]
-        is_first = bool(unknown) and not has_searched  # later ones use its memory again
+        is_time = number & (number - 1) == 0  # ever more seldom
+        unknown = [line for line in grown if is_time and line.place not in keepers]
+        is_first = bool(unknown) and not has_searched  # later ones use its memory again, or give back what they take
         has_searched |= is_first
-        if number and is_first:
+        if unknown:
             _write(folder, TAKEN, "")
+        if is_first:
             before, grown_by = _private_bytes() - table_bytes() - log.nbytes - log.left, -log.last_bytes
         found: Sequence[Keeper] = ()
         with suppress(Exception):  # a fault must not leave it unsaid how much was taken
@@ -352,6 +355,7 @@ def _write(folder: Path, ending: str, text: str) -> None:
     partial.rename(partial.with_suffix(ending))
 
 
+@cache  # a list of all objects is memory of the process while it is looked through
 def _with_file(place: str) -> str:
     """Return a line with the file of its function, which cloudpickle leaves out of the code but not of the globals."""
     from nclone_env.memory.explain.keepers import objects

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
-from types import FrameType, MappingProxyType
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -271,25 +271,26 @@ class SnapshotLog(_Log):
         tree: MemoryNode,
         notes: int = 0,
         left: int = 0,
-        in_workers: Mapping[int, int | None] = MappingProxyType({}),
+        in_workers: Callable[[], Mapping[int, int | None]] = dict,
     ) -> None:
         """Take a snapshot without collecting garbage, and without ``notes``, bytes of the profiler's own.
 
-        ``left`` bytes are resident that it has freed, or that count as owned; ``in_workers`` are its bytes in child
-        processes, None where they are not known: that process has as much as before.
+        ``left`` bytes are resident that it has freed, or that count as owned; ``in_workers`` tells its bytes in child
+        processes, None where they are not known, before or after a look at them: that process has as much as before.
         """
         resident, heap, tables = resident_bytes(), heap_bytes(), table_bytes() + notes
-        before = self.workers
+        ours, sizes = in_workers(), worker_sizes("anonymous")
+        unknown = {child for known in (ours, in_workers()) for child, taken in known.items() if taken is None}
         self.workers = {
-            child: before.get(child, size) if (ours := in_workers.get(child, 0)) is None else size - ours
-            for child, size in worker_sizes("anonymous").items()
+            child: self.workers.get(child, size) if child in unknown else size - (ours.get(child) or 0)
+            for child, size in sizes.items()
         }
         self._values[self._count] = (
             step,
             resident.rss,
             resident.pss,
             resident.anonymous - tables - left - self._own.anonymous,
-            -1 if any(in_workers.get(child, 0) is None for child in self.workers) else sum(self.workers.values()),
+            sum(self.workers.values()) if unknown.isdisjoint(sizes) else -1,
             heap - tables - self._own.native if heap is not None else -1,
             tree.bytes_where(mapped=False),
             committed_tree_bytes(tree),

@@ -127,12 +127,13 @@ def test_what_the_profiler_has_freed_is_no_memory_of_the_code(monkeypatch):
 
 
 def test_what_the_profiler_takes_in_workers_is_no_memory_of_theirs(monkeypatch):
-    sizes = iter([{7: 1000, 8: 1000}, {7: 9000, 8: 1500}, {7: 9100, 8: 1600}])
+    sizes = iter([{7: 1000, 8: 1000}, *[{7: 9000, 8: 1500}] * 2, {7: 9100, 8: 1600}])
     monkeypatch.setattr(snapshots, "worker_sizes", lambda field: next(sizes))
-    log = SnapshotLog(3)
-    for step, ours in enumerate([{}, {7: None}, {7: 8000}]):  # not known while it takes more
-        log.take(step, MemoryNode("nothing"), in_workers=ours)
-    assert [snapshot.worker_bytes for snapshot in log.snapshots()] == [2000, -1, 2700]
+    log = SnapshotLog(4)
+    looks = iter([{}, {}, {}, {7: None}, {7: None}, {7: 8000}, {7: 8000}, {7: 8000}])  # not known while it takes more
+    for step in range(4):
+        log.take(step, MemoryNode("nothing"), in_workers=lambda: next(looks))
+    assert [snapshot.worker_bytes for snapshot in log.snapshots()] == [2000, -1, -1, 2700]
     assert log.workers == {7: 1100, 8: 1600}
 
 
