@@ -297,7 +297,7 @@ def trace(folder: Path, since: float, first: int) -> None:
     the modules of the profiler are imported; to trace it, too, these would take thirty times as long.
     """
     _write(folder, TAKEN, "")
-    asked, before, taken = time.perf_counter(), _private_bytes(), 0  # taken by modules, and by the first search
+    asked, before, taken = time.perf_counter(), _private_bytes(), 0  # taken by modules, and by searches
     grown_by = before - first
     from nclone_env.memory.explain.keepers import find_keepers
     from nclone_env.memory.explain.stats import culprits, grown_lines
@@ -307,18 +307,14 @@ def trace(folder: Path, since: float, first: int) -> None:
         start_tracing()
     began, log = time.perf_counter(), TracedLog(_SNAPSHOTS, Garbage().collect)
     keepers: dict[str, Keeper] = {}
-    has_searched = False
     for number in range(_SNAPSHOTS):
         log.take(1000 * (time.perf_counter() - began), lines=True)
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         is_time = number & (number - 1) == 0  # ever more seldom
         unknown = [line for line in grown if is_time and line.place not in keepers]
-        is_first = bool(unknown) and not has_searched  # later ones use its memory again, or give back what they take
-        has_searched |= is_first
         if unknown:
             _write(folder, TAKEN, "")
-        if is_first:
             before, grown_by = _private_bytes() - table_bytes() - log.nbytes - log.left, -log.last_bytes
         found: Sequence[Keeper] = ()
         with suppress(Exception):  # a fault must not leave it unsaid how much was taken
@@ -331,13 +327,13 @@ def trace(folder: Path, since: float, first: int) -> None:
             _write(folder, ".json", json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
         if not number:
             now = time.perf_counter()
-            grown_by = round(grown_by * min(1.0, (now - asked) / (asked - since)))
-        if is_first:  # the program went on meanwhile
+            grown_by = round(max(0, grown_by) * min(1.0, (now - asked) / (asked - since)))
+        if unknown:  # the program went on meanwhile
             log.take(1000 * (time.perf_counter() - began), lines=True, always=True)
             grown_by += log.last_bytes
         notes = table_bytes() + log.nbytes + log.left
-        if is_first or not number:  # otherwise what was taken since is the program's
-            taken += max(0, _private_bytes() - notes - before - max(0, grown_by))
+        if unknown or not number:  # otherwise what was taken since is the program's
+            taken += _private_bytes() - notes - before - grown_by
         _write(folder, TAKEN, str(taken + notes))
         time.sleep(_INTERVAL)
 
