@@ -92,7 +92,7 @@ def test_record_refuses(folder, capsys):
     assert not list(folder.glob("*.replay"))
     (folder / "x.replay").write_text("precious")
     assert run("record", "deadly", "--inputs", "3R", "--output", "x.replay/new.replay") == 2
-    assert "output: expected a folder, got x.replay, which cannot be created: " in capsys.readouterr().err
+    assert "output: expected a folder, got x.replay, which is a file; name another" in capsys.readouterr().err
     assert run("record", "deadly", "--inputs", "3R", "--output", "x.replay") == 2
     assert (folder / "x.replay").read_text() == "precious"
     assert run("record", "deadly", "--inputs", "3R", "--output", "x.replay", "--force") == 0
