@@ -64,6 +64,7 @@ def test_a_run_shorter_than_an_update_says_how_long_it_is(toy, tmp_path, capsys)
 def test_a_run_on_very_many_levels_ends_with_a_sample_of_them(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(report, "_EPISODES_IN_ALL", 7)
     monkeypatch.setattr(report, "_LEAST_EPISODES", 2)
+    monkeypatch.setattr("nclone_env.train.reports.plots.MOST_LEVELS", 7 // 2)
     levels = load_levels("first-steps")
     smallest = sorted(level.raw.digest for level in levels)[:3]
     options = {"num_envs": 32, "num_steps": 16, "total_timesteps": 512, "max_frames": 80, "num_threads": 1}
