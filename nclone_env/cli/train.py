@@ -60,8 +60,7 @@ def train(
             here; with ``--name`` the continuation gets a folder of its own.
         init: run folder, checkpoint or bundled policy that a new run begins with; value function and optimiser are new.
         overwrite: replace the run in the folder, or with ``--resume`` of an older checkpoint what follows it.
-        episodes: number of evaluation episodes per level; by default as of ``evaluate``, on a sample of 625 of more
-            levels.
+        episodes: evaluation episodes per level; by default as of ``evaluate``, on a sample of 625 of more levels.
         video: write a video of one evaluation episode.
 
     Returns:
@@ -90,10 +89,10 @@ def train(
     if not ranks.first:
         return stop.exit_status if stopped else 0
     progress.finish()
-    folder = result.checkpoint.parent
     if stopped:
         say(f"stopped and saved after {result.counters.timesteps:,} timesteps; continue with")
-        say(f"  {_program(ranks.local_count, ranks.count)} --resume {_arguments(folder, episodes, video)}")
+        arguments = _arguments(result.checkpoint.parent, episodes, video)
+        say(f"  {_program(ranks.local_count, ranks.count)} --resume {arguments}")
         return stop.exit_status
     reason = "every level solved" if result.solved else "total_timesteps reached"
     say(f"{reason} after {result.counters.timesteps:,} timesteps, {progress.seconds:.0f} s")

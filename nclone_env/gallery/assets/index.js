@@ -47,7 +47,10 @@
     history.replaceState(null, "", state.size ? `#${state}` : location.href.split("#")[0]);
   }
 
+  let ordered = "order"; // the order of the list, whatever a reload has left in the form
+
   function reorder() {
+    ordered = sort.value;
     list.append(...[...cards].sort((a, b) => compare[sort.value](a, b) || a.dataset.order - b.dataset.order));
   }
 
@@ -57,9 +60,8 @@
     search.value = state.get("q") ?? "";
     playable.checked = state.has("runs");
     const wanted = state.get("sort");
-    const before = sort.value;
     sort.value = [...sort.options].some((option) => option.value === wanted) ? wanted : "order";
-    if (sort.value !== before) reorder();
+    if (sort.value !== ordered) reorder();
     update();
   }
 
