@@ -40,11 +40,12 @@ _NAMELESS = re.compile(
     rf"^(\w+)-(\w+) ..\Ss \w+ (\S+) (\d+) +(?:/dev/zero|/SYSV|/memfd:|{_SHARED}/).* \(deleted\)$", re.M
 )
 """Shared memory in a list of mappings: first and last address, device and number of the file."""
+_IN_SHARED = re.compile(rf" (\w+:\w+) (\d+) +{_SHARED}/")
 _RESERVED = re.compile(r"^(\w+)-(\w+) rw\Sp \w+ \S+ \d+ *(\[heap\]|/.*|)$", re.M)
 """Private memory in one that may be written, with the name of its file."""
 _STARTED = time.time()
-_ours: dict[str, bool] = {}
-"""Whether a file of shared memory is ours, by its name."""
+_ours: dict[tuple[str, str], bool] = {}
+"""Whether a file of shared memory is ours, by its device and number."""
 _ENTRY = 8  # bytes of an entry of the page map
 _PRESENT, _SWAPPED, _FILE, _OWN = 63, 62, 61, 56
 """Bits of an entry. File: of a file, or of shared memory; own: mapped only here, as the common page of zeros is not."""
@@ -112,23 +113,29 @@ def shared_file_bytes() -> int:
 
     Files in ``/dev/shm`` are those made since this module was loaded that no other program mapped when first seen.
     """
-    sizes: dict[str, int] = {}
+    sizes = _named_files()
+    if new := sizes.keys() - _ours.keys():
+        mapped = _mapped_by_others()
+        _ours.update({file: file not in mapped for file in new & _named_files().keys()})  # others are removed by now
+    for file in _ours.keys() - sizes.keys():
+        del _ours[file]
+    return (Counter({file: size for file, size in sizes.items() if _ours.get(file)}) | _nameless_files()).total()
+
+
+def _named_files() -> dict[tuple[str, str], int]:
+    """Return the bytes of the files in ``/dev/shm`` that this user made since this module was loaded."""
+    sizes = {}
     with suppress(OSError), os.scandir(_SHARED) as files:
         for file in files:
             with suppress(OSError):  # it is removed by now
                 found = file.stat(follow_symlinks=False)
                 if found.st_uid == os.geteuid() and found.st_ctime >= _STARTED:
-                    sizes[file.path] = found.st_size
-    if sizes.keys() - _ours.keys():
-        mapped = _mapped_by_others()
-        _ours.update({name: name not in mapped for name in sizes.keys() - _ours.keys()})
-    for name in _ours.keys() - sizes.keys():
-        del _ours[name]
-    return sum(size for name, size in sizes.items() if _ours[name]) + _nameless_bytes()
+                    sizes[_key(found)] = found.st_size
+    return sizes
 
 
-def _nameless_bytes() -> int:
-    """Return the bytes of shared memory without a name: mapped, or of files that are open here, each once."""
+def _nameless_files() -> Counter[tuple[str, str]]:
+    """Return the bytes of shared memory without a name: mapped, or of files that are open here."""
     sizes: Counter[tuple[str, str]] = Counter()
     for process in (os.getpid(), *_descendants(os.getpid())):
         mapped: Counter[tuple[str, str]] = Counter()
@@ -142,19 +149,26 @@ def _nameless_bytes() -> int:
                 name = os.readlink(file.path)
                 if name.startswith((f"{_SHARED}/", "/memfd:")) and name.endswith(" (deleted)"):
                     found = file.stat()
-                    device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}"
-                    sizes[device, str(found.st_ino)] = found.st_size
-    return sizes.total()
+                    sizes[_key(found)] = found.st_size
+    return sizes
 
 
-def _mapped_by_others() -> set[str]:
-    """Return the files of shared memory that processes outside of this program map, of the same user."""
+def _key(found: os.stat_result) -> tuple[str, str]:
+    """Return device and number of a file as a list of mappings has them."""
+    return f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}", str(found.st_ino)
+
+
+def _mapped_by_others() -> set[tuple[str, str]]:
+    """Return the files of shared memory that processes outside of this program map, of the same user.
+
+    Never by name: the C library maps a semaphore before it has its own.
+    """
     family = {os.getpid(), *_descendants(os.getpid())}
-    found: set[str] = set()
+    found: set[tuple[str, str]] = set()
     for process in _PROC.glob("[0-9]*"):
         with suppress(OSError):
             if int(process.name) not in family:
-                found |= set(re.findall(f"{_SHARED}/.*", (process / "maps").read_text("utf-8", "replace")))
+                found |= set(_IN_SHARED.findall((process / "maps").read_text("utf-8", "replace")))
     return found
 
 

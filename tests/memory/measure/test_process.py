@@ -1,5 +1,7 @@
 import mmap
 import os
+import subprocess
+import sys
 import tempfile
 from multiprocessing import shared_memory
 
@@ -132,11 +134,31 @@ def test_blocks_of_the_c_library_are_found_among_other_mappings():
     assert not process.is_mapped_block(*found)
 
 
-@pytest.mark.skipif(not process._SHARED.is_dir(), reason="needs /dev/shm")
+@pytest.fixture
+def only(monkeypatch):
+    """The names of the files in ``/dev/shm`` that are seen: processes beside a test make and remove theirs."""
+    if not process._SHARED.is_dir():
+        pytest.skip("needs /dev/shm")
+    names, named = set(), process._named_files
+
+    def found():
+        files = {process._key(os.stat(process._SHARED / name)) for name in names & set(os.listdir(process._SHARED))}
+        return {file: size for file, size in named().items() if file in files}
+
+    monkeypatch.setattr(process, "_named_files", found)
+    return names
+
+
+def share(only):
+    made = shared_memory.SharedMemory(create=True, size=16 * PAGE)
+    only.add(made.name)
+    return made
+
+
 @pytest.mark.parametrize("written", [0, 16 * PAGE])
-def test_shared_memory_counts_once_by_its_size(written):
+def test_shared_memory_counts_once_by_its_size(only, written):
     before = process.shared_file_bytes()
-    anonymous, shared = mmap.mmap(-1, 16 * PAGE), shared_memory.SharedMemory(create=True, size=16 * PAGE)
+    anonymous, shared = mmap.mmap(-1, 16 * PAGE), share(only)
     anonymous[:written] = shared.buf[:written] = bytes(written)
     assert process.shared_file_bytes() - before == 32 * PAGE
     shared.unlink()
@@ -146,24 +168,44 @@ def test_shared_memory_counts_once_by_its_size(written):
     assert process.shared_file_bytes() == before
 
 
-@pytest.mark.skipif(not process._SHARED.is_dir(), reason="needs /dev/shm")
-def test_shared_memory_that_is_closed_and_never_removed_counts(monkeypatch):
+def test_shared_memory_that_is_closed_and_never_removed_counts(only):
     before = process.shared_file_bytes()
-    monkeypatch.setattr(process, "_mapped_by_others", lambda: {str(process._SHARED / others.name)})
-    shared, others = (shared_memory.SharedMemory(create=True, size=16 * PAGE) for _ in range(2))
+    shared = share(only)
+    shared.buf[:] = bytes(len(shared.buf))
+    shared.close()
     try:
-        for made in (shared, others):
-            made.buf[:] = bytes(len(made.buf))
-            made.close()
         assert process.shared_file_bytes() - before == 16 * PAGE
     finally:
-        for made in (shared, others):
-            made.unlink()
+        shared.unlink()
     assert process.shared_file_bytes() == before
 
 
-@pytest.mark.skipif(not process._SHARED.is_dir() or not hasattr(os, "memfd_create"), reason="needs Linux")
-def test_files_in_memory_without_a_name_count_once_while_they_are_open():
+OTHERS = """
+from multiprocessing import get_context, shared_memory
+locks = [get_context("spawn").Lock() for _ in range(2)]
+made = shared_memory.SharedMemory(create=True, size=65536)
+print(made.name, *(f"sem.{lock._semlock.name[1:]}" for lock in locks), flush=True)
+input()
+made.unlink()
+"""
+
+
+@pytest.mark.parametrize("family", [False, True])
+def test_what_another_program_shares_counts_only_if_this_one_started_it(only, monkeypatch, family):
+    if not family:
+        monkeypatch.setattr(process, "_descendants", lambda _: iter(()))
+    before = process.shared_file_bytes()
+    command = [sys.executable, "-c", OTHERS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        only.update(other.stdout.readline().split())
+        assert len(only) == 3
+        assert process.shared_file_bytes() - before == family * (65536 + 2 * PAGE)  # a semaphore is mapped by pages
+        other.communicate("\n")
+    assert process.shared_file_bytes() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs Linux")
+def test_files_in_memory_without_a_name_count_once_while_they_are_open(only):
     before = process.shared_file_bytes()
     made = os.memfd_create("made")
     removed, name = tempfile.mkstemp(dir=process._SHARED)
