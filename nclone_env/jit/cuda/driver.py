@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 _LIBRARIES = ("libcuda.so.1", "libcuda.so", "nvcuda.dll")
-_BUFFER_POINTER, _BUFFER_SIZE, _END = (ctypes.c_void_p(number) for number in (1, 2, 0))
 
 
 class DriverError(RuntimeError):
@@ -50,17 +49,20 @@ class Entry:
     """An entry of PTX, loaded into the current context: see ``jit.cuda.ptx`` for its parameters."""
 
     def __init__(self, ptx: str, name: str):
-        self._module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
+        self._context, self._module, self._function = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        _call("cuCtxGetCurrent", ctypes.byref(self._context))
         _call("cuModuleLoadData", ctypes.byref(self._module), ctypes.c_char_p(ptx.encode()))
         _call("cuModuleGetFunction", ctypes.byref(self._function), self._module, ctypes.c_char_p(name.encode()))
 
     def launch(self, block: np.ndarray, threads: int, threads_each: int, stream: int) -> None:
-        """Run so many threads, in groups of ``threads_each``, with a block of slots, (k,) int64."""
-        parameters = np.append(block, threads)
-        size = ctypes.c_size_t(parameters.nbytes)
-        extra = (ctypes.c_void_p * 5)(
-            _BUFFER_POINTER, parameters.ctypes.data, _BUFFER_SIZE, ctypes.addressof(size), _END
-        )
+        """Run so many threads, in groups of ``threads_each``, with a block of slots, (k,) int64.
+
+        The context becomes the current one of this thread, which may have none: PyTorch sets it at the first call that
+        needs one.
+        """
+        count = ctypes.c_int64(threads)
+        parameters = (ctypes.c_void_p * 2)(block.ctypes.data, ctypes.addressof(count))
         groups = -(-threads // threads_each)
         sizes = [ctypes.c_uint(number) for number in (groups, 1, 1, threads_each, 1, 1, 0)]
-        _call("cuLaunchKernel", self._function, *sizes, ctypes.c_void_p(stream), None, extra)
+        _call("cuCtxSetCurrent", self._context)
+        _call("cuLaunchKernel", self._function, *sizes, ctypes.c_void_p(stream), parameters, None)

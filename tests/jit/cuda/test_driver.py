@@ -15,37 +15,48 @@ def test_without_a_driver_one_line_says_what_is_missing(monkeypatch):
         Entry("", "step")
 
 
+class Library:
+    """A driver that knows one entry: it notes what it is told."""
+
+    def __init__(self, refused=0):
+        self.refused, self.seen = refused, {}
+
+    def cuCtxGetCurrent(self, context):
+        context._obj.value = 3
+        return 0
+
+    def cuCtxSetCurrent(self, context):
+        self.seen["context"] = context.value
+        return 0
+
+    def cuModuleLoadData(self, *_):
+        return self.refused
+
+    def cuModuleGetFunction(self, function, module, name):
+        self.seen["name"] = name.value
+        return 0
+
+    def cuLaunchKernel(self, function, *rest):
+        *grid, stream, parameters, extra = rest
+        block = np.frombuffer((ctypes.c_int64 * 3).from_address(parameters[0]), np.int64).tolist()
+        count = ctypes.c_int64.from_address(parameters[1]).value
+        self.seen |= {"grid": [each.value for each in grid], "stream": stream.value, "extra": extra}
+        self.seen |= {"parameters": (block, count)}
+        return 0
+
+    def cuGetErrorString(self, status, text):
+        text._obj.value = b"a PTX JIT compilation failed"
+
+
 def test_what_the_driver_refuses_is_told_in_its_words(monkeypatch):
-    class Library:
-        def cuModuleLoadData(self, *_):
-            return 218
-
-        def cuGetErrorString(self, status, text):
-            text._obj.value = b"a PTX JIT compilation failed"
-
-    monkeypatch.setattr(driver, "_driver", Library)
+    monkeypatch.setattr(driver, "_driver", lambda: Library(refused=218))
     with pytest.raises(DriverError, match=r"cuModuleLoadData: a PTX JIT compilation failed \(CUDA error 218\)"):
         Entry("", "step")
 
 
-def test_a_launch_passes_block_and_threads_as_one_buffer(monkeypatch):
-    seen = {}
-
-    class Library:
-        def cuModuleLoadData(self, *_):
-            return 0
-
-        def cuModuleGetFunction(self, function, module, name):
-            seen["name"] = name.value
-            return 0
-
-        def cuLaunchKernel(self, function, *rest):
-            seen["grid"], extra = [each.value for each in rest[:7]], rest[-1]
-            size = ctypes.c_size_t.from_address(extra[3]).value
-            seen["marks"] = extra[0], extra[2], extra[4]
-            seen["block"] = np.frombuffer((ctypes.c_char * size).from_address(extra[1]), np.int64).tolist()
-            return 0
-
-    monkeypatch.setattr(driver, "_driver", Library)
+def test_a_launch_passes_block_and_threads_in_the_context_of_the_entry(monkeypatch):
+    library = Library()
+    monkeypatch.setattr(driver, "_driver", lambda: library)
     Entry("", "step").launch(np.array([5, 6, 7]), threads=100, threads_each=64, stream=9)
-    assert seen == {"name": b"step", "grid": [2, 1, 1, 64, 1, 1, 0], "marks": (1, 2, None), "block": [5, 6, 7, 100]}
+    expected = {"name": b"step", "context": 3, "grid": [2, 1, 1, 64, 1, 1, 0], "stream": 9, "extra": None}
+    assert library.seen == expected | {"parameters": ([5, 6, 7], 100)}
