@@ -1,9 +1,13 @@
-"""Tables, bars of progress and numbers of bytes as text; every kernel is compiled again when it changes."""
+"""Tables, bars of progress, numbers of bytes and records as text; every kernel is compiled again when it changes."""
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import Any
 
 _LENGTH = 20
+_FEW = 3
+"""Items that are shown one by one."""
 _NUMBER = re.compile(r"([-+]?(\d|nan).*|-?)")
 
 
@@ -43,3 +47,17 @@ def format_bytes(count: float, sign: bool = False) -> str:
 def bar(share: float) -> str:
     """Return a bar that is filled to a share, 0..1."""
     return f"[{'#' * round(share * _LENGTH):<{_LENGTH}}]"
+
+
+def outline(record: Any) -> str:
+    """Return the ``repr`` of a dataclass with kinds and sizes in the place of arrays and of many items."""
+    shown = (f"{field.name}={_outlined(getattr(record, field.name))}" for field in fields(record) if field.repr)
+    return f"{type(record).__name__}({', '.join(shown)})"
+
+
+def _outlined(value: Any) -> str:
+    if hasattr(value, "dtype"):
+        return f"<{value.dtype} {tuple(value.shape)}>"
+    if isinstance(value, tuple | list) and len(value) > _FEW:
+        return f"<{len(value):,} {type(value[0]).__name__}>"
+    return repr(value)

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from nclone_env._table import outline
 from nclone_env.errors import LevelFormatError, plain
 from nclone_env.game import (
     CELL_SIZE,
@@ -90,6 +91,8 @@ class RawLevel:
     game_mode: int = 0
     source: str = field(default="<bytes>")
     notes: tuple[str, ...] = ()
+
+    __repr__ = outline
 
     def __post_init__(self) -> None:
         """Freeze private copies of both arrays."""

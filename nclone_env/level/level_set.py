@@ -14,6 +14,7 @@ import numpy as np
 
 from nclone_env import _arrays
 from nclone_env._arrays import Arrays, Layout, LibraryStatus, cached_arrays, library_status
+from nclone_env._table import outline
 from nclone_env.errors import ConfigError, checked
 from nclone_env.level.build import mirrored
 from nclone_env.level.compile import ARRAYS_LAYOUT, LASER_FRAME, LevelArrays, compile_level, level_distances
@@ -64,9 +65,11 @@ class LevelSet:
     """
 
     levels: tuple[Level, ...]
-    arrays: LevelArrays
-    fields: Fields
+    arrays: LevelArrays = field(repr=False)
+    fields: Fields = field(repr=False)
     _derived: dict[str, Arrays] = field(default_factory=dict, repr=False)
+
+    __repr__ = outline
 
     @cached_property
     def paths(self) -> Paths:

@@ -10,6 +10,7 @@ from itertools import chain, count, islice, repeat
 
 import numpy as np
 
+from nclone_env._table import outline
 from nclone_env.errors import ConfigError, check_integer, checked
 from nclone_env.level import LevelSource, load_level, make_guide
 from nclone_env.plan.archive import Rules, cells_that_fit, make_archive
@@ -83,6 +84,8 @@ class Solution:
     gold: int = 0
     gold_total: int = 0
     won: Mapping[str, int] = field(default_factory=dict)
+
+    __repr__ = outline
 
     @property
     def completed(self) -> bool:

@@ -42,6 +42,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nclone_env._files import suffix_of, there, write_file
+from nclone_env._table import outline
 from nclone_env.errors import InputsError, LevelFormatError, RecordingError, checked, plain, shortened
 from nclone_env.level import (
     LARGEST_MAP,
@@ -96,6 +97,8 @@ class Recording:
     trajectory_hash: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     seed: int | None = None
+
+    __repr__ = outline
 
     @classmethod
     @checked("level")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nclone_env._table import outline
 from nclone_env.errors import check_value
 from nclone_env.game import KINDS
 from nclone_env.level import Level, LevelSet, LevelSource, RawLevel, load_level, pack
@@ -57,6 +58,8 @@ class Trajectory:
     entity_x: NDArray[np.float64] | None = None
     entity_y: NDArray[np.float64] | None = None
     entity_active: NDArray[np.bool_] | None = None
+
+    __repr__ = outline
 
     def __len__(self) -> int:
         """Return the number of frames."""

@@ -13,6 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
+from nclone_env._table import format_bytes, table
+
 
 @dataclass(frozen=True)
 class MemoryNode:
@@ -34,6 +36,15 @@ class MemoryNode:
     children: tuple[MemoryNode, ...] = ()
     mapped: bool = False
     blocks: tuple[tuple[int, int], ...] = field(default=(), repr=False, compare=False)
+
+    def __str__(self) -> str:
+        """Return the tree as a table: total bytes by name, and which are shared or in a mapped file."""
+        kinds = {(True, False): "shared", (True, True): "shared, mapped file"}
+        rows = (
+            ("  " * depth + node.name, format_bytes(node.total_bytes), kinds.get((node.shared, node.mapped), ""))
+            for depth, node in self.walk()
+        )
+        return "\n".join(table(("memory", "bytes", ""), rows))
 
     @property
     def total_bytes(self) -> int:

@@ -83,6 +83,18 @@ def test_one_node_for_several_arrays():
     assert node.blocks == (block(arrays[0]), block(arrays[2]))
 
 
+def test_a_tree_prints_as_a_table():
+    levels = MemoryNode("levels", 2048, shared=True, mapped=True)
+    tree = MemoryNode("all", children=(levels, MemoryNode("worlds", 10), MemoryNode("settings", 1, shared=True)))
+    assert str(tree).splitlines() == [
+        "memory       bytes",
+        "all         2.0 KB",
+        "  levels    2.0 KB  shared, mapped file",
+        "  worlds      10 B",
+        "  settings     1 B  shared",
+    ]
+
+
 def test_merged_trees_add_what_is_not_shared():
     shared, first, second = np.ones(100), np.ones(3), np.ones(4)
 
