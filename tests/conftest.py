@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 from collections import Counter
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,6 +25,10 @@ def pytest_configure(config):
     os.fsync = lambda descriptor: None  # nothing that tests write must outlast a power failure
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background and under nohup ignore it
+    with suppress(ImportError):  # what tests other libraries has none
+        from hypothesis import settings
+
+        settings.load_profile("ci")  # the same examples in each run, however busy the machine is
 
 
 def pytest_collection_modifyitems(config, items):

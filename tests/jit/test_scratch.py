@@ -5,7 +5,7 @@ from threading import Thread
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nclone_env.jit import address_of, call_at, kernel, local_f64, next_number, read_number, stream_bytes
@@ -105,7 +105,6 @@ def stream(target, source):
     stream_bytes(target, source)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 20), st.integers(0, 20), st.integers(0, 300), st.integers(0, 2**32 - 1))
 def test_every_byte_is_copied_and_no_other_is_touched(target_offset, source_offset, size, seed):
     source = np.random.default_rng(seed).integers(0, 256, 400, dtype=np.uint8)

@@ -1,7 +1,7 @@
 """The known solutions of the built-in levels, and the words they are written in."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nclone_env import simulate
@@ -27,7 +27,6 @@ def test_no_solution_without_a_level():
     assert sorted(known_solutions()) == sorted(LEVELS)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200).map(lambda data: bytes(value % 6 for value in data)))
 def test_words_stand_for_inputs(inputs):
     assert parse_inputs(format_inputs(inputs)) == inputs

@@ -19,7 +19,7 @@ corners = st.sampled_from([96, 108, 120])
 ends = st.tuples(corners, corners)
 signs = st.sampled_from([-1, 1])
 radii = st.sampled_from([0.0, 5.0, 10.0, 22.0])
-many = settings(max_examples=200, deadline=None)
+many = settings(max_examples=200)
 
 
 @many

@@ -21,7 +21,7 @@ runs = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 15)), min_size=4, ma
 FRAMES = 60
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(corners(), st.lists(st.tuples(xs, ys, speeds, speeds), min_size=10, max_size=10))
 def test_searches(level, places):
     session, _ = side_by_side(level, 30.0, 30.0, 0.0, 0.0)
@@ -33,7 +33,7 @@ def test_searches(level, places):
             assert sweep_tiles(*arguments, mx, my, SWEEP_RADIUS) == naive.sweep(px, py, mx, my)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(corners(), st.one_of(grid_xs, xs), st.one_of(grid_ys, ys), speeds, speeds, runs)
 def test_frames(level, x, y, vx, vy, held):
     session, naive = side_by_side(level, x, y, vx, vy)

@@ -114,7 +114,7 @@ inputs_of_runs = st.lists(st.sampled_from([0, 1, 2, 3, 4, 5, 2, 3]), min_size=1,
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(level=st.integers(0, 2), before=inputs_of_runs, other=inputs_of_runs, after=inputs_of_runs)
 def test_equal_bytes_have_an_equal_future(level, before, other, after):
     worlds = make_worlds(2, LEVELS)

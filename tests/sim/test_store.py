@@ -72,7 +72,7 @@ def content(random: np.random.Generator, entities: int, movers: int, rows: int) 
 sizes = st.tuples(st.integers(0, LEVELS.max_entities), st.integers(0, LEVELS.max_movers), st.integers(0, 60))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(calls=st.lists(st.tuples(st.integers(0, COUNT - 1), sizes, st.booleans()), min_size=1, max_size=40))
 def test_worlds_keep_what_they_have_wherever_they_are(calls):
     worlds, random, expected = growing(), np.random.default_rng(len(calls)), dict[int, bytes]()

@@ -14,7 +14,7 @@ def counts_of(data: bytes) -> np.ndarray:
     return np.frombuffer(data, "<u2", 40, 1150)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(levels())
 def test_written_levels_read_back_the_same(raw):
     data = write_map(raw)

@@ -24,7 +24,7 @@ DOCUMENT = (Path(__file__).parents[3] / "docs/levels/README.md").read_text()
 BYTES = st.integers(0, 255)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(levels())
 def test_text_bytes_and_levels_are_the_same_thing(raw):
     text = format_text(raw)
@@ -195,7 +195,6 @@ def test_example_in_the_document_is_a_canonical_level():
     assert validate(raw) == []
 
 
-@settings(deadline=None)
 @given(st.sampled_from([1, 2, 16, 17, 20, 25, 27, 39]), BYTES, BYTES, BYTES, BYTES)
 def test_a_line_that_is_written_is_read(kind, x, y, orientation, mode):
     record = Record(kind, x, y, orientation, mode)

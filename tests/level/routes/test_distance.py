@@ -88,7 +88,7 @@ def caves(draw):
 places = st.tuples(st.integers(13, 43).map(lambda unit: 6 * unit), st.integers(13, 35).map(lambda unit: 6 * unit))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(caves(), places, places)
 def test_fields_of_random_caves(tiles, exit_point, switch_point):
     fields = objective_fields(tiles, [exit_point], [switch_point])

@@ -40,7 +40,7 @@ def summed(rng: np.random.Generator, first: float, straight: int, diagonal: int,
     return lengths
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 2**32 - 1),
     st.floats(0.0, 2000.0, width=32),

@@ -1,7 +1,7 @@
 """What entities change on the lattice, compared with the rule at every node."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from nclone_env.game import FACING_X, FACING_Y
@@ -29,7 +29,6 @@ def entity(x, y, orientation=0):
     return record
 
 
-@settings(deadline=None)  # the first call compiles
 @given(PLACES, st.sampled_from([3.0, 13.9, 14.0, 40.0]))
 def test_a_mine_makes_steps_longer_within_its_reach(place, reach):
     costs = np.ones(LATTICE, np.float32)
@@ -38,7 +37,6 @@ def test_a_mine_makes_steps_longer_within_its_reach(place, reach):
     assert np.array_equal(costs == 1.0, node_lengths(*place) >= reach)
 
 
-@settings(deadline=None)
 @given(PLACES, st.booleans())
 def test_a_door_blocks_the_nodes_beside_it(place, vertical):
     door = np.zeros((), [("x", "i2"), ("y", "i2"), ("vertical", "u1")])
@@ -47,7 +45,6 @@ def test_a_door_blocks_the_nodes_beside_it(place, vertical):
     assert np.array_equal(nodes_at_door(door), node_lengths(*place, *halves) < 9.0)
 
 
-@settings(deadline=None)  # the first call compiles
 @given(PLACES, st.integers(0, 7))
 def test_a_one_way_platform_bars_steps_against_its_side(place, orientation):
     barred = one_way_steps(entity(*place, orientation))
@@ -71,7 +68,6 @@ def some_costs(seed):
 REACHES = st.sampled_from([6.0, 10.0, 16.0, 22.0])
 
 
-@settings(deadline=None)  # the first call compiles
 @given(PLACES, REACHES, st.sampled_from([0.0, 123.456]), st.integers(0, 3), st.booleans())
 def test_a_field_begins_at_the_nodes_in_reach_or_the_nearest(place, reach, onward, seed, is_walled):
     costs = some_costs(seed)

@@ -107,7 +107,7 @@ def test_reuse_allocates_nothing():
     assert f"room for {64 * 20:,} steps" in filled.memory().name
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(lengths=st.lists(st.integers(0, 9), max_size=12), data=st.data())
 def test_any_split_has_the_same_content(lengths, data):
     """The same steps as one episode and as many; parts that go on are bootstrapped with the next value."""

@@ -33,7 +33,7 @@ def fed(batches, **options) -> LevelCurriculum:
     return curriculum
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(batches=outcomes, floor=st.floats(0.01, 1.0))
 def test_weights_are_probabilities_above_the_floor(batches, floor):
     curriculum = fed(batches, floor=floor)
@@ -47,7 +47,7 @@ def test_weights_are_probabilities_above_the_floor(batches, floor):
     assert (weights[unseen] == weights.max()).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(batches=outcomes, data=st.data())
 def test_the_order_within_an_update_has_no_effect(batches, data):
     shuffled = [data.draw(st.permutations(batch)) for batch in batches]

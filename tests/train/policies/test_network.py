@@ -211,7 +211,7 @@ def entities(count, rows=32, seed=0, batch=4):
 
 
 @given(st.integers(1, 32), st.integers(0, 10**6))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_the_order_of_entities_has_no_influence(count, seed):
     torch.manual_seed(0)
     encoder, (states, kinds, counts) = EntityEncoder(entity_shapes()), entities(count, seed=seed)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -29,7 +29,6 @@ def draw(logits, masks=NO_MASKS, seed=0, first=0, step=0):
 
 
 @given(LOGITS, MASKS, st.integers(0, 2**31))
-@settings(deadline=None)
 def test_a_masked_action_never_occurs(logits, masks, seed):
     actions, log_probs = draw(logits, masks, seed=seed)
     assert (masks[np.arange(5), actions] == 1).all()
@@ -38,7 +37,6 @@ def test_a_masked_action_never_occurs(logits, masks, seed):
 
 
 @given(LOGITS, MASKS, st.integers(0, 2**31))
-@settings(deadline=None)
 def test_the_gradient_of_a_masked_action_is_zero(logits, masks, seed):
     actions, log_probs = draw(logits, masks, seed=seed)
     delta = np.full((5, 6), np.nan, np.float32)

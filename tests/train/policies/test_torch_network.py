@@ -38,7 +38,7 @@ def brute_force(logits, actions, mask):
 
 
 @given(cases())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_distributions_equal_brute_force(case):
     logits, actions, mask = case
     for given_mask, left in ((None, torch.ones_like(mask)), (mask, mask), (mask.bool(), mask)):
@@ -48,7 +48,7 @@ def test_distributions_equal_brute_force(case):
 
 
 @given(cases())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_gradients_are_those_of_a_softmax_over_what_is_left(case):
     """Exactly 0 for masked actions; for the others equal to a softmax that never had the masked ones."""
     logits, _, mask = case
@@ -66,7 +66,7 @@ def test_gradients_are_those_of_a_softmax_over_what_is_left(case):
 
 
 @given(cases(counts=(6, 124)))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_an_action_that_is_masked_has_probability_0_and_a_finite_entropy(case):
     logits, actions, mask = case
     rows = torch.arange(ROWS)
@@ -82,7 +82,7 @@ def test_an_action_that_is_masked_has_probability_0_and_a_finite_entropy(case):
 
 
 @given(cases())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_most_probable_action_is_never_masked(case):
     logits, _, mask = case
     actions = most_probable(logits, mask)
