@@ -9,7 +9,8 @@
   const sort = document.getElementById("sort");
   const playable = document.getElementById("playable");
   const count = document.getElementById("count");
-  const plural = (number) => `${number} level${number === 1 ? "" : "s"}`;
+  const many = (number) => number.toLocaleString("en");
+  const plural = (number) => `${many(number)} level${number === 1 ? "" : "s"}`;
   const collator = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
   const number = (card, name) => (card.dataset[name] === "" ? Infinity : Number(card.dataset[name]));
@@ -38,7 +39,7 @@
       card.hidden = !matches || (playable.checked && card.dataset.runs === "0");
       shown += !card.hidden;
     }
-    count.textContent = shown === cards.length ? plural(shown) : `${shown} of ${plural(cards.length)}`;
+    count.textContent = shown === cards.length ? plural(shown) : `${many(shown)} of ${plural(cards.length)}`;
     document.getElementById("nothing").hidden = shown > 0;
     const state = new URLSearchParams();
     if (search.value) state.set("q", search.value);
@@ -107,7 +108,6 @@
   sort.addEventListener("change", () => { reorder(); update(); });
   const some = cards.filter((card) => card.dataset.runs !== "0").length;
   playable.parentElement.hidden = some === 0 || some === cards.length;
-  search.form.hidden = false;
   addEventListener("hashchange", restore);
   restore();
 
