@@ -13,7 +13,7 @@ from typing import Annotated, TypeVar
 
 import numpy as np
 import torch
-from torch import distributed
+from torch import Tensor, distributed
 
 from nclone_env.errors import ConfigError, NcloneError, Within, checked
 
@@ -59,11 +59,11 @@ class Ranks:
         size = num_envs // self.count
         return range(self.number * size, (self.number + 1) * size)
 
-    def add_up(self, array: np.ndarray) -> None:
-        """Replace a contiguous array by the sum of those of all ranks."""
+    def add_up(self, array: np.ndarray | Tensor) -> None:
+        """Replace a contiguous array, or a tensor on any device, by the sum of those of all ranks."""
         if self.count > 1:
             with _lost_ranks_named(self.number):
-                distributed.all_reduce(torch.from_numpy(array))
+                distributed.all_reduce(torch.from_numpy(array) if isinstance(array, np.ndarray) else array)
 
     def exchange(self, value: Value) -> list[Value]:
         """Return the values of all ranks, in their order."""
@@ -107,17 +107,22 @@ def joined_ranks() -> Iterator[Ranks]:
     """Join the other processes that ``torchrun`` has started; without it, this process is alone.
 
     The environment variables are those that ``torchrun`` sets. Other launchers may set ``WORLD_SIZE`` for purposes of
-    their own, so that one alone changes nothing.
+    their own, so that one alone changes nothing. Each process of a machine with enough GPUs takes one.
     """
     if not distributed.is_torchelastic_launched() or int(os.environ["WORLD_SIZE"]) == 1:
         yield ALONE
         return
+    local, local_count = (int(os.environ[name]) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+    has_gpus = local_count <= torch.cuda.device_count() and distributed.is_nccl_available()
+    if has_gpus:
+        torch.cuda.set_device(local)
     with _lost_ranks_named(int(os.environ["RANK"])):
         store, number, count = next(distributed.rendezvous("env://"))
         session = distributed.PrefixStore(_agree_on_session(store, number, count), store)
-        distributed.init_process_group("gloo", store=session, rank=number, world_size=count)
+        backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
+        distributed.init_process_group(backend, store=session, rank=number, world_size=count)
     try:
-        yield Ranks(distributed.get_rank(), distributed.get_world_size(), int(os.environ["LOCAL_WORLD_SIZE"]))
+        yield Ranks(distributed.get_rank(), distributed.get_world_size(), local_count)
     finally:
         distributed.destroy_process_group()
 

@@ -124,8 +124,7 @@ def print_sizes(name: str, levels: LevelArrays, worlds: WorldArrays, rounds: int
 
 def print_bytes(pictures: PictureArrays) -> None:
     """Print the arrays from which the pictures of one level are composed."""
-    for depth, node in pictures.memory().walk():
-        print(f"{'  ' * depth}{node.name:16} {node.total_bytes:8} bytes")
+    print(pictures.memory())
 
 
 def main(rounds: int = 200) -> None:

@@ -11,17 +11,26 @@ import logging
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from nclone_env.errors import NcloneError
 from nclone_env.train import Hooks, Ranks, joined_ranks, loop
 
+from .on_device import choose_device
 from .runs import config
 
 UPDATES = 4
+ON_DEVICES = {
+    "device": {},
+    "device, whole": {"num_minibatches": 1, "update_epochs": 1},
+    "device, still": {"learning_rate": 0.0},
+}
+"""Runs on devices, where each rank draws its own share of a minibatch: of one minibatch that is all of it."""
 
 
 def settings(folder, name, **fields):
@@ -31,6 +40,14 @@ def settings(folder, name, **fields):
     """
     defaults = {"name": name, "seed": 3, "levels": ("first-steps",), "num_threads": 1, "frame_skip": 8}
     return config(folder, **{**defaults, **fields})
+
+
+@contextmanager
+def on_a_stand_in():
+    """Let runs take a stand-in for a GPU."""
+    with pytest.MonkeyPatch.context() as patches:
+        choose_device(patches)
+        yield
 
 
 def save_failure(folder, name, ranks, task):
@@ -58,6 +75,12 @@ def compare(folder):
         train("two")
         train("other", seed=1)
         train("two, memory", recurrent_size=8)
+        with on_a_stand_in():
+            for name, fields in ON_DEVICES.items():
+                train(f"two, {name}", **fields)
+            train("part, device", stop_after=2)
+            train("", resume=folder / "part, device")
+            save_failure(folder, "uneven", ranks, lambda: train("uneven", num_envs=6, num_steps=4, num_minibatches=8))
         train("part", stop_after=2)
         train("", resume=folder / "part")
         train("", resume=folder / "one, part")
@@ -101,7 +124,11 @@ def run_case(case, folder):
 def launch(case, folder):
     """Run a case in two ranks, which are restarted once if one is lost."""
     logging.disable()  # to log a lost rank, torch imports its compiler, for four seconds
-    options = LaunchConfig(1, 1, 2, max_restarts=case == "killed", start_method="fork", rdzv_backend="c10d")
+    meeting = {
+        "rdzv_backend": "c10d",
+        "rdzv_endpoint": "localhost:0",
+    }  # any free port: another job may have the usual one
+    options = LaunchConfig(1, 1, 2, max_restarts=case == "killed", start_method="fork", **meeting)
     elastic_launch(options, run_case)(case, folder)
 
 

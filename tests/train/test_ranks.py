@@ -13,7 +13,7 @@ from nclone_env.train.learn.ppo import combine_moments, own_steps, shuffle
 from nclone_env.train.ranks import ALONE
 
 from ..processes import REPOSITORY
-from .ranked import UPDATES, settings
+from .ranked import ON_DEVICES, UPDATES, on_a_stand_in, settings
 from .runs import contents, until
 
 
@@ -39,6 +39,9 @@ def runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
     train(settings(folder, "one"))
     train(settings(folder, "one, memory", recurrent_size=8))
+    with on_a_stand_in():
+        for name, fields in ON_DEVICES.items():
+            train(settings(folder, f"one, {name}", **fields))
     prepare(folder)
     call("tests.train.ranked", "compare", folder, "killed", folder / "lost")
     return folder
@@ -72,6 +75,26 @@ def test_two_ranks_train_a_memory_as_one_process(runs):
     one, two = (contents(runs / f"{name}, memory" / "checkpoint.pt") for name in ("one", "two"))
     assert two["environments"] == one["environments"], "the same actions, to the bit"
     assert distance(runs, "one, memory", "two, memory") < 1e-5
+
+
+def test_two_ranks_with_a_device_each_play_what_one_plays(runs):
+    """With a policy that does not change, to the bit; one that learns from whole batches rounds sums otherwise."""
+    one, two = (contents(runs / f"{name}, device, still" / "checkpoint.pt") for name in ("one", "two"))
+    for part in ("environments", "observations", "episodes", "counters"):
+        assert two[part] == one[part]
+    assert two["counters"]["episodes"] > 10
+    assert distance(runs, "one, device, whole", "two, device, whole") < 1e-5
+    assert distance(runs, "one, device", "two, device") > 1e-3, "other minibatches"
+
+
+def test_a_resumed_run_of_two_ranks_with_devices_is_the_whole_run(runs):
+    assert contents(runs / "part, device" / "checkpoint.pt") == contents(runs / "two, device" / "checkpoint.pt")
+
+
+def test_minibatches_that_ranks_with_devices_cannot_share_are_named(runs):
+    message = (runs / "uneven-1.txt").read_text()
+    assert message.startswith("ConfigError: num_envs: expected a multiple of 16, as each of the 2 ranks takes an equal")
+    assert message.endswith("got 6; pass --num-envs 16")
 
 
 def test_another_seed_gives_another_run(runs):

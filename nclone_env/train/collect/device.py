@@ -138,7 +138,7 @@ class DeviceCollector:
     """Plays all environments of a run on a device; ``Collector`` is its counterpart.
 
     Attributes:
-        first: 0, the number of the first environment.
+        first: number of the first environment, counted over all ranks.
         episodes: the episodes that ended in the rollout, once :meth:`finish` has fetched them.
         step_seconds: (T,) float64, the mean time of a step of the last rollout, as often as there are steps.
 
@@ -146,35 +146,34 @@ class DeviceCollector:
         after: computes what is left of the rollout once all steps are played.
     """
 
-    first = 0
-
     def __init__(
         self,
         envs: NPlusPlusCudaVectorEnv,
         rollout: DeviceRollout,
         network: DeviceNetwork,
         seed: int,
+        first: int,
         after: Callable[[], None],
     ):
         self.envs, self._rollout, self._network, self._seed = envs, rollout, network, seed
-        self._after = after
+        self.first, self._after = first, after
         place, num_steps = rollout.place, rollout.num_steps
-        self.episodes = EpisodeLog(num_steps * rollout.num_envs)
+        self.episodes = EpisodeLog(num_steps * rollout.num_envs, np.int32)
         self.step_seconds = np.zeros(num_steps)
         self._listed = rollout.num_envs * max(1, num_steps // _LISTED_STEPS)
-        size = 1 + len(ENDED) * self._listed
+        size = 1 + (1 + len(ENDED)) * self._listed
         self._log = torch.zeros(size, dtype=torch.float64, device=place)
         self._host_log = host_zeros((size,), np.float64, place)
         self._first_step = torch.zeros(1, dtype=torch.int64, device=place)
         self._host_step = host_zeros((1,), np.int64, place)
-        self._numbers = torch.arange(rollout.num_envs, device=place)
+        self._numbers = torch.arange(first, first + rollout.num_envs, device=place)
         self._offsets = torch.arange(num_steps, device=place)
         self._play = Repeated(self._play_steps, place)
         self._clock = Clock(place)
 
     def reset(self, seed: int) -> None:
         """Begin new episodes; environment i of the run gets seed ``seed + i``."""
-        self.envs.reset(seed=seed, out=self._rollout.first_outputs())
+        self.envs.reset(seed=seed + self.first, out=self._rollout.first_outputs())
 
     def play(self, seat: int, step: int) -> None:
         """Begin to play all steps of the rollout, the first of which is number ``step`` of the run."""
@@ -189,10 +188,11 @@ class DeviceCollector:
         """Wait for the rollout, and fetch the episodes that ended in it."""
         self.step_seconds[:] = self._clock.seconds() / len(self.step_seconds)
         count = int(self._host_log[0])
-        columns = self._host_log[1:].reshape(len(ENDED), -1)[:, :count]
+        columns = self._host_log[1:].reshape(1 + len(ENDED), -1)[:, :count]
         if count > self._listed:
             columns = self._listed_episodes(count).cpu().numpy()
-        level, start, outcome, total, frames = columns
+        steps, level, start, outcome, total, frames = columns
+        self.episodes.steps[:count] = np.column_stack(np.divmod(steps, self._rollout.num_envs))
         records = self.episodes.records[:count]
         records["level"], records["start"], records["success"] = level, start, outcome == WON
         records["total"], records["frames"] = total, frames
@@ -248,13 +248,14 @@ class DeviceCollector:
         }
 
     def _listed_episodes(self, most: int) -> Tensor:
-        """Return the results, (5, most) float64, of the steps in which episodes ended, in their order."""
+        """Return number and results, (6, most) float64, of the steps in which episodes ended, in their order."""
         arrays = self._rollout.arrays
         over = (arrays.terminated | arrays.truncated).flatten()
         places = torch.where(over, over.cumsum(0) - 1, most).clamp(max=most)
         steps = torch.zeros(most + 1, dtype=torch.int64, device=over.device)
         steps.scatter_(0, places, torch.arange(len(over), device=over.device))
-        return torch.stack([column.flatten()[steps[:-1]].double() for column in self._rollout.ended.values()])
+        results = (column.flatten()[steps[:-1]] for column in self._rollout.ended.values())
+        return torch.stack([column.double() for column in (steps[:-1], *results)])
 
 
 class Clock:

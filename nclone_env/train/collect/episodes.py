@@ -21,13 +21,13 @@ class EpisodeLog:
 
     Attributes:
         records: (c,) ``FINISHED``, room for all that could end.
-        steps: (c, 2) uint16, room for ``places``.
+        steps: (c, 2), room for ``places``.
         count: number k of those that ended.
     """
 
-    def __init__(self, capacity: int):
+    def __init__(self, capacity: int, places: type[np.integer] = np.uint16):
         self.records = np.ndarray(capacity, FINISHED, reserve(capacity * FINISHED.itemsize))
-        self.steps = np.ndarray((capacity, 2), np.uint16, reserve(capacity * 4))
+        self.steps = np.ndarray((capacity, 2), places, reserve(2 * capacity * np.dtype(places).itemsize))
         self.count = self._written = 0
 
     @property
@@ -37,7 +37,7 @@ class EpisodeLog:
 
     @property
     def places(self) -> np.ndarray:
-        """(k, 2) uint16, step of the rollout and environment of the group in which each of them ended."""
+        """(k, 2) integers, step of the rollout and environment of the group in which each of them ended."""
         return self.steps[: self.count]
 
     def clear(self) -> None:

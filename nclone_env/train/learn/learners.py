@@ -135,25 +135,35 @@ def _kept(value: Any) -> Any:
 
 
 class DevicePPO:
-    """The algorithm of ``train.learn.ppo.PPO`` on a device, for a single process."""
+    """The algorithm of ``train.learn.ppo.PPO`` on a device.
+
+    Every rank has a device, and takes an equal share of each minibatch from the steps of its own environments; the
+    gradients are added up there. Alone, all of an update is one CUDA graph, with others what lies between those sums.
+    """
 
     def __init__(self, parts: LearnerParts):
-        config, _, parameters, storage, network, *_ = parts
+        config, _, parameters, storage, network, _, _, self._ranks, _ = parts
         assert isinstance(storage, DeviceRollout)
         assert isinstance(network, DeviceNetwork)
         place, size = storage.place, len(parameters.vector)
         self.optimiser = Adam(size)
         self._network, self._parameters, self._rollout, self._config = network, parameters, storage, config
-        self._mean, self._square = (torch.zeros(size, dtype=torch.float32, device=place) for _ in range(2))
-        self._totals = torch.zeros(7, dtype=torch.float64, device=place)
-        descents = config.ppo.update_epochs * config.ppo.num_minibatches
+        descents, rows = config.ppo.update_epochs * config.ppo.num_minibatches, self._own_rows()
         self._host_number = host_zeros((1,), np.int64, place)
         self._host_rates = host_zeros((descents, 4), np.float32, place)
         self._results = host_zeros((3 * size + 7,), np.float32, place)
-        self._number = torch.zeros(1, dtype=torch.int64, device=place)
-        self._rates = torch.zeros(descents, 4, dtype=torch.float32, device=place)
-        self._order = torch.zeros(descents, config.minibatch_size, dtype=torch.int64, device=place)
-        self._learn = {kind: Repeated(partial(self._descend_all, kind), place) for kind in (False, True)}
+
+        def zeros(dtype: torch.dtype, *shape: int) -> Tensor:
+            return torch.zeros(shape, dtype=dtype, device=place)
+
+        self._mean, self._square, self._gradient = (zeros(torch.float32, size) for _ in range(3))
+        self._totals, self._number = zeros(torch.float64, 7), zeros(torch.int64, 1)
+        self._rates, self._order = zeros(torch.float32, descents, 4), zeros(torch.int64, descents, rows)
+        self._moments = zeros(torch.float64, self._ranks.count, descents, 2)
+        # Those of the step in work.
+        self._own_steps, self._own_rates = zeros(torch.int64, rows), zeros(torch.float32, 4)
+        self._own_moments = zeros(torch.float64, self._ranks.count, 2)
+        self._learn = {kind: self._repeated(kind) for kind in (False, True)}
 
     def update(self, number: int, learning_rate: float, entropy_coef: float, reference_coef: float) -> UpdateStatistics:
         """Update the parameters, as ``train.learn.learner.Learner`` describes."""
@@ -184,7 +194,7 @@ class DevicePPO:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser and results, and of everything on the device but what an update frees."""
-        tensors = self._mean, self._square, self._totals, self._rates, self._number
+        tensors = self._mean, self._square, self._gradient, self._totals, self._rates, self._number, self._moments
         host = {"rates": self._host_rates, "results": self._results, "number": self._host_number}
         return MemoryNode(
             "update",
@@ -192,9 +202,28 @@ class DevicePPO:
                 self.optimiser.memory(),
                 array_group("host", host, shared=True),
                 MemoryNode("optimiser on the device", sum(tensor.nbytes for tensor in tensors), shared=True),
-                MemoryNode("order on the device", self._order.nbytes),
+                MemoryNode("order on the device", self._order.nbytes + self._own_steps.nbytes),
             ),
         )
+
+    def _own_rows(self) -> int:
+        """Return the steps of this rank in a minibatch."""
+        config, count = self._config, self._ranks.count
+        if config.minibatch_size % count:
+            fitting = count * config.ppo.num_minibatches
+            raise ConfigError(
+                f"num_envs: expected a multiple of {fitting}, as each of the {count} ranks takes an equal share of the "
+                f"{config.ppo.num_minibatches} minibatches, got {config.num_envs}; "
+                f"pass --num-envs {-(-config.num_envs // fitting) * fitting}"
+            )
+        return config.minibatch_size // count
+
+    def _repeated(self, has_reference: bool) -> Callable[[], None]:
+        """Return what takes the gradient steps of an update: as one graph, or between the sums over the ranks."""
+        parts = self._look, partial(self._differentiate, has_reference), self._step
+        if self._ranks.count == 1:
+            return Repeated(partial(self._descend_all, *parts), self._rollout.place)
+        return partial(self._descend_all, *(Repeated(part, self._rollout.place) for part in parts))
 
     def _load(self) -> None:
         """Take over the moments in host memory."""
@@ -209,38 +238,59 @@ class DevicePPO:
             row[:] = *optimiser.rates(learning_rate, optimiser.count + index + 1), entropy_coef, reference_coef
         send(self._host_number, self._number)
         send(self._host_rates, self._rates)
-        shape = config.ppo.update_epochs, config.batch_size  # a graph of everything else: sorting may not be recordable
+        shape = config.ppo.update_epochs, self._order.numel() // config.ppo.update_epochs
+        # A graph of everything else: sorting may not be recordable.
         self._order.view(shape).copy_(minibatch_orders(config.seed, self._number, *shape))
         self._learn[reference_coef > 0]()
 
-    def _descend_all(self, has_reference: bool) -> None:
-        """Take the gradient steps of an update."""
-        self._totals.zero_()
-        for steps, numbers in zip(self._order, self._rates, strict=True):
-            self._descend(steps, numbers, has_reference)
+    def _descend_all(
+        self, look: Callable[[], None], differentiate: Callable[[], None], step: Callable[[], None]
+    ) -> None:
+        """Take the gradient steps of an update, by its parts."""
+        look()
+        self._ranks.add_up(self._moments)
+        for steps, rates, moments in zip(self._order, self._rates, self._moments.unbind(1), strict=True):
+            self._own_steps.copy_(steps)
+            self._own_rates.copy_(rates)
+            self._own_moments.copy_(moments)
+            differentiate()
+            self._ranks.add_up(self._gradient)
+            step()
+        self._ranks.add_up(self._totals[:6])
 
-    def _descend(self, steps: Tensor, numbers: Tensor, has_reference: bool) -> None:
-        """Take one gradient step on a minibatch, (b,) steps, with the numbers of a row of ``_rates``."""
-        config, rollout = self._config, self._rollout
-        rate, correction, entropy_coef, reference_coef = numbers.unbind()
+    def _look(self) -> None:
+        """Measure mean and standard deviation of the advantages of this rank in each minibatch."""
+        self._totals.zero_()
+        self._moments.zero_()
+        for steps, moments in zip(self._order, self._moments[self._ranks.number], strict=True):
+            advantages = self._rollout.learning_fields.advantages.index_select(0, steps).double()
+            moments[0], moments[1] = advantages.mean(), advantages.std(correction=0)
+
+    def _differentiate(self, has_reference: bool) -> None:
+        """Compute the gradient of the steps of this rank in the minibatch."""
+        config, rollout, steps = self._config, self._rollout, self._own_steps
+        _, _, entropy_coef, reference_coef = self._own_rates.unbind()
         fields = LearningFields(*(field.index_select(0, steps) for field in rollout.learning_fields))
-        advantages = fields.advantages.double()
-        mean, scale = advantages.mean(), 1 / (advantages.std(correction=0) + 1e-8)
-        share = 1 / config.minibatch_size
+        means, deviations = self._own_moments.unbind(1)
+        mean = means.mean()
+        scale = 1 / ((deviations.square() + (means - mean).square()).mean().sqrt() + 1e-8)
         coefficients = config.ppo.clip_coef, config.ppo.value_coef, entropy_coef, reference_coef
         observations = rollout.gather(steps)
         loss, terms = module_loss(
             self._network.module(observations),
             observations,
             fields,
-            LossScaling(mean.float(), scale.float(), share, *coefficients),
+            LossScaling(mean.float(), scale.float(), 1 / config.minibatch_size, *coefficients),
             rollout.reference.index_select(0, steps) if has_reference else None,
         )
-        gradient = flat_gradient(loss, self._network.module)
-        moments = self._mean, self._square
-        norm = descend(self._network.vector, gradient, *moments, rate, correction, config.ppo.max_grad_norm)
+        self._gradient.copy_(flat_gradient(loss, self._network.module))
         self._totals[:6] += terms
-        self._totals[6] += norm
+
+    def _step(self) -> None:
+        """Take the gradient step of the minibatch."""
+        rate, correction, _, _ = self._own_rates.unbind()
+        state = self._network.vector, self._gradient, self._mean, self._square
+        self._totals[6] += descend(*state, rate, correction, self._config.ppo.max_grad_norm)
 
     def _fetch(self) -> None:
         """Copy the new state and the statistics to host memory: the only wait of an update."""

@@ -48,7 +48,8 @@ def learning_device(config: TrainConfig, ranks: Ranks) -> Device | None:
 
     usable, seen = torch.cuda.is_available(), config.environment.observations
     is_slower = not any(name in PICTURES for name in seen) or any(name in NOT_ON_DEVICES for name in seen)
-    if config.device == "auto" and (is_slower or ranks.count > 1 or not usable):
+    has_enough = ranks.local_count <= torch.cuda.device_count()
+    if config.device == "auto" and (is_slower or not (usable and has_enough)):
         return None
     if not usable:
         build = f"is built for CUDA {torch.version.cuda} but finds no GPU" if torch.version.cuda else "has no CUDA"
@@ -56,10 +57,10 @@ def learning_device(config: TrainConfig, ranks: Ranks) -> Device | None:
             f"device: expected a GPU for cuda, but PyTorch {torch.__version__} {build}; "
             "use --device cpu, or install a CUDA build of PyTorch and NVIDIA's driver"
         )
-    if ranks.count > 1:
+    if not has_enough:
         raise ConfigError(
-            f"device: expected cpu with several ranks, got cuda with {ranks.count}; "
-            "ranks add up their gradients in host memory: use --device cpu, or one process"
+            f"device: expected a GPU for each of the {ranks.local_count} ranks of this machine, "
+            f"got {torch.cuda.device_count()}; start as many, or use --device cpu"
         )
     return device_of(f"cuda:{torch.cuda.current_device()}")
 
@@ -116,7 +117,7 @@ class Repeated:
                 return
             if self._graph is None:
                 self._graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(self._graph, stream=self._stream):
+                with torch.cuda.graph(self._graph, stream=self._stream, capture_error_mode="thread_local"):
                     self._work()
             self._graph.replay()
 

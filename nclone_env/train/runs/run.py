@@ -229,7 +229,7 @@ def make_collectors(
         after = partial(write_returns_on_device, storage.arrays, *of_returns)
         (envs,) = groups
         assert isinstance(envs, NPlusPlusCudaVectorEnv)
-        return [DeviceCollector(envs, storage, network, config.seed, after)]
+        return [DeviceCollector(envs, storage, network, config.seed, offset, after)]
     assert not isinstance(network, DeviceNetwork)
     lasts = itertools.accumulate(envs.num_envs for envs in groups)
     return [

@@ -55,7 +55,7 @@ def collector_on(device, config, seed=0):
     rollout = DeviceRollout(STEPS, ENVS, envs.single_observation_space, config.frame_stack, 0, device.place)
     network = DeviceNetwork(*policy_of(config, envs), device.place)
     after = partial(write_returns_on_device, rollout.arrays, 0.99, 0.9)
-    return DeviceCollector(envs, rollout, network, seed, after), rollout
+    return DeviceCollector(envs, rollout, network, seed, 0, after), rollout
 
 
 def recorded(collector, storage):
@@ -132,7 +132,7 @@ def test_a_rollout_waits_for_nothing(case, monkeypatch):
     for step in (0, STEPS):
         collector.play(0, step)
         rollout.continue_from_end()
-    assert fetched == [(1 + 5 * ENVS,)] * 2, "one copy, which is begun and not waited for"
+    assert fetched == [(1 + 6 * ENVS,)] * 2, "one copy, which is begun and not waited for"
     monkeypatch.setattr(device_module, "sampled", lambda logits, mask, uniform: (uniform.argmax().item(), logits))
     with pytest.raises(RuntimeError, match="meta"):
         collector.play(0, 0)

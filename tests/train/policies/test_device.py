@@ -15,7 +15,6 @@ CPU = torch.device("cpu")
 
 
 def test_the_device_of_a_run(monkeypatch):
-    several = Ranks(0, 2, 2)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     pictures = TrainConfig.of(device="auto", observations=("player_frame",))
     assert [learning_device(config, ALONE) for config in (TrainConfig(), pictures)] == [None, None]
@@ -25,6 +24,7 @@ def test_the_device_of_a_run(monkeypatch):
         learning_device(TrainConfig.of(device="cuda"), ALONE)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr("nclone_env.env.cuda.device_of", lambda name: name)
     gpu = "cuda:1"
     assert learning_device(TrainConfig.of(device="cpu"), ALONE) is None
@@ -33,12 +33,11 @@ def test_the_device_of_a_run(monkeypatch):
     paths = pictures.replace(observations=("player_frame", "reachability"))
     assert learning_device(paths, ALONE) is None, "environments on a GPU do not observe it"
     assert learning_device(pictures.replace(learner="other"), ALONE) is None
-    assert learning_device(pictures, several) is None
-    assert learning_device(TrainConfig.of(device="cuda"), ALONE) == gpu
-    with pytest.raises(
-        ConfigError, match=r"device: expected cpu with several ranks, got cuda with 2; .*use --device cpu"
-    ):
-        learning_device(TrainConfig.of(device="cuda"), several)
+    for ranks in (ALONE, Ranks(0, 4, 2)):
+        assert learning_device(pictures, ranks) == learning_device(TrainConfig.of(device="cuda"), ranks) == gpu
+    assert learning_device(pictures, Ranks(0, 3, 3)) is None
+    with pytest.raises(ConfigError, match=r"device: expected a GPU for each of the 3 ranks of this machine, got 2; "):
+        learning_device(TrainConfig.of(device="cuda"), Ranks(0, 3, 3))
     with pytest.raises(ConfigError, match=r"device: expected cpu with learner 'other', got cuda; .*use --device cpu"):
         learning_device(TrainConfig.of(device="cuda", learner="other"), ALONE)
 
