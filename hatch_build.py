@@ -65,6 +65,7 @@ def compile_kernels(root: Path, folder: Path, baselines: tuple[str, ...]) -> Pat
     for name in baselines:
         own = {**variables, "NUMBA_CPU_NAME": name, "NUMBA_CPU_FEATURES": ""}
         subprocess.run([sys.executable, "-m", "nclone_env", "warmup"], cwd=folder, env=own, check=True)
+    subprocess.run([sys.executable, "-m", "nclone_env", "warmup", "cuda"], cwd=folder, env=own, check=True)
     (code,) = (path for path in (folder / "cache").iterdir() if path.name != "levels")
     subprocess.run([sys.executable, "-c", FINISH, os.fspath(code), *baselines], cwd=folder, env=variables, check=True)
     return code

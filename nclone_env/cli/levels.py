@@ -62,7 +62,6 @@ def show_level(
     level: Positional[str],
     output: Path | None = None,
     crop: bool = True,
-    title: bool = False,
     theme: Theme = "light",
     force: bool = False,
 ) -> int:
@@ -73,7 +72,6 @@ def show_level(
         output: PNG file to write; ``<name>.png`` in the current directory by default,
             ``<pack>-<number>.png`` for a level of a pack.
         crop: show the part of the world that the level uses, enlarged; else all of it, 1056 x 600 pixels.
-        title: write title and author above the picture.
         theme: colours, light or dark.
         force: overwrite an existing file.
     """
@@ -84,7 +82,7 @@ def show_level(
     check_free(target, force)
     raw = ref.load().raw
     _print_summary(raw)
-    _save(target, _png(raw, crop, title, theme))
+    _save(target, _png(raw, crop, theme))
     return 0
 
 
@@ -246,18 +244,12 @@ def _print_summary(raw: RawLevel) -> None:
         say(f"{count:>5}  {kind_name(kind)}")
 
 
-def _png(raw: RawLevel, crop: bool, title: bool, theme: Theme) -> bytes:
+def _png(raw: RawLevel, crop: bool, theme: Theme) -> bytes:
     """Return the picture of a level as a PNG file; a level that uses a part of the world is enlarged."""
-    import numpy as np
-
     from nclone_env.render import encoded, level_picture, used_area_of, zoom_of  # only this command needs OpenCV
-    from nclone_env.replay import title_bar
 
     scale = zoom_of(used_area_of(raw)) if crop else 1.0
-    picture = level_picture(raw, scale, crop, theme)
-    if title:
-        picture = np.vstack([title_bar(raw.title, raw.author, picture.shape[1]), picture])
-    return encoded(picture, ".png")
+    return encoded(level_picture(raw, scale, crop, theme), ".png")
 
 
 def _save(target: Path, data: bytes) -> None:

@@ -20,15 +20,16 @@ from nclone_env.errors import MissingExtraError
 from nclone_env.jit import cache_folder
 from nclone_env.machine import available_cores
 
-Part = Literal["sim", "env", "observations", "plan", "generate", "replay", "benchmark", "profile", "train"]
-"""What can be compiled: the simulator, environments with the default and with all observations, and rooms by name."""
+Part = Literal["sim", "env", "observations", "plan", "generate", "replay", "benchmark", "profile", "train", "cuda"]
+"""What can be compiled: the simulator, environments with the default and with all observations, rooms by name, and
+environments on a GPU, which need none for it."""
 
 
 def warmup(parts: Positional[tuple[Part, ...]] = ()) -> int:
     """Compile kernels into the cache and report progress; a few seconds if they are cached.
 
     Args:
-        parts: what to compile, for example train; everything by default.
+        parts: what to compile, for example train; everything but cuda by default.
     """
     os.environ["NCLONE_ENV_QUIET"] = "1"  # in processes started here too: tasks have lines of their own
     say(f"kernels in {cache_folder() or 'memory only'}")
@@ -54,8 +55,8 @@ class Compilation(NamedTuple):
 
 
 def tasks(parts: Sequence[Part] = ()) -> list[Compilation]:
-    """Return the tasks of some parts, by default of all, in an order that they can be run in."""
-    return [task for task in _TASKS if not parts or task.part in parts]
+    """Return the tasks of some parts, by default of all but ``cuda``, in an order that they can be run in."""
+    return [task for task in _TASKS if task.part in (parts or _DEFAULT)]
 
 
 def _compile(tasks: Sequence[Compilation]) -> None:
@@ -86,5 +87,7 @@ _TASKS = (
     Compilation("generate", "generator", 1, partial(_room, "generate")),
     Compilation("replay", "replay", 1, partial(_room, "replay")),
     Compilation("train", "trainer", 2, partial(_room, "train")),
+    Compilation("cuda", "environment on a GPU", 2, partial(_room, "env.cuda", "compile_programs")),
 )
 """What to compile. Both lanes take about as long; what one has compiled as a part of others, the other one uses."""
+_DEFAULT = {task.part for task in _TASKS} - {"cuda"}

@@ -688,11 +688,40 @@ class CudaDevice:
     def _entry(self, name: str, arguments: tuple[Any, ...]) -> Entry:
         kinds = tuple(array and (array.dtype, len(array.shape), array.is_written) for array in leaves(arguments))
         if (name, kinds) not in self._entries:
+            ptx = kept_ptx(name, PROGRAMS[name], mapped(arguments, sample))
             with self._torch.cuda.device(self.place):
-                newest = self._torch.cuda.get_device_capability()
-                ptx = kept_ptx(name, PROGRAMS[name], mapped(arguments, sample), newest)
                 self._entries[name, kinds] = Entry(ptx, name)
         return self._entries[name, kinds]
+
+
+class Recorder:
+    """A device that runs nothing, and keeps the arguments of each program, as samples of their types."""
+
+    place = "meta"
+
+    def __init__(self) -> None:
+        self.arguments: dict[str, tuple[Any, ...]] = {}
+
+    def free_bytes(self) -> None:
+        """Return None: nothing is known."""
+
+    def program(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        """Keep the arguments of a program."""
+        self.arguments[name] = arguments
+
+
+def arguments_of(observations: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """Return the arguments of the programs of a configuration, by name."""
+    device = Recorder()
+    config = EnvironmentConfig(levels="first-steps", observations=observations)  # type: ignore[arg-type]
+    NPlusPlusCudaVectorEnv(config, 2, device=device, autoreset_mode="SameStep").close()
+    return device.arguments
+
+
+def compile_programs() -> None:
+    """Compile the programs of environments with ``game_state``, without a GPU, and keep their code."""
+    for name, arguments in arguments_of(("game_state",)).items():
+        kept_ptx(name, PROGRAMS[name], mapped(arguments, sample))
 
 
 def sample(array: DeviceArray) -> np.ndarray:

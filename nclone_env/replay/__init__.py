@@ -27,7 +27,6 @@ if TYPE_CHECKING:  # for other rooms
         shown_name,
         write_recording,
     )
-    from nclone_env.replay.text import title_bar
     from nclone_env.replay.verification import STATE_NAMES
     from nclone_env.replay.video import VIDEO_SUFFIXES, frame_rate
     from nclone_env.replay.view import compile_kernels

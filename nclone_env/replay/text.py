@@ -87,14 +87,6 @@ def bar_height(width: int) -> int:
     return BAR_HEIGHT if width >= _WIDE else _LOW if width >= _NARROW else _TWO_LINES
 
 
-def title_bar(title: str, author: str, width: int) -> np.ndarray:
-    """Return a bar with the title of a level and its author, (28, width, 3) uint8."""
-    bar = np.full((BAR_HEIGHT, width, 3), GROUND, np.uint8)
-    texts = [(title, BRIGHT), *([(f"by {author}", DIM)] if author else [])]
-    _write_texts(bar, texts, _MARGIN, width - _MARGIN, BAR_HEIGHT / 2, _LETTER)
-    return bar
-
-
 def write_bar(width: int, name: str, texts: Sequence[tuple[str, Colour]], code: int) -> np.ndarray:
     """Return a bar, (``bar_height(width)``, width, 3) uint8 RGB, with a name, texts and the keys that are held.
 

@@ -18,8 +18,7 @@ from typing import Any
 
 import tyro
 
-from nclone_env.config import EnvironmentConfig
-from nclone_env.env.cuda import PROGRAMS, NPlusPlusCudaVectorEnv, mapped, sample
+from nclone_env.env.cuda import PROGRAMS, arguments_of, mapped, sample
 from nclone_env.jit.cuda import block_of, compile_ptx, kept_ptx
 from profiling.checks.ptx import find, opcodes, slots_of
 from profiling.measure import describe
@@ -27,30 +26,6 @@ from profiling.measure import describe
 OBSERVATIONS = ("game_state", "entity_states", "locals", "free_motion", "player_frame", "global_view")
 AFTERWARDS = ("action_mask", "action_outcomes")
 """Observations by programs of their own."""
-
-
-class Recorder:
-    """A device that keeps the arguments of programs and runs none."""
-
-    place = "cpu"
-
-    def __init__(self) -> None:
-        self.arguments: dict[str, tuple[Any, ...]] = {}
-
-    def free_bytes(self) -> None:
-        """Return None: nothing is known."""
-
-    def program(self, name: str, arguments: tuple[Any, ...]) -> Any:
-        """Keep the arguments of a program."""
-        self.arguments[name] = arguments
-
-
-def arguments_of(observations: tuple[str, ...], environments: int = 2) -> dict[str, tuple[Any, ...]]:
-    """Return the arguments of the programs of a configuration, as they are on a device."""
-    device = Recorder()
-    config = EnvironmentConfig(levels="first-steps", observations=observations)  # type: ignore[arg-type]
-    NPlusPlusCudaVectorEnv(config, environments, device=device, autoreset_mode="SameStep").close()
-    return device.arguments
 
 
 def programs() -> dict[str, tuple[str, tuple[Any, ...]]]:
@@ -62,7 +37,7 @@ def programs() -> dict[str, tuple[str, tuple[Any, ...]]]:
     }
 
 
-def assemble(ptx: str, architecture: tuple[int, int]) -> str:
+def assemble(ptx: str, capability: str) -> str:
     """Return the report of NVIDIA's assembler: registers, stack and spilled bytes of a thread."""
     assembler = shutil.which("ptxas")
     if assembler is None:
@@ -70,7 +45,7 @@ def assemble(ptx: str, architecture: tuple[int, int]) -> str:
     with TemporaryDirectory() as folder:
         source = Path(folder) / "program.ptx"
         source.write_text(ptx)
-        target = ["-arch", f"sm_{architecture[0]}{architecture[1]}", "-o", str(source.with_suffix(".cubin"))]
+        target = ["-arch", f"sm_{capability.replace('.', '')}", "-o", str(source.with_suffix(".cubin"))]
         done = subprocess.run([assembler, "-v", *target, str(source)], capture_output=True, text=True, check=False)
     registers = re.search(r"Used (\d+) registers", done.stderr)
     frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", done.stderr)
@@ -79,20 +54,17 @@ def assemble(ptx: str, architecture: tuple[int, int]) -> str:
     return f"{registers[1]} registers, {frame[1]} bytes of stack, {frame[2]} bytes spilled"
 
 
-def check(name: str, architecture: tuple[int, int], folder: Path | None = None, fuse: bool = False) -> bool:
+def check(name: str, capability: str, folder: Path | None = None, fuse: bool = False) -> bool:
     """Print the block of a program; return whether it is free of findings."""
     program, arguments = programs()[name]
     kernel, given = PROGRAMS[program], mapped(arguments, sample)
-    if fuse:
-        ptx = compile_ptx({program: (kernel, given)}, architecture, fuse)
-    else:
-        ptx = kept_ptx(program, kernel, given, architecture)
+    ptx = compile_ptx({program: (kernel, given)}, fuse) if fuse else kept_ptx(program, kernel, given)
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}{'_fused' * fuse}.ptx").write_text(ptx)
     counts, findings = opcodes(ptx), find(ptx)
     fits = slots_of(ptx)[program] == len(block_of(arguments)[0])
-    print(f"{name}: {counts.total():,} instructions, {len(ptx) / 1024:,.0f} KB; {assemble(ptx, architecture)}")
+    print(f"{name}: {counts.total():,} instructions, {len(ptx) / 1024:,.0f} KB; {assemble(ptx, capability)}")
     rounded = {what: counts[f"{what}.rn.f64"] for what in ("add", "sub", "mul", "div", "sqrt")}
     print("  rounded to nearest: " + ", ".join(f"{number:,} {what}" for what, number in rounded.items()))
     print("  found: " + ", ".join(f"{number} {what}" for what, number in findings._asdict().items()), flush=True)
@@ -105,17 +77,16 @@ def main(program: tuple[str, ...] = (), capability: str = "8.0", folder: Path | 
     Args:
         program: programs to compile, all by default: step, reset, and with all observations step_all, reset_all,
             masks_all, outcomes_all.
-        capability: compute capability of the GPU.
+        capability: compute capability of the GPU that the assembler translates for.
         folder: keep the PTX here.
 
     Returns:
         The exit code.
     """
     print(f"{describe()}, compute capability {capability}")
-    major, minor = (int(number) for number in capability.split("."))
-    clean = [check(name, (major, minor), folder) for name in program or programs()]
+    clean = [check(name, capability, folder) for name in program or programs()]
     print("control, products may be fused:")
-    control = check("reset", (major, minor), folder, fuse=True)
+    control = check("reset", capability, folder, fuse=True)
     return 0 if all(clean) and not control else 1
 
 

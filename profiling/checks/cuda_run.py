@@ -6,7 +6,7 @@ levels with every kind of entity too, in all autoreset modes; ``speed`` is the t
 of environments; ``graph`` repeats steps in a CUDA graph; ``training`` trains as ``nclone-env train --device cuda``
 does, by the number of environments, and one seed twice; ``waits`` counts those of an update; ``example`` runs
 ``examples/ppo_gpu.py``. Exits with 1 if a part fails. The first run compiles, which takes longer than the parts:
-``--prepare-for 9.0`` does that beforehand, without a GPU, for the cache that a run uses.
+``--prepare`` does that beforehand, without a GPU, for the cache that a run uses.
 
 ``--stand-in`` runs the programs on the processor instead, to test this script where there is no GPU.
 """
@@ -264,11 +264,10 @@ def example(device: Any, seed: int, **size: int) -> str:
     return f"seed {seed}: {rate}; won: {', '.join(f'{each:.3f}' for each in success)}"
 
 
-def prepare(capability: str) -> None:
-    """Compile all programs for a compute capability, and keep their code."""
-    major, minor = (int(number) for number in capability.split("."))
+def compile_all() -> None:
+    """Compile all programs, and keep their code."""
     for name, (program, arguments) in programs().items():
-        size = len(kept_ptx(program, PROGRAMS[program], mapped(arguments, sample), (major, minor)))
+        size = len(kept_ptx(program, PROGRAMS[program], mapped(arguments, sample)))
         print(f"{name}: {size / 1024:,.0f} KB", flush=True)
 
 
@@ -278,22 +277,20 @@ def maps_in(folder: Path | None, most: int = 64) -> tuple[str, ...]:
     return tuple(files[:: max(1, len(files) // most)][:most])
 
 
-def main(
-    seconds: float = 230.0, maps: Path | None = None, stand_in: bool = False, prepare_for: str | None = None
-) -> int:
+def main(seconds: float = 230.0, maps: Path | None = None, stand_in: bool = False, prepare: bool = False) -> int:
     """Print a line for each part.
 
     Args:
         seconds: for all parts together.
         maps: folder of map files to compare and to time as well.
         stand_in: run the programs on the processor.
-        prepare_for: only compile, for this compute capability.
+        prepare: only compile.
 
     Returns:
         The exit code.
     """
-    if prepare_for:
-        prepare(prepare_for)
+    if prepare:
+        compile_all()
         return 0
     report = Report(seconds)
     if stand_in:

@@ -1,4 +1,4 @@
-"""Bars with text above and below pictures."""
+"""Bars with text below pictures."""
 
 from dataclasses import replace
 
@@ -6,17 +6,9 @@ import pytest
 
 from nclone_env.level.level import Level
 from nclone_env.replay.recording import shown_name
-from nclone_env.replay.text import BAR_HEIGHT, GOOD, fitting, text_width, title_bar, write_bar
+from nclone_env.replay.text import GOOD, fitting, text_width, write_bar
 
 from .bases import DEADLY
-
-
-def test_a_title_bar_is_as_wide_as_asked_and_shows_title_and_author():
-    bar = title_bar("the well", "", 600)
-    assert bar.shape == (BAR_HEIGHT, 600, 3)
-    assert (bar != title_bar("another one", "", 600)).any()
-    assert (bar != title_bar("the well", "someone", 600)).any()
-    assert (bar == title_bar("the well", "", 600)).all(), "the negative control"
 
 
 @pytest.mark.parametrize(
@@ -34,8 +26,9 @@ def test_a_level_is_called_by_its_title_if_the_font_has_it(title, shown):
 
 
 def test_accents_are_left_out():
-    assert (title_bar("Café", "", 600) == title_bar("Cafe", "", 600)).all()
-    assert (title_bar("Café", "", 600) != title_bar("Caf?", "", 600)).any()
+    cafe, plain, other = (write_bar(600, name, [], 0) for name in ("Café", "Cafe", "Caf?"))
+    assert (cafe == plain).all()
+    assert (cafe != other).any()
 
 
 @pytest.mark.parametrize(

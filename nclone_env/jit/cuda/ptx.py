@@ -15,22 +15,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
 
-from nclone_env._files import temporary_beside
 from nclone_env.jit import retarget
+from nclone_env.jit.cache import CodeFiles
 from nclone_env.jit.decorators import type_of
-from nclone_env.jit.folder import CODE_SUFFIX, cache_folder, packed, read_used, unpacked, write_private
 from nclone_env.jit.sources import identity, short_digest, source_digest
 
 TRIPLE = "nvptx64-nvidia-cuda"
-OLDEST, NEWEST = (7, 0), (9, 0)
-"""Architectures that code is made for; the driver translates the newest for later ones."""
+_OLDEST = "sm_70"
+"""Architecture that code is made for: the driver translates it for this one and all later ones."""
 _PTX_VERSION = "ptx81"
 """The first with blocks above 4 KB: drivers from 530 on know it."""
 Programs = Mapping[str, tuple[Any, tuple[Any, ...]]]
@@ -48,20 +46,16 @@ else it reads them byte by byte: see :func:`unaligned_fields`."""
 _BYTES = {"i16": 2, "i32": 4, "float": 4}
 
 
-def compile_ptx(programs: Programs, architecture: tuple[int, int] = OLDEST, fuse: bool = False) -> str:
-    """Return the PTX of programs for an architecture and newer ones.
+def compile_ptx(programs: Programs, fuse: bool = False) -> str:
+    """Return the PTX of programs.
 
     Args:
         programs: kernels by the name of their entries.
-        architecture: major and minor version (compute capability); of later ones than ``NEWEST`` code for that.
         fuse: allow fused multiply-adds, whose results differ: as a control.
     """
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    major, minor = min(architecture, NEWEST)
-    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(
-        cpu=f"sm_{major}{minor}", features=f"+{_PTX_VERSION}", opt=3
-    )
+    machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=_OLDEST, features=f"+{_PTX_VERSION}", opt=3)
     module = retarget.module_of("", machine)
     for name, (kernel, arguments) in programs.items():
         module.link_in(_entered(name, kernel, arguments, machine))
@@ -177,18 +171,16 @@ def block_of(arguments: tuple[Any, ...]) -> tuple[np.ndarray, dict[Any, int]]:
     return np.array(slots, np.int64), places
 
 
-def kept_ptx(name: str, kernel: Any, arguments: tuple[Any, ...], architecture: tuple[int, int]) -> str:
-    """Return the PTX of one program, compiled by the first process that asks for it (``jit.folder``)."""
-    known, folder = identity(kernel.py_func) if hasattr(kernel, "py_func") else None, cache_folder()
-    llvm_version = ".".join(map(str, llvm.llvm_version_info))
+def kept_ptx(name: str, kernel: Any, arguments: tuple[Any, ...]) -> str:
+    """Return the PTX of one program, as it came with the package or was kept by the first process that asked for it."""
+    known = identity(kernel.py_func) if hasattr(kernel, "py_func") else None
+    if known is None:
+        return compile_ptx({name: (kernel, arguments)})
+    files = CodeFiles(f"{name}-{short_digest(known)}.ptx")
     own = source_digest(__name__, retarget.__name__)
-    key = f"{name} {known} {list(map(type_of, arguments))} {architecture} {llvm_version} {own}"
-    path = folder / f"{name}-{short_digest(key)}{CODE_SUFFIX}" if known and folder else None
-    kept = unpacked(read_used(path), key) if path else None
+    key = *(str(type_of(argument)) for argument in arguments), llvm.llvm_version_info, own
+    kept = files.load(key)
     if kept is None:
-        kept = compile_ptx({name: (kernel, arguments)}, architecture)
-        if path:
-            with suppress(OSError), temporary_beside(path) as temporary:
-                write_private(temporary, packed(key, kept))
-                temporary.replace(path)
+        kept = compile_ptx({name: (kernel, arguments)})
+        files.save(key, kept)
     return str(kept)

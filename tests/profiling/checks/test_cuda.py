@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def no_assembler(monkeypatch):
     """Leave out NVIDIA's assembler, which takes as long and only tells registers."""
-    monkeypatch.setattr(cuda_code, "assemble", lambda ptx, architecture: "")
+    monkeypatch.setattr(cuda_code, "assemble", lambda ptx, capability: "")
 
 
 def test_every_program_is_compiled():
@@ -21,11 +21,11 @@ def test_every_program_is_compiled():
 @pytest.mark.parametrize("name", ["reset", "step_all", "masks_all", "outcomes_all"])
 def test_a_program_holds_nothing_that_would_change_a_bit(name):
     """``step_all`` has in it what ``step`` and ``reset_all`` have; ``make cuda`` compiles these, too."""
-    assert cuda_code.check(name, (8, 0))
+    assert cuda_code.check(name, "8.0")
 
 
 def test_the_control_is_found(capsys):
-    assert not cuda_code.check("reset", (8, 0), fuse=True)
+    assert not cuda_code.check("reset", "8.0", fuse=True)
     assert ", 0 unrounded" not in capsys.readouterr().out
 
 
