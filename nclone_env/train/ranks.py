@@ -37,6 +37,8 @@ class Ranks:
     """Number of processes."""
     local_count: int = 1
     """Number of processes on this machine."""
+    local_number: int = 0
+    """Number of this process among those."""
 
     @property
     def first(self) -> bool:
@@ -107,22 +109,20 @@ def joined_ranks() -> Iterator[Ranks]:
     """Join the other processes that ``torchrun`` has started; without it, this process is alone.
 
     The environment variables are those that ``torchrun`` sets. Other launchers may set ``WORLD_SIZE`` for purposes of
-    their own, so that one alone changes nothing. Each process of a machine with enough GPUs takes one.
+    their own, so that one alone changes nothing. Where each process of a machine has a GPU, they add up tensors there.
     """
     if not distributed.is_torchelastic_launched() or int(os.environ["WORLD_SIZE"]) == 1:
         yield ALONE
         return
-    local, local_count = (int(os.environ[name]) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+    local_count, local_number = (int(os.environ[name]) for name in ("LOCAL_WORLD_SIZE", "LOCAL_RANK"))
     has_gpus = local_count <= torch.cuda.device_count() and distributed.is_nccl_available()
-    if has_gpus:
-        torch.cuda.set_device(local)
     with _lost_ranks_named(int(os.environ["RANK"])):
         store, number, count = next(distributed.rendezvous("env://"))
         session = distributed.PrefixStore(_agree_on_session(store, number, count), store)
         backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
         distributed.init_process_group(backend, store=session, rank=number, world_size=count)
     try:
-        yield Ranks(distributed.get_rank(), distributed.get_world_size(), local_count)
+        yield Ranks(distributed.get_rank(), distributed.get_world_size(), local_count, local_number)
     finally:
         distributed.destroy_process_group()
 

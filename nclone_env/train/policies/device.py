@@ -62,6 +62,8 @@ def learning_device(config: TrainConfig, ranks: Ranks) -> Device | None:
             f"device: expected a GPU for each of the {ranks.local_count} ranks of this machine, "
             f"got {torch.cuda.device_count()}; start as many, or use --device cpu"
         )
+    if ranks.count > 1:
+        torch.cuda.set_device(ranks.local_number)
     return device_of(f"cuda:{torch.cuda.current_device()}")
 
 

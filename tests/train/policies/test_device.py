@@ -23,18 +23,21 @@ def test_the_device_of_a_run(monkeypatch):
     ):
         learning_device(TrainConfig.of(device="cuda"), ALONE)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    current = [1]
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: current[-1])
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr("nclone_env.env.cuda.device_of", lambda name: name)
     gpu = "cuda:1"
     assert learning_device(TrainConfig.of(device="cpu"), ALONE) is None
-    assert learning_device(pictures, ALONE) == gpu
     assert learning_device(TrainConfig.of(device="auto"), ALONE) is None, "without pictures the processor is faster"
     paths = pictures.replace(observations=("player_frame", "reachability"))
     assert learning_device(paths, ALONE) is None, "environments on a GPU do not observe it"
     assert learning_device(pictures.replace(learner="other"), ALONE) is None
-    for ranks in (ALONE, Ranks(0, 4, 2)):
-        assert learning_device(pictures, ranks) == learning_device(TrainConfig.of(device="cuda"), ranks) == gpu
+    assert learning_device(pictures, ALONE) == learning_device(TrainConfig.of(device="cuda"), ALONE) == gpu
+    for local in (1, 0):  # a job of two machines
+        for config in (pictures, TrainConfig.of(device="cuda")):
+            assert learning_device(config, Ranks(2 + local, 4, 2, local)) == f"cuda:{local}"
     assert learning_device(pictures, Ranks(0, 3, 3)) is None
     with pytest.raises(ConfigError, match=r"device: expected a GPU for each of the 3 ranks of this machine, got 2; "):
         learning_device(TrainConfig.of(device="cuda"), Ranks(0, 3, 3))
