@@ -270,10 +270,11 @@ def compare(
 
     Runs that differ only in their seed are one group, named after the options that distinguish it from others on the
     same levels. Its values are means over seeds, with the range in brackets and as a band in the plot. The first table
-    has a row for each level (sampled actions), the second for each group: success rates of the evaluation at the end of
-    a run, recent success in training and on held-out levels, mean return and steps per second. The third has the
-    interquartile mean of these rates over levels and seeds, with the 95 % interval of a stratified bootstrap, and what
-    training took until the recent success reached a rate. Runs on other levels have tables and panels of their own.
+    has the success of sampled actions on each level, with as many columns as there are groups or levels, whichever are
+    fewer. The second has a row for each group: success rates of the evaluation at the end of a run, recent success in
+    training and on held-out levels, mean return and steps per second. The third has the interquartile mean of these
+    rates over levels and seeds, with the 95 % interval of a stratified bootstrap, and what training took until the
+    recent success reached a rate. Runs on other levels have tables and panels of their own.
 
     Args:
         runs: folders of runs, or checkpoints.

@@ -241,12 +241,18 @@ def comparison_table(groups: Sequence[RunGroup]) -> str:
 
 
 def level_table(groups: Sequence[RunGroup]) -> str:
-    """Format the success rate of sampled actions, one row for each level that was evaluated; empty if none was."""
+    """Format the success rate of sampled actions; empty if no level was evaluated.
+
+    A row is one of the levels, a column one of the groups, or the other way round if these are more.
+    """
     names = dict.fromkeys(name for group in groups for run in group.runs for name in run.success.get("sampled", {}))
     if not names:
         return ""
-    rows = [(name, *(_percent(group.success("sampled", name)) for group in groups)) for name in names]
-    return "\n".join(table(("level", *(group.label for group in groups)), rows))
+    rows = [("level", *(group.label for group in groups))]
+    rows += [(name, *(_percent(group.success("sampled", name)) for group in groups)) for name in names]
+    if len(groups) > len(names):
+        rows = [("runs", *names), *list(zip(*rows))[1:]]
+    return "\n".join(table(rows[0], rows[1:]))
 
 
 def statistics_table(groups: Sequence[RunGroup], rate: float) -> str:

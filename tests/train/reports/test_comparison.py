@@ -80,7 +80,7 @@ def test_values_are_shown_in_full_so_that_every_row_names_its_group():
             f"observations {', '.join(each['observations'])}"
             for each in sorted(options, key=lambda each: each["learning_rate"])
         ]
-    assert all(each.label in level_table(groups).splitlines()[0] for each in groups)
+    assert all(each.label in level_table(groups) for each in groups)
     groups, _ = group_runs([record(0, levels=[f"{start}{end}"]) for end in "ab"] + [record(1, levels=[f"{start}a"])])
     assert [(each.label, len(each.runs)) for each in groups] == [(f"levels {start}a", 2), (f"levels {start}b", 1)]
 
@@ -150,6 +150,12 @@ def test_levels():
         "jumps/b                 0.0%     -",
     ]
     assert level_table(groups[1:]) == ""
+    assert level_table([*groups, groups[1]]).splitlines() == [
+        "runs              jumps/a  jumps/b",
+        "lr 1  70.0% (50.0%-90.0%)     0.0%",
+        "lr 2                    -        -",
+        "lr 2                    -        -",
+    ]
 
 
 def sweep():
