@@ -13,6 +13,9 @@ from nclone_env.errors import optional_module
 from nclone_env.game import FRAMES_PER_SECOND
 
 _INVISIBLE = ("offscreen", "dummy")  # drivers that SDL falls back on
+_WITHOUT_OPENGL = ("x11", *_INVISIBLE)
+"""Drivers that can show pictures without OpenGL. Mesa's brings LLVM, whose functions all later libraries find: triton,
+which PyTorch's optimizers import, takes them for its own, and a segmentation fault ends the process."""
 _MEASURED = 40  # pictures over which the rate is measured
 
 
@@ -128,6 +131,8 @@ def _started_pygame(must_be_seen: bool = True) -> Any:
         pygame.display.init()
     except pygame.error as error:
         raise errors.DisplayError(f"window: expected a screen, got none ({error}); {fix}") from error
+    if pygame.display.get_driver() in _WITHOUT_OPENGL:
+        os.environ.setdefault("SDL_FRAMEBUFFER_ACCELERATION", "0")
     if pygame.display.get_driver() in _INVISIBLE and "SDL_VIDEODRIVER" not in os.environ:
         if not must_be_seen:
             logging.getLogger(__name__).warning("window: there is no screen, so that it is invisible; %s", fix)
