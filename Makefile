@@ -9,8 +9,8 @@ INSTALLED := .venv/.installed
 COMPILED := .venv/.compiled
 
 # Two processes; each runs whole modules, so what the tests of a module share is made once.
-# tests/conftest.py orders them.
-PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+# tests/conftest.py orders them. A process that dies ends the run: one that took its place would wait for ever.
+PARALLEL := -n 2 --max-worker-restart=0 --dist loadfile --no-loadscope-reorder
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib compat-onnx compat-optuna compat-executors compat-minari
 
@@ -43,7 +43,7 @@ other-python: $(INSTALLED)
 
 # Few and long, so whichever process is free takes the next one.
 test-slow: $(COMPILED)
-	$(BIN)/pytest -n 2 --dist worksteal -m slow $(ARGS)
+	$(BIN)/pytest -n 2 --max-worker-restart=0 --dist worksteal -m slow $(ARGS)
 
 # Build the documentation site into site/, with warnings as errors (not with --quiet, which drops them before they count);
 # nothing in it is loaded from elsewhere.
