@@ -640,8 +640,9 @@ def test_the_ninja_and_the_level_change_while_a_policy_plays(browser, site):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("running", BROWSERS[:1], indirect=True)
 def test_an_hour_of_policies_leaves_memory_as_it_is(browser, site):
-    """Twelve minutes of each policy, on a level that is edited every 20 seconds."""
+    """Twelve minutes of each policy, on a level that is edited every 20 seconds. Firefox does not say what it uses."""
     play(browser, site, "c", "edit")
     names = browser.evaluate("game.policies.map(({ name }) => name)")
     twenty_seconds = "for (let at = 0; at < 1200; at += 60) page.live.tick(page.live.run.level, 60)"
