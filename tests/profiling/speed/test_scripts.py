@@ -51,7 +51,7 @@ def test_the_cost_of_kinds(capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_sets_side_by_side(capsys, monkeypatch):
-    monkeypatch.setattr(sets, "TURNS", 2)
+    monkeypatch.setattr(sets, "TURNS", 1)
     monkeypatch.setattr(sets, "WARM_STEPS", 2)
     monkeypatch.setattr(sets, "OBSERVATION_NAMES", ("game_state", "locals"))
     sets.main((LEVEL,), num_envs=4, seconds=0.001, training=0.01)
