@@ -11,6 +11,8 @@ COMPILED := .venv/.compiled
 # Two processes; each runs whole modules, so what the tests of a module share is made once.
 # tests/conftest.py orders them. A process that dies ends the run: one that took its place would wait for ever.
 PARALLEL := -n 2 --max-worker-restart=0 --dist loadfile --no-loadscope-reorder
+# Slow tests are few and long, so whichever process is free takes the next one.
+STEALING := -n 2 --max-worker-restart=0 --dist worksteal -m slow
 
 COMPAT := compat-sb3 compat-cleanrl compat-torchrl compat-rllib compat-onnx compat-optuna compat-executors compat-minari
 
@@ -34,16 +36,18 @@ $(COMPILED): $(INSTALLED) $(shell find nclone_env -name '*.py')
 # Python caches compiled modules, also where the surroundings forbid it: tests start some hundred processes.
 unexport PYTHONDONTWRITEBYTECODE
 
+# Tests of memory have processes of their own: to look at memory takes three times as long where torch is loaded.
 test: $(COMPILED)
-	$(BIN)/pytest $(PARALLEL) $(ARGS)
+	$(if $(ARGS),,$(BIN)/pytest $(PARALLEL) tests/memory)
+	$(BIN)/pytest $(PARALLEL) $(or $(ARGS),--ignore=tests/memory)
 
 # Compile all kernels and run a core on a second Python, if there is one.
 other-python: $(INSTALLED)
 	@.ci/other-python
 
-# Few and long, so whichever process is free takes the next one.
 test-slow: $(COMPILED)
-	$(BIN)/pytest -n 2 --max-worker-restart=0 --dist worksteal -m slow $(ARGS)
+	$(if $(ARGS),,$(BIN)/pytest $(STEALING) tests/memory)
+	$(BIN)/pytest $(STEALING) $(or $(ARGS),--ignore=tests/memory)
 
 # Build the documentation site into site/, with warnings as errors (not with --quiet, which drops them before they count);
 # nothing in it is loaded from elsewhere.

@@ -10,7 +10,6 @@ import threading
 from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 
@@ -32,14 +31,10 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Let processes that share the work begin with tests of memory, to which the objects of all others would be noise.
-
-    Then come modules of few tests: a long one at the end would run alone.
-    """
+    """Let processes that share the work begin with modules of few tests: a long one at the end would run alone."""
     if hasattr(config, "workerinput"):
         sizes = Counter(item.path for item in items)
-        memory = Path(__file__).parent / "memory"
-        items.sort(key=lambda item: (memory not in item.path.parents, sizes[item.path], item.path))
+        items.sort(key=lambda item: (sizes[item.path], item.path))
 
 
 @pytest.hookimpl(wrapper=True)

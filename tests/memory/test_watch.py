@@ -136,53 +136,6 @@ def test_arrays_of_an_owner_are_told_apart():
     assert watch.stats.measurements.snapshots[-1].committed_bytes > 1_400_000
 
 
-@contextmanager
-def tensor(size):
-    torch = pytest.importorskip("torch")
-    yield torch.empty(size, dtype=torch.uint8).numpy()
-
-
-@contextmanager
-def shared_block(size):
-    shared = shared_memory.SharedMemory(create=True, size=size)
-    yield shared.buf
-    shared.close()
-    shared.unlink()
-
-
-@contextmanager
-def copy_of_a_file(size):
-    with tempfile.NamedTemporaryFile() as file:
-        file.truncate(size)
-        yield np.memmap(file.name, np.uint8, "c")
-
-
-RESERVED = {
-    "array": lambda size: nullcontext(np.zeros(size, np.uint8)),
-    "tensor": tensor,
-    "map": lambda size: nullcontext(memoryview(mmap.mmap(-1, size))),
-    "shared block": shared_block,
-    "copy of a file": copy_of_a_file,
-}
-
-
-@pytest.mark.usefixtures("few_snapshots")
-@pytest.mark.skipif(not Path("/proc/self/pagemap").exists(), reason="needs the table of pages")
-@pytest.mark.parametrize("kind", [*RESERVED, "control"])
-def test_memory_that_is_reserved_at_once_and_written_bit_by_bit_is_no_growth(kind, monkeypatch):
-    """Such as a replay buffer. The control is an array whose block is not found."""
-    if kind == "control":
-        monkeypatch.setattr("nclone_env.memory.measure.snapshots.reserved_blocks", lambda: ())
-    part = bytes([1]) * (1 << 17)
-    reserve = RESERVED.get(kind, RESERVED["array"])
-    with reserve(300 * len(part)) as late, profile(trace=False) as watch:  # over 32 MB: the system maps it
-        for step in range(300):
-            late[step * len(part) : (step + 1) * len(part)] = np.frombuffer(part, np.uint8)
-            watch.step()
-    assert watch.stats is not None
-    assert watch.stats.verdict == ("growing" if kind == "control" else "flat")
-
-
 def test_stretches_in_which_native_code_is_watched_count_as_searches(monkeypatch):
     stretches = []
     monkeypatch.setattr(
@@ -306,3 +259,51 @@ def test_a_profile_that_ends_first_leaves_the_other_one_tracing():
     assert second.stats is not None
     assert second.stats.measurements.traced
     assert not tracemalloc.is_tracing()
+
+
+# Last, as torch makes each look at memory slower
+@contextmanager
+def tensor(size):
+    torch = pytest.importorskip("torch")
+    yield torch.empty(size, dtype=torch.uint8).numpy()
+
+
+@contextmanager
+def shared_block(size):
+    shared = shared_memory.SharedMemory(create=True, size=size)
+    yield shared.buf
+    shared.close()
+    shared.unlink()
+
+
+@contextmanager
+def copy_of_a_file(size):
+    with tempfile.NamedTemporaryFile() as file:
+        file.truncate(size)
+        yield np.memmap(file.name, np.uint8, "c")
+
+
+RESERVED = {
+    "array": lambda size: nullcontext(np.zeros(size, np.uint8)),
+    "map": lambda size: nullcontext(memoryview(mmap.mmap(-1, size))),
+    "shared block": shared_block,
+    "copy of a file": copy_of_a_file,
+    "tensor": tensor,
+}
+
+
+@pytest.mark.usefixtures("few_snapshots")
+@pytest.mark.skipif(not Path("/proc/self/pagemap").exists(), reason="needs the table of pages")
+@pytest.mark.parametrize("kind", [*RESERVED, "control"])
+def test_memory_that_is_reserved_at_once_and_written_bit_by_bit_is_no_growth(kind, monkeypatch):
+    """Such as a replay buffer. The control is an array whose block is not found."""
+    if kind == "control":
+        monkeypatch.setattr("nclone_env.memory.measure.snapshots.reserved_blocks", lambda: ())
+    part = bytes([1]) * (1 << 17)
+    reserve = RESERVED.get(kind, RESERVED["array"])
+    with reserve(300 * len(part)) as late, profile(trace=False) as watch:  # over 32 MB: the system maps it
+        for step in range(300):
+            late[step * len(part) : (step + 1) * len(part)] = np.frombuffer(part, np.uint8)
+            watch.step()
+    assert watch.stats is not None
+    assert watch.stats.verdict == ("growing" if kind == "control" else "flat")
