@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from nclone_env.gallery.web.programs import Seen
-
 _FOLDER = Path(__file__).parents[1] / "policies"
 RULES = (
     "dtype",
@@ -24,6 +22,8 @@ RULES = (
     "outcome_frames",
 )
 """Fields of the configuration that decide what a policy observes, and for how long it acts."""
+OBSERVED = {"game_state", "locals", "free_motion", "action_outcomes"}
+"""Observations that ``play.wasm`` writes."""
 _ARCHIVE = "archive"
 
 
@@ -55,7 +55,7 @@ class PagePolicy(NamedTuple):
 def page_policies() -> tuple[PagePolicy, ...]:
     """Return the bundled policies whose observations pages have, by name."""
     found = map(_read, sorted(_FOLDER.glob("*.pt"), key=lambda path: path.stem))
-    return tuple(policy for policy in found if set(policy.environment["observations"]) <= set(Seen._fields))
+    return tuple(policy for policy in found if set(policy.environment["observations"]) <= OBSERVED)
 
 
 def _read(path: Path) -> PagePolicy:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from nclone_env.gallery.rows import STEPS
 from nclone_env.game import (
     CELL_SIZE,
     INPUT_OF_ACTION,
@@ -18,6 +17,9 @@ from nclone_env.game import (
 from nclone_env.level import GAME_MODES, TILES
 from nclone_env.render import PALETTES, SpriteSheet, all_glyphs, numbered, tile_outline
 from nclone_env.replay import STATE_NAMES
+
+STEPS = 256
+"""Steps per pixel of a coordinate that a page draws."""
 
 
 def game_data(sheet: SpriteSheet, magnification: int) -> dict[str, Any]:

@@ -30,7 +30,5 @@ from nclone_env.jit.scratch import local_f64 as local_f64
 from nclone_env.jit.scratch import next_number as next_number
 from nclone_env.jit.scratch import read_number as read_number
 from nclone_env.jit.scratch import stream_bytes as stream_bytes
-from nclone_env.jit.sources import compiler_digest as compiler_digest
 from nclone_env.jit.sources import current_digest as current_digest
-from nclone_env.jit.sources import kernels_digest as kernels_digest
 from nclone_env.jit.sources import module_digest as module_digest

@@ -30,8 +30,6 @@ if TYPE_CHECKING:  # for other rooms
         VERTICAL,
         WORD_EDGES,
         LevelArrays,
-        level_room,
-        write_level,
     )
     from nclone_env.level.formats.attract import AttractFile, PeerFile, is_attract, is_peer, read_attract, read_peer
     from nclone_env.level.formats.map_bytes import GAME_MODE_NAMES, GAME_MODES, LARGEST_MAP, read_map, write_map
@@ -68,17 +66,13 @@ if TYPE_CHECKING:  # for other rooms
     )
     from nclone_env.level.routes.distance import (
         AREA,
-        CLEARANCE,
         PLANES,
-        SOLID_SHAPE,
         TO_EXIT,
         TO_SWITCH,
         compile_kernels,
         crosses,
         free_nodes,
-        write_objective_fields,
         write_reach_fields,
-        write_solid,
     )
     from nclone_env.level.routes.fields import (
         FIELD_ROW,
@@ -89,7 +83,6 @@ if TYPE_CHECKING:  # for other rooms
         code_at,
         direction_to,
         distance_at,
-        field_room,
         follow,
         length_of,
         nearest_node,
@@ -97,8 +90,7 @@ if TYPE_CHECKING:  # for other rooms
     from nclone_env.level.routes.graph import NO_NODE, Graphs, level_graphs
     from nclone_env.level.routes.gravity import NO_FALL, rise_of
     from nclone_env.level.routes.guide import Guide, make_guide, paths_with_doors
-    from nclone_env.level.routes.landmarks import find_route, terrain_room, write_route
-    from nclone_env.level.routes.lattice import FAR, find_clear, length_at
+    from nclone_env.level.routes.lattice import FAR, length_at
     from nclone_env.level.routes.traps import is_trapped
     from nclone_env.level.solutions import known_solutions_of
     from nclone_env.level.tiles import CONVEX, SOLID_SAMPLES, STRAIGHT

@@ -16,19 +16,14 @@ if TYPE_CHECKING:  # for other rooms
         VALUES,
         ActionOutcomes,
         outcome_range,
-        write_outcomes,
     )
     from nclone_env.obs.entity_states import NO_LATTICE
     from nclone_env.obs.fields import Reachability
-    from nclone_env.obs.free_motion import write_free_motion
-    from nclone_env.obs.game_state import open_exit_count, path_remaining, write_game_state
+    from nclone_env.obs.game_state import open_exit_count, path_remaining
     from nclone_env.obs.half import words
-    from nclone_env.obs.locals import write_planes
     from nclone_env.obs.reachability import NO_QUERIES
     from nclone_env.obs.rows import ObservationArrays, kernel_array, kernel_view, no_observations, observe
     from nclone_env.obs.spec import (
-        ACTION_OUTCOME,
-        FREE_MOTION,
         ObservationSpec,
         columns,
         frame_specs,

@@ -6,7 +6,7 @@ from nclone_env._faces import face
 
 if TYPE_CHECKING:  # for other rooms, each imported on first use
     from nclone_env.render.arrays import PictureArrays
-    from nclone_env.render.compose import list_sprites, write_global_view, write_player_frame
+    from nclone_env.render.compose import write_global_view, write_player_frame
     from nclone_env.render.observed import picture_arrays
     from nclone_env.render.picture import (
         PALETTES,

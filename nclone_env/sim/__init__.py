@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
         draw,
         equal_worlds,
         expected_bytes,
-        finish,
         gather_worlds,
         hash_ninja,
         hash_world,
@@ -48,7 +47,6 @@ if TYPE_CHECKING:  # for other rooms, each imported on first use
     )
     from nclone_env.sim.store import (
         NO_TRAIL,
-        ROOM,
         SETTLED,
         UNSETTLED,
         WorldArrays,

@@ -20,11 +20,12 @@ from tempfile import TemporaryDirectory
 
 import tyro
 
-from nclone_env.gallery.web import programs
+from nclone_env import gallery
 from nclone_env.jit.retarget import WASM, object_file
+from profiling.checks import web_programs
 from profiling.measure import describe
 
-MODULE = Path(programs.__file__).with_name("play.wasm")
+MODULE = Path(gallery.__file__).with_name("web") / "play.wasm"
 _FLAGS = ["--no-entry", "--stack-first", "-z", "stack-size=262144", "--export=__heap_base", "--gc-sections"]
 
 
@@ -69,10 +70,10 @@ def _length(number: int) -> bytes:
 def main() -> None:
     """Build the module."""
     began = time.process_time()
-    exports = programs.exports()
+    exports = web_programs.exports()
     code = link(object_file(exports, WASM), exports)
-    layout = json.dumps(programs.layout(), separators=(",", ":")).encode()
-    module = with_section(code, programs.SECTION, layout)
+    layout = json.dumps(web_programs.layout(), separators=(",", ":")).encode()
+    module = with_section(code, web_programs.SECTION, layout)
     MODULE.write_bytes(module)
     print(describe())
     print(f"{MODULE.name}: {len(module):,} bytes, {len(gzip.compress(module, 9)):,} compressed")

@@ -14,7 +14,6 @@ import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,14 +21,14 @@ import tyro
 from tyro.conf import Positional
 
 from nclone_env.gallery.policies import page_policies
-from nclone_env.gallery.web import programs
 from nclone_env.level import Level, load_levels, pack, write_map
 from nclone_env.sim.session import Session
 from profiling.checks.retarget import random_inputs
+from profiling.checks.web import MODULE
 from profiling.measure import describe
 
 FRAMES, RUNS, WARM = 20_000, 5, 100
-_WEB = Path(programs.__file__).parent
+_WEB = MODULE.parent
 _SCRIPT = """
 const Simulator = require(process.argv[1]), given = JSON.parse(require("fs").readFileSync(0));
 Simulator.load(given.module).then((simulator) => {

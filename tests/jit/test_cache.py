@@ -13,10 +13,11 @@ import numba
 import pytest
 from numba import config
 
-from nclone_env.jit import cache, cache_folder, compiler_digest, kernel
+from nclone_env.jit import cache, cache_folder, kernel
 from nclone_env.jit.cache import CodeFiles, KernelCache
 from nclone_env.jit.folder import CODE_SUFFIX, PART_SUFFIX
 from nclone_env.jit.notice import say_once
+from nclone_env.jit.sources import compiler_digest
 from nclone_env.jit.target import target
 
 from ..processes import run_copy

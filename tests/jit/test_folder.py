@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from nclone_env.errors import ConfigError
-from nclone_env.jit import cache_folder, cache_root, compiler_digest, distrust
+from nclone_env.jit import cache_folder, cache_root, distrust
 from nclone_env.jit.cache import CodeFiles
 from nclone_env.jit.folder import remove_unused_code
+from nclone_env.jit.sources import compiler_digest
 
 from ..processes import run_copy
 

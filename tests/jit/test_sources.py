@@ -11,8 +11,8 @@ import numba
 import numpy as np
 import pytest
 
-from nclone_env.jit import kernel, kernels_digest, module_digest, sources
-from nclone_env.jit.sources import code_digest, fields_of, identity
+from nclone_env.jit import kernel, module_digest, sources
+from nclone_env.jit.sources import code_digest, fields_of, identity, kernels_digest
 
 from ..processes import run_copy
 

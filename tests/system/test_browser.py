@@ -15,7 +15,6 @@ from nclone_env.benchmark.attempts import Run, replay
 from nclone_env.benchmark.submission import Submission
 from nclone_env.benchmark.track import load_track
 from nclone_env.cli.app import main
-from nclone_env.gallery.rows import OF_RUN, PER_SHOOTER, PER_SPRITE
 from nclone_env.game import INPUT_OF_ACTION
 from nclone_env.level.build import build_room, everything
 from nclone_env.level.formats.map_bytes import read_map
@@ -27,12 +26,13 @@ from nclone_env.replay.recording import Recording, load_recording
 from nclone_env.sim.session import Session
 from nclone_env.train.policies.files import policy_file
 from nclone_env.train.policies.policy import load_policy
+from profiling.checks.web_rows import OF_RUN, PER_SHOOTER, PER_SPRITE
 
 from ..gallery.browser import Chromium
 from ..gallery.firefox import BROWSERS
 from ..gallery.sites import DEADLY, RIGHT, WINNABLE, gallery, level_file, recording_file
-from ..gallery.test_rows import Shown
 from ..level.level_bases import make_attract
+from ..profiling.checks.test_web_rows import Shown
 
 EVERYTHING = everything()
 WALK = load_level("first-steps/01-walk")

@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nclone_env import gallery
 from nclone_env.benchmark.attempts import replay
-from nclone_env.gallery.web import programs
+from nclone_env.gallery.policies import OBSERVED
 from nclone_env.game import INPUT_OF_ACTION, KINDS, NUM_ACTIONS, ROCKET_TURRET
 from nclone_env.level.build import build_level, everything, moving
 from nclone_env.level.catalog import level_sets
@@ -22,14 +23,16 @@ from nclone_env.level.load import load_levels
 from nclone_env.level.solutions import known_solutions
 from nclone_env.render.raster import all_glyphs
 from nclone_env.sim.session import Session
+from profiling.checks import web_programs
 from profiling.checks.retarget import Case, play_hashes, random_inputs
+from profiling.checks.web_rows import write_rows
 
 from ...level.level_bases import read_pack
 from ...shared import SHARED, Comparison, needs_shared
 from ..firefox import BROWSERS
 from ..scripts import NODE
 
-WEB = Path(programs.__file__).parent
+WEB = Path(gallery.__file__).with_name("web")
 CHECK = Path(__file__).with_name("check.js")
 MODULE = (WEB / "play.wasm").read_bytes()
 EVERY = 50
@@ -64,7 +67,7 @@ def recorded(case: Case) -> dict[str, str]:
     for frame in range(0, len(codes), EVERY):
         session.play(codes[max(frame - EVERY, 0) + (frame > 0) : frame + 1])
         rows = np.zeros((1, size), np.int32)
-        programs.write_rows(session.levels, session.worlds, all_glyphs(), sprites, rows)
+        write_rows(session.levels, session.worlds, all_glyphs(), sprites, rows)
         rows[0, -1] = codes[frame]
         shown.append(rows.tobytes())
     parts = {
@@ -197,8 +200,9 @@ def test_the_face_keeps_its_promises():
 
 
 def test_the_module_is_of_these_sources():
-    _, _, section = MODULE.rpartition(programs.SECTION.encode())
-    assert json.loads(section) == json.loads(json.dumps(programs.layout())), "kernels have changed: make web"
+    _, _, section = MODULE.rpartition(web_programs.SECTION.encode())
+    assert json.loads(section) == json.loads(json.dumps(web_programs.layout())), "kernels have changed: make web"
+    assert set(web_programs.Seen._fields) == OBSERVED
 
 
 @pytest.mark.slow

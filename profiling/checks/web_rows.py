@@ -17,13 +17,15 @@ Coordinates are in steps of 1/256 pixel, rounded to nearest: no position is off 
 
 import math
 
+from nclone_env.gallery.tables import STEPS
 from nclone_env.game import KINDS, bits
 from nclone_env.jit import kernel
-from nclone_env.render import list_sprites
-from nclone_env.sim import NO_BEAM, beam_of, greater, lesser, state_of
+from nclone_env.render.compose import list_sprites
+from nclone_env.sim.dispatch import beam_of
+from nclone_env.sim.geometry import greater, lesser
+from nclone_env.sim.sight import NO_BEAM
+from nclone_env.sim.store import state_of
 
-STEPS = 256
-"""Steps of a coordinate per pixel."""
 PER_SPRITE, PER_SHOOTER, OF_RUN = 3, 5, 4
 _FARTHEST = 16384.0  # pixels from the corner of the world; farther is drawn there, which is out of sight
 _SHOOTS = bits(kind for kind in KINDS if kind.shoots)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from nclone_env.gallery.rows import OF_RUN, PER_SHOOTER, PER_SPRITE, STEPS, write_rows
+from nclone_env.gallery.tables import STEPS
 from nclone_env.game import KINDS, LASER_TURRET, NINJA, ROCKET_TURRET
 from nclone_env.level import build_room, everything, pack
 from nclone_env.render.looks import appearance
 from nclone_env.render.raster import all_glyphs, numbered
 from nclone_env.sim import Session, simulate, worlds_of
+from profiling.checks.web_rows import OF_RUN, PER_SHOOTER, PER_SPRITE, write_rows
 
 LEVEL = everything()
 LEVELS = pack([LEVEL])

@@ -10,52 +10,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nclone_env.gallery.rows import PER_SPRITE, write_rows
 from nclone_env.game import INPUT_OF_ACTION, KINDS, NUM_ACTIONS, ROCKET_TURRET
-from nclone_env.jit import kernel, kernels_digest
-from nclone_env.level import (
-    CLEARANCE,
-    FIELD_SHAPE,
-    NODES,
-    SOLID_SHAPE,
-    Paths,
-    distance_at,
-    field_room,
-    find_clear,
-    find_route,
-    level_room,
-    terrain_room,
-    write_level,
-    write_objective_fields,
-    write_route,
-    write_solid,
-)
-from nclone_env.obs import (
-    ACTION_OUTCOME,
-    FREE_MOTION,
-    GAME_STATE,
-    PROGRESS,
-    SCRATCH_WORLDS,
-    VALUES,
-    write_free_motion,
-    write_game_state,
-    write_outcomes,
-    write_planes,
-)
-from nclone_env.render import all_glyphs
-from nclone_env.sim import (
-    MOVER,
-    NINJA_RECORD,
-    NO_TRAIL,
-    ROOM,
-    WorldArrays,
-    copy_world,
-    hash_world,
-    mark_of,
-    start,
-    store_of,
-    tick,
-)
+from nclone_env.jit import kernel
+from nclone_env.jit.sources import kernels_digest
+from nclone_env.level.compile import level_room, write_level
+from nclone_env.level.level_set import Paths
+from nclone_env.level.routes.distance import CLEARANCE, SOLID_SHAPE, write_objective_fields, write_solid
+from nclone_env.level.routes.fields import FIELD_SHAPE, NODES, distance_at, field_room
+from nclone_env.level.routes.landmarks import find_route, terrain_room, write_route
+from nclone_env.level.routes.lattice import find_clear
+from nclone_env.obs.action_outcomes import PROGRESS, SCRATCH_WORLDS, VALUES, write_outcomes
+from nclone_env.obs.free_motion import write_free_motion
+from nclone_env.obs.game_state import write_game_state
+from nclone_env.obs.locals import write_planes
+from nclone_env.obs.spec import ACTION_OUTCOME, FREE_MOTION, GAME_STATE
+from nclone_env.render.raster import all_glyphs
+from nclone_env.sim.frame import start, tick
+from nclone_env.sim.state import MOVER, NINJA_RECORD, copy_world, hash_world, mark_of
+from nclone_env.sim.store import NO_TRAIL, ROOM, WorldArrays, store_of
+from profiling.checks.web_rows import PER_SPRITE, write_rows
 
 SECTION = "nclone_env"
 """The section of the module that holds the layout."""
