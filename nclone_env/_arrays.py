@@ -9,7 +9,7 @@ A group with a missing, truncated or foreign file is removed and rebuilt; number
 Existing files are never modified: a group is written under a temporary name and then renamed, so the first of several
 concurrent writers wins and all map the same pages. A crash leaves a temporary folder, which the next process that
 writes removes. A removed file stays valid in the processes that have mapped it. If the folder cannot be written, others
-could have put files there (``jit.folder``), or the group does not fit within the limit, the arrays stay in the memory
+could have put files there (``_cache``), or the group does not fit within the limit, the arrays stay in the memory
 of the process; that is no error.
 
 The groups of all versions are in ``levels``, beside the folders of compiled kernels. ``NCLONE_ENV_LEVEL_CACHE_MB``
@@ -29,9 +29,10 @@ from typing import Any
 
 import numpy as np
 
+from nclone_env._cache import cache_root, close_to_others, distrust, is_trusted, make_private
 from nclone_env._files import UNREADABLE, open_regular, remove_temporaries_once, temporary_beside, variable
 from nclone_env.errors import ConfigError
-from nclone_env.jit import cache_root, close_to_others, distrust, is_trusted, make_private, module_digest
+from nclone_env.jit import module_digest
 
 VERSION = 3
 LIMIT_VARIABLE = "NCLONE_ENV_LEVEL_CACHE_MB"

@@ -11,9 +11,9 @@ import pytest
 
 from nclone_env import _arrays
 from nclone_env._arrays import ArrayStore
+from nclone_env._cache import make_private
 from nclone_env._files import lock_descriptor
 from nclone_env.errors import ConfigError
-from nclone_env.jit import make_private
 from nclone_env.level.compile import LEVEL_HEADER, RUN
 
 LAYOUT = {

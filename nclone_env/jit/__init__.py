@@ -14,11 +14,6 @@ from nclone_env.jit.decorators import specialised as specialised
 from nclone_env.jit.decorators import specialised_at_first as specialised_at_first
 from nclone_env.jit.dispatcher import plain_dispatcher as plain_dispatcher
 from nclone_env.jit.folder import cache_folder as cache_folder
-from nclone_env.jit.folder import cache_root as cache_root
-from nclone_env.jit.folder import close_to_others as close_to_others
-from nclone_env.jit.folder import distrust as distrust
-from nclone_env.jit.folder import is_trusted as is_trusted
-from nclone_env.jit.folder import make_private as make_private
 from nclone_env.jit.notice import NotCompiledError as NotCompiledError
 from nclone_env.jit.notice import only_compiled as only_compiled
 from nclone_env.jit.scratch import BLENDED as BLENDED

@@ -22,9 +22,9 @@ import numpy as np
 import tyro
 
 from nclone_env import _arrays
+from nclone_env._cache import cache_root
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.vector import NPlusPlusVectorEnv
-from nclone_env.jit import cache_root
 from nclone_env.level import level_library, load_levels, shared_level_set
 from profiling.measure import describe, timed
 

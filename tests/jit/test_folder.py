@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from nclone_env._cache import cache_root, distrust
 from nclone_env.errors import ConfigError
-from nclone_env.jit import cache_folder, cache_root, distrust
+from nclone_env.jit import cache_folder
 from nclone_env.jit.cache import CodeFiles
 from nclone_env.jit.folder import remove_unused_code
 from nclone_env.jit.sources import compiler_digest

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ..processes import run_copy
 
-ALLOWED = ("_faces", "_files", "_table", "_version", "env", "env.ids", "errors", "jit", "machine")
+ALLOWED = ("_cache", "_faces", "_files", "_table", "_version", "env", "env.ids", "errors", "jit", "machine")
 """The ground floor, and what importing the package imports."""
 
 

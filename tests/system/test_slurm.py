@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from nclone_env import machine
-from nclone_env.jit import cache_root
+from nclone_env._cache import cache_root
 from nclone_env.train import TrainConfig, load_checkpoint, train
 from tests.docs.pages import ROOT
 
