@@ -296,9 +296,8 @@ def trace(folder: Path, since: float, first: int) -> None:
     It had ``first`` bytes at the time ``since``, after its own imports. By them is told what the program takes while
     the modules of the profiler are imported; to trace it, too, these would take thirty times as long.
     """
-    _write(folder, TAKEN, "")
-    asked, before, taken = time.perf_counter(), _private_bytes(), 0  # taken by modules, and by searches
-    grown_by = before - first
+    own, asked = _Taken(folder), time.perf_counter()
+    rate = max(0, own.before - first) / (asked - since)
     from nclone_env.memory.explain.keepers import find_keepers
     from nclone_env.memory.explain.stats import culprits, grown_lines
     from nclone_env.memory.measure.snapshots import Budget, Garbage, TracedLog, start_tracing, table_bytes
@@ -307,35 +306,59 @@ def trace(folder: Path, since: float, first: int) -> None:
         start_tracing()
     began, log = time.perf_counter(), TracedLog(_SNAPSHOTS, Garbage().collect)
     keepers: dict[str, Keeper] = {}
+
+    def take(always: bool = False) -> int:
+        """Take a snapshot; return the bytes of all that is noted."""
+        log.take(1000 * (time.perf_counter() - began), lines=True, always=always)
+        return table_bytes() + log.nbytes + log.left
+
     for number in range(_SNAPSHOTS):
-        log.take(1000 * (time.perf_counter() - began), lines=True)
+        notes = take()
+        if not number:
+            own.end(notes, round(rate * min(asked - since, time.perf_counter() - asked)))
         steps = log.line_steps()
         grown = culprits(grown_lines(log.lines(), steps, steps[0], steps[-1]))
         is_time = number & (number - 1) == 0  # ever more seldom
         unknown = [line for line in grown if is_time and line.place not in keepers]
         if unknown:
-            _write(folder, TAKEN, "")
-            before, grown_by = _private_bytes() - table_bytes() - log.nbytes - log.left, -log.last_bytes
-        found: Sequence[Keeper] = ()
-        with suppress(Exception):  # a fault must not leave it unsaid how much was taken
-            found = find_keepers(unknown, Budget(_SEARCH_SECONDS, by_clock=False), sizes=False) if unknown else ()
-        for item in found:  # after a fork the process gets its name only when it runs
-            name = f"{item.name} in {multiprocessing.current_process().name}"
-            keepers[item.line] = replace(item, line=_with_file(item.line), name=name)
+            own.begin(notes)
+            before = log.last_bytes
+            with suppress(Exception):  # a fault must not leave it unsaid how much was taken
+                for item in find_keepers(unknown, Budget(_SEARCH_SECONDS, by_clock=False), sizes=False):
+                    name = f"{item.name} in {multiprocessing.current_process().name}"  # of a fork only now
+                    keepers[item.line] = replace(item, line=_with_file(item.line), name=name)
+            notes = take(always=True)
+            own.end(notes, log.last_bytes - before)
         if grown:  # nothing does at its end, when it frees all
             rates = {_with_file(line.place): line.rate for line in grown}
             _write(folder, ".json", json.dumps((rates, [astuple(keeper) for keeper in keepers.values()])))
-        if not number:
-            now = time.perf_counter()
-            grown_by = round(max(0, grown_by) * min(1.0, (now - asked) / (asked - since)))
-        if unknown:  # the program went on meanwhile
-            log.take(1000 * (time.perf_counter() - began), lines=True, always=True)
-            grown_by += log.last_bytes
-        notes = table_bytes() + log.nbytes + log.left
-        if unknown or not number:  # otherwise what was taken since is the program's
-            taken += _private_bytes() - notes - before - grown_by
-        _write(folder, TAKEN, str(taken + notes))
+        own.tell(notes)
         time.sleep(_INTERVAL)
+
+
+class _Taken:
+    """The bytes that the profiler takes in this process, told in a file: nothing while it takes more.
+
+    Attributes:
+        before: bytes of the process, less the profiler's notes, as it began to take more.
+    """
+
+    def __init__(self, folder: Path):
+        self._folder, self._bytes = folder, 0
+        self.begin(0)
+
+    def begin(self, notes: int) -> None:
+        """Begin to take more than the notes so far."""
+        _write(self._folder, TAKEN, "")
+        self.before = _private_bytes() - notes
+
+    def end(self, notes: int, program: int) -> None:
+        """Count what was taken since, but for the notes and what the program took meanwhile."""
+        self._bytes += _private_bytes() - notes - self.before - program
+
+    def tell(self, notes: int) -> None:
+        """Tell how much it is, the notes included."""
+        _write(self._folder, TAKEN, str(self._bytes + notes))
 
 
 def _private_bytes() -> int:
