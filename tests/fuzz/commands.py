@@ -19,7 +19,7 @@ from .target import Target
 
 _COMMANDS = (
     "levels list", "levels list L", "levels show L --output o.png --force", "levels validate L L F",
-    "levels convert L o.toml --force", "levels convert F o.map --force", "levels cache",
+    "levels convert L o.toml --force", "levels convert F o.map --force",
     "replay verify R", "replay verify R F", "replay record L --inputs 24RJ --output o.replay --force",
     "run --headless --num-envs 2 --steps 3 --levels L --observations game_state --seed 5",
     "solve L --frames 500 --output out --seed 3", "evaluate F --episodes 1", "levels generate --output o.txt --count 0",

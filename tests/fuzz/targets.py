@@ -1,9 +1,5 @@
 """All targets."""
 
-from . import arguments, calls, commands, files, submissions, tables
+from . import calls, commands, files, submissions, tables
 
-TARGETS = {
-    target.name: target
-    for module in (files, tables, arguments, commands, calls, submissions)
-    for target in module.TARGETS
-}
+TARGETS = {target.name: target for module in (files, tables, commands, calls, submissions) for target in module.TARGETS}
