@@ -6,12 +6,11 @@ import pytest
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 
-from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors, load_level, simulate
+from nclone_env import NPlusPlusEnv, NPlusPlusVectorEnv, errors, simulate
 from nclone_env.config import OBSERVATION_NAMES
 from nclone_env.env.compiled.records import OUTCOMES
 from nclone_env.env.compiled.step_arrays import level_thresholds
 from nclone_env.game import CELEBRATING, DEAD
-from tests.shared import SHARED, needs_shared
 
 from .bases import QUICK_DEATH, QUICK_WIN, RIGHT, RIGHT_INPUT, WALK, assert_same, choices, copies
 
@@ -201,23 +200,6 @@ def test_an_end_on_the_last_frame_is_no_timeout(level, state, spare):
     *_, terminated, truncated, info = env.step(RIGHT)
     assert (terminated, truncated) == (spare == 0, spare < 0)
     assert info["frames"] == last + spare
-
-
-@needs_shared
-@pytest.mark.parametrize(("trace", "level"), [("attract_001__random1", "1"), ("attract_007__random3", "7")])
-@pytest.mark.parametrize("spare", [0, -1])
-def test_recorded_victories_are_victories(trace, level, spare):
-    with np.load(SHARED / "traces" / f"{trace}.npz") as recorded:
-        inputs, states = recorded["inputs"], recorded["state"]
-    frames = 1 + int(np.argmax(states == CELEBRATING))
-    env = NPlusPlusEnv(levels=load_level(SHARED / "attract" / level), frame_skip=1, max_frames=frames + spare)
-    env.reset()
-    for code in inputs[: frames + spare]:
-        direction = 1 if code & 4 else 2 if code & 2 else 0
-        *_, terminated, truncated, info = env.step(3 * (code & 1) + direction)
-    assert info["episode_frames"] == frames + spare
-    assert (terminated, truncated) == (spare == 0, spare < 0)
-    assert info["outcome"] == ("won" if spare == 0 else "timed_out")
 
 
 def make(num_envs=64, **options):

@@ -15,7 +15,6 @@ from profiling.speed.observations import mine_field
 from ..env import peek
 from ..env.bases import WALK, corridor
 from ..naive.entity_list import listed
-from ..shared import ATTRACT, needs_shared
 from .levels import BUILT_IN, compiled, run
 
 PLACES = {feature.name: place for place, feature in enumerate(ENTITY_STATE)}
@@ -66,15 +65,6 @@ def test_every_kind_in_its_phases():
             phases.setdefault(int(kind), set()).add(float(phase))
     assert set(phases) == set(range(2, 27)) | {0, 28}
     assert sum(len(values) > 1 for values in phases.values()) >= 10
-
-
-@needs_shared
-def test_recorded_levels():
-    envs, seen = make(len(ATTRACT), ATTRACT, 48, max_frames=200), set()
-    for step, observations in enumerate(run(envs, 240)):
-        if step % 20 == 0:
-            seen |= check(envs, observations)
-    assert len(seen) > 10
 
 
 def test_hundreds_of_mines_and_equal_distances():

@@ -15,7 +15,6 @@ from nclone_env.level.routes.graph import NO_NODE, build_graphs
 from nclone_env.sim.state import world_at
 
 from ..level.routes.test_distance import Node
-from ..shared import SHARED, needs_shared
 from .levels import BUILT_IN, compiled, run
 from .test_reachability import Search, free_of, hall, rooms
 
@@ -150,14 +149,6 @@ def test_graphs_against_sets_of_nodes():
         check_features(level, envs.graphs, row)
         doors += check_doors(level, envs.graphs, row)
     assert doors >= 6
-
-
-@needs_shared
-def test_graphs_of_recorded_levels_with_doors():
-    env = NPlusPlusEnv(levels=tuple(SHARED / "attract" / name for name in ("5", "12", "19")))
-    for row, level in enumerate(env.levels):
-        check_graph(level, env.graphs, row)
-        assert check_doors(level, env.graphs, row) > 0
 
 
 def test_padding_points_nowhere():

@@ -16,7 +16,6 @@ from nclone_env.sim.state import world_at
 from ..env import peek
 from ..golden.tiles import SOLID
 from ..level.routes.decoded import lengths_of
-from ..shared import ATTRACT, needs_shared
 from .levels import BUILT_IN, compiled, run
 
 EXIT = "exit 150 80\nexit_switch 150 60"
@@ -64,16 +63,6 @@ def test_windows_of_built_in_levels(size):
             for i in range(4):
                 level = envs.levels[envs.worlds.ninjas[i]["level"]]
                 np.testing.assert_array_equal(observations["locals"][i], window(level, envs.worlds, i, size))
-
-
-@needs_shared
-def test_windows_of_recorded_levels():
-    envs = make(len(ATTRACT), ATTRACT, max_frames=90)
-    for step, observations in enumerate(run(envs, 60)):
-        if step % 20 == 0:
-            for i in range(len(ATTRACT)):
-                level = envs.levels[envs.worlds.ninjas[i]["level"]]
-                np.testing.assert_array_equal(observations["locals"][i], window(level, envs.worlds, i, 21))
 
 
 @pytest.mark.parametrize(("x", "y"), [(2, 2), (176, 98), (0, 50), (90, 250)])

@@ -24,7 +24,7 @@ from nclone_env.sim.state import world_at
 from ..env import peek
 from ..env.bases import assert_same, choices, copies
 from ..level.routes.test_distance import Node, check_field, naive_distances, naive_free
-from ..shared import SHARED, each_value, needs_shared
+from ..shared import each_value
 from .levels import BUILT_IN, compiled
 
 NAMES = [feature.name for feature in REACHABILITY]
@@ -244,18 +244,6 @@ def test_against_a_search_in_plain_python(level, different):
                 envs.worlds.entity_states[entry] = draw.integers(2)
         areas |= {round(row["reachable_area"], 3) for row in check(envs, 0, draw, 12)}
     assert len(areas) >= different
-
-
-@needs_shared
-def test_recorded_levels_with_doors_against_the_search():
-    levels = tuple(SHARED / "attract" / name for name in ("5", "12", "19"))
-    envs, draw = make(3, levels, slots=2), np.random.default_rng(1)
-    envs.reset(options={"level": [0, 1, 2]})
-    for _ in range(2):
-        for index in range(3):
-            check(envs, index, draw, 10)
-            for entry in states_of(envs, LOCKED_DOOR, index):
-                envs.worlds.entity_states[entry] = 1
 
 
 def test_doors_decide_what_can_be_reached():

@@ -14,7 +14,6 @@ from nclone_env.level.build import everything
 from nclone_env.obs.spec import GAME_STATE, observation_specs
 from nclone_env.render.compose import write_global_view, write_player_frame
 from tests.env.bases import assert_same, choices, corridor
-from tests.shared import ATTRACT, needs_shared
 
 from ..env import peek
 from .levels import BUILT_IN
@@ -73,12 +72,6 @@ def test_spaces_follow_the_table(options):
 
 def test_every_feature_keeps_its_bounds_on_the_built_in_levels():
     check_bounds(NPlusPlusVectorEnv(None, 96, levels=BUILT_IN, observations="game_state"), 1200)
-
-
-@needs_shared
-def test_every_feature_keeps_its_bounds_on_the_recorded_levels():
-    assert len(ATTRACT) >= 14
-    check_bounds(NPlusPlusVectorEnv(None, 90, levels=ATTRACT, observations="game_state"), 900)
 
 
 @pytest.mark.parametrize(("x", "y"), [(250, 250), (250, 10), (42, 140), (0, 0), (100, 20)])

@@ -64,12 +64,6 @@ def test_the_kept_worlds_are_those_of_the_solution():
         session.play(polisher.inputs[frame : frame + 1][:, None])
 
 
-def test_the_same_seed_edits_alike():
-    one, same, other = (polished(seed=seed)[0] for seed in (1, 1, 2))
-    assert one.inputs.tobytes() == same.inputs.tobytes() != other.inputs.tobytes()
-    assert one.search.tobytes() == same.search.tobytes()
-
-
 def test_edits_begin_where_they_say_and_stay_inside():
     polisher, _ = polished(frames=1000)
     length = int(polisher.search[0]["length"])

@@ -43,11 +43,6 @@ def test_a_single_environment_does_what_one_of_many_does(six, index):
     assert single_digest(env, 11 + index, actions) == six[index]
 
 
-def test_many_small_shares_change_nothing():
-    few = {"observations": "game_state", "steps": 60}
-    assert vector_digests(3, 200, num_threads=4, **few) == vector_digests(3, 200, num_threads=1, **few)
-
-
 def test_a_list_of_seeds_gives_each_environment_its_own():
     envs = NPlusPlusVectorEnv(None, 3, observations="game_state", levels=("first-steps", "jumps", "hazards"))
     by_list = [envs.reset(seed=[7, 5, 9])[1]["level"], *(envs.reset()[1]["level"] for _ in range(12))]

@@ -7,38 +7,24 @@ from nclone_env.errors import CheckpointError, ConfigError
 from nclone_env.train.config import TrainConfig
 from nclone_env.train.hooks import Hooks
 from nclone_env.train.loop import train
-from nclone_env.train.policies.checkpoint import initial_policy, initialise_policy, load_checkpoint
-from nclone_env.train.policies.network import make_policy
+from nclone_env.train.policies.checkpoint import initial_policy, load_checkpoint
 
 from ..train.runs import config
 from ..train.stub import LineWorld
 
 
-def parameters_at_the_start(tmp_path, name, **options):
+def parameters_at_the_start(tmp_path, name, shared, **options):
     """Return the parameters of a run before its first update, from its checkpoint."""
-    result = train(config(tmp_path, name=name, seed=7), Hooks(stop=lambda: True), make_envs=LineWorld, **options)
+    settings = config(tmp_path, name=name, seed=7, shared_trunk=shared)
+    result = train(settings, Hooks(stop=lambda: True), make_envs=LineWorld, **options)
     return load_checkpoint(result.checkpoint)
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_the_policy_is_taken_over_and_the_value_function_is_not(tmp_path, shared):
+def test_a_run_begins_from_it_with_new_counters_and_a_new_value_function(tmp_path, shared):
     first = train(config(tmp_path, name="first", shared_trunk=shared), make_envs=LineWorld)
-    saved = load_checkpoint(first.checkpoint)
-    settings = config(tmp_path, shared_trunk=shared, seed=7)
-    policy, fresh = (make_policy(settings, {"game_state": (30,)}, torch.Generator().manual_seed(7)) for _ in range(2))
-    initialise_policy(policy, initial_policy(settings, first.checkpoint))
-    own, new = policy.state_dict(), fresh.state_dict()
-    for name, value in saved.policy.items():
-        assert torch.equal(own[name], new[name] if name.startswith("critic") else value)
-    assert any(not torch.equal(own[name], new[name]) for name in own)
-    assert [name for name in own if name.startswith("trunk")] == [f"trunk.{n}.{p}" for n in (0, 2) for p in
-                                                                  ("weight", "bias") if shared]  # fmt: skip
-
-
-def test_a_run_begins_from_it_with_new_counters(tmp_path):
-    first = train(config(tmp_path, name="first"), make_envs=LineWorld)
-    begun = parameters_at_the_start(tmp_path, "second", init=tmp_path / "first")
-    fresh = parameters_at_the_start(tmp_path, "third")
+    begun = parameters_at_the_start(tmp_path, "second", shared, init=tmp_path / "first")
+    fresh = parameters_at_the_start(tmp_path, "third", shared)
     saved = load_checkpoint(first.checkpoint)
     assert begun.counters == {"timesteps": 0, "updates": 0, "episodes": 0}
     assert begun.optimiser["count"] == 0
@@ -46,7 +32,8 @@ def test_a_run_begins_from_it_with_new_counters(tmp_path):
     assert not len(begun.curve["values"])
     for name, value in begun.policy.items():
         assert torch.equal(value, (fresh if name.startswith("critic") else saved).policy[name])
-    assert not torch.equal(fresh.policy["trunk.0.weight"], saved.policy["trunk.0.weight"])
+    first_layer = "trunk.0.weight" if shared else "actor.0.weight"
+    assert not torch.equal(fresh.policy[first_layer], saved.policy[first_layer])
 
 
 @pytest.mark.parametrize(

@@ -79,20 +79,6 @@ def test_no_limit_of_steps(steps):
         NPlusPlusVectorEnv(num_envs=1, max_episode_steps=steps)
 
 
-# Minibatches that do not divide the rollout
-
-SIZES = {(7, 3, 4): "1, 3, 7, 21", (4, 4, 3): "1, 2, 4, 8, 16", (1, 13, 2): "1, 13", (5, 5, 10): "1, 5, 25"}
-
-
-@pytest.mark.parametrize("numbers", SIZES)
-def test_divisors_are_named(numbers, capsys):
-    pytest.importorskip("torch")
-    envs, steps, minibatches = map(str, numbers)
-    words = ["--num-envs", envs, "--num-steps", steps, "--num-minibatches", minibatches]
-    assert main(["train", *words, "--total-timesteps", "500"]) == 2
-    assert f"got {minibatches}; choose one of {SIZES[numbers]}\n" in capsys.readouterr().err
-
-
 # A package in a zip file
 
 ZIPPED = """

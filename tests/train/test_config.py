@@ -77,7 +77,10 @@ def test_names_from_before_are_known():
         ({"num_envs": 0}, "num_envs: expected a whole number from 1 to 1048576, got 0"),
         ({"clip_coef": 0.0}, "clip_coef: expected a number from 1e-06 to 1, got 0.0"),
         ({"stop_at_success": 95}, "stop_at_success: expected a number from 0 to 1, got 95"),
-        ({"num_minibatches": 3}, "num_minibatches: expected a divisor of num_envs . num_steps = 16384, got 3"),
+        (
+            {"num_envs": 7, "num_steps": 3},
+            "num_minibatches: expected a divisor of num_envs . num_steps = 21, got 8; choose one of 1, 3, 7, 21$",
+        ),
         ({"levels": (1,)}, "levels: expected text, got 1"),
         ({"observations": ("game",)}, "observations: expected one of 'game_state'"),
         ({"name": "a/b"}, "name: expected a folder name without separators, neither . nor .., got 'a/b'"),

@@ -8,7 +8,7 @@ import pytest
 
 from nclone_env.cli.levels import list_levels, validate_levels
 from nclone_env.errors import LevelFormatError, UnknownLevelError
-from nclone_env.level import LevelRef, load_level, load_levels, read_map, resolve, write_map, write_pack
+from nclone_env.level import LevelRef, load_level, load_levels, resolve, write_map, write_pack
 from nclone_env.level.formats import pack_text
 from nclone_env.level.formats.pack_text import LAYOUTS, Pack, is_pack
 from nclone_env.level.formats.reader import LevelFile
@@ -387,12 +387,3 @@ def test_validate_names_every_level(pack, capsys):
     assert f"error: {pack}#3: no exit" in out
     assert out.endswith("4 levels, 2 with errors\n")
     assert validate_levels((f"{pack}#1",)) == 0
-
-
-@needs_shared
-def test_the_packs_of_the_game():
-    paths = sorted((SHARED / "maps").glob("*.txt"))
-    levels = [raw for path in paths for raw in read_pack(path.read_bytes(), str(path))]
-    assert len(levels) == 970
-    for raw in levels:
-        assert read_map(write_map(raw)).digest == raw.digest

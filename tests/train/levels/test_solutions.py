@@ -42,13 +42,6 @@ def test_solutions_of_recordings_and_known_ones(tmp_path):
         run_starts(EnvironmentConfig(levels=LEVELS[1:], max_frames=400), [file], Planner())
 
 
-def test_known_solutions_also_serve_mirror_images():
-    levels = playable_levels(EnvironmentConfig(levels=LEVELS, mirrored=True))
-    known = known_solutions()
-    assert set(find(levels, ["known"], 400, Planner())) == set(levels.names)
-    assert set(find(levels, ["known"], len(known[LEVELS[0]]), Planner())) == {LEVELS[0], f"{LEVELS[0]} mirrored"}
-
-
 def test_equal_levels_share_their_solutions(tmp_path):
     hop, minefield = load_levels(LEVELS)
     twins = [hop.name, f"{hop.name} (2)", "copy"]
