@@ -44,25 +44,6 @@ def test_summaries_are_the_beginnings_of_docstrings():
     assert disagreeing(changed, functions) == ["play", "solve"]
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        place
-        for command in COMMANDS.values()
-        for place in (command.values() if isinstance(command, dict) else (command,))
-    ],
-)
-def test_every_command_has_its_function(place):
-    assert load(place).__doc__
-
-
-def test_shells_with_completion(capsys):  # those of bash and zsh: tests/docs
-    with pytest.raises(SystemExit) as end:
-        main(["--tyro-print-completion", "fish"])
-    assert end.value.code in (None, 0)
-    assert "total-timesteps" in capsys.readouterr().out
-
-
 def test_patterns_are_replaced_where_files_match(tmp_path, monkeypatch):
     """Shells of Windows pass them on."""
     monkeypatch.chdir(tmp_path)
