@@ -13,7 +13,7 @@ from tyro.conf import Positional
 from nclone_env.cli.arguments import read_whole_number
 from nclone_env.cli.output import check_folder, claim
 from nclone_env.cli.progress import StatusLine, StopRequest, say, stop_on_signals
-from nclone_env.errors import ConfigError, check_integer, optional_module, shortened
+from nclone_env.errors import ConfigError, check_integer, shortened
 from nclone_env.jobs import Row, Shard, Solving, run
 from nclone_env.machine import available_cores, default_workers
 from nclone_env.plan import MEMORY, MOST_FRAMES, Solution, compile_kernels
@@ -34,7 +34,6 @@ def solve_levels(
     smooth: float | None = None,
     output: Path = Path("solutions"),
     shard: str | None = None,
-    video: bool = False,
     force: bool = False,
 ) -> int:
     """Search for the best inputs that complete levels; record each solution, replayed and verified.
@@ -57,7 +56,6 @@ def solve_levels(
         output: folder for the recordings and for solutions.jsonl, the rows of the table.
         shard: part I/N of the levels, such as 1/4, for one of N processes: results go to a journal in the output
             folder, a restarted shard goes on with it, and 'merge' joins those of all.
-        video: also export each solution as an MP4 video.
         force: replace the rows of the same levels in the table, and their recordings; those of other levels stay.
     """
     _check_budget(threads, hold, frames, seconds)
@@ -67,9 +65,10 @@ def solve_levels(
     part = Shard.of(shard)
     if force and part:
         raise ConfigError("force: expected it without --shard, whose results are in a journal; leave it out")
-    _check_results(objective, smooth, video)
+    if smooth is not None and (objective != "time" or not 0 <= smooth <= 1):
+        raise ConfigError(f"smooth: expected a share from 0 to 1, with --objective time, got {smooth} with {objective}")
     table = _Table()
-    job = Solving(levels, times, counts, objective, seed, hold, smooth, video, partial(table.watch, objective))
+    job = Solving(levels, times, counts, objective, seed, hold, smooth, partial(table.watch, objective))
     numbers = job.numbers(part)
     check_folder("output", output)
     output.mkdir(parents=True, exist_ok=True)
@@ -96,14 +95,6 @@ def _check_budget(threads: int | None, hold: int, frames: int | None, seconds: f
         raise ConfigError(f"hold: expected at most {MOST_FRAMES:,} frames, got {hold:,}")
     if seconds is not None and not seconds > 0:
         raise ConfigError(f"seconds: expected a number above 0, got {seconds}")
-
-
-def _check_results(objective: str, smooth: float | None, video: bool) -> None:
-    """Check that solutions can be treated as asked: now, not after the search."""
-    if smooth is not None and (objective != "time" or not 0 <= smooth <= 1):
-        raise ConfigError(f"smooth: expected a share from 0 to 1, with --objective time, got {smooth} with {objective}")
-    if video:
-        optional_module("imageio_ffmpeg", "video")
 
 
 def _budget_of(seconds: float | None, frames: int | None, ladder: str | None) -> tuple[Any, Any]:

@@ -7,20 +7,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypedDict
 
-from nclone_env._files import open_regular, unless_it_fails, write_file
+from nclone_env._files import open_regular, write_file
 from nclone_env._processes import never
 from nclone_env.errors import ConfigError, LevelFormatError, UnsupportedLevelError
-from nclone_env.game import CELEBRATING, FRAMES_PER_SECOND
+from nclone_env.game import CELEBRATING
 from nclone_env.jobs.job import LevelJob
 from nclone_env.jobs.shard import file_name
 from nclone_env.level import Level
 from nclone_env.plan import Solution, smooth, solve
-from nclone_env.replay import Recording, recording_name, write_recording, write_video
+from nclone_env.replay import Recording, recording_name, write_recording
 
-TABLE, _VIDEO = "solutions.jsonl", ".mp4"
+TABLE = "solutions.jsonl"
 _MOST_BYTES = 1 << 28  # of a table
 _INTERVAL = 1.0  # seconds from one table to the next: it grows with the levels
 _FACTS = ("completed", "frames", "seconds", "simulated", "stage", "gold", "gold_total", "score", "won")
@@ -49,8 +48,6 @@ class Row:
     """Frames won by each stage after the first solution."""
     recording: str | None = None
     """File of the solution in the output folder."""
-    video: str | None = None
-    """File of its video."""
     error: str | None = None
     """Why there was no search."""
 
@@ -73,7 +70,6 @@ class Solving(LevelJob):
         seed: of the random choices.
         hold: inputs change only in frames that are multiples of it.
         smooth: share by which a recording may be longer than the solution, to change its inputs less often.
-        video: also write each solution as an MP4 file.
         watch: returns more arguments of :func:`nclone_env.plan.solve` for number and name of a level.
     """
 
@@ -83,7 +79,6 @@ class Solving(LevelJob):
     seed: int = 0
     hold: int = 1
     smooth: float | None = None
-    video: bool = False
     watch: Callable[[int, str], Mapping[str, Any]] | None = field(default=None, compare=False)
     result = Searched
 
@@ -96,7 +91,7 @@ class Solving(LevelJob):
             return partial(_failed, ref.name, str(error))
         watched = self.watch(number, level.name) if self.watch else {}
         options = {"objective": self.objective, "seed": self.seed, "hold": self.hold, **watched}
-        return partial(_search, number, level, self.smooth, self.video, self._budgets, options)
+        return partial(_search, number, level, self.smooth, self._budgets, options)
 
     @property
     def _budgets(self) -> Sequence[tuple[float, float]]:
@@ -116,10 +111,9 @@ class Solving(LevelJob):
         """
         rows_before(output, set() if force else {ref.name for ref in self.refs})
         for number, ref in enumerate(() if force else self.refs):
-            recording = output / recording_name(number, ref.name)
-            for path in (recording, *([recording.with_suffix(_VIDEO)] if self.video else ())):
-                if path.exists():
-                    raise ConfigError(f"output: {path} already exists; --force replaces it, or name another folder")
+            path = output / recording_name(number, ref.name)
+            if path.exists():
+                raise ConfigError(f"output: {path} already exists; --force replaces it, or name another folder")
 
     def write(self, output: Path, results: Iterable[Mapping[str, Any]]) -> None:
         """Write recordings as they come, and the table; rows of other levels that are there stay.
@@ -172,12 +166,11 @@ def _write_table(output: Path, rows: Sequence[Mapping[str, Any]], before: Sequen
 
 
 def _remove_replaced(output: Path, row: Row, before: Sequence[Mapping[str, Any]]) -> None:
-    """Remove recording and video of the row that a new one of the same level replaces, if it has others."""
+    """Remove the recording of the row that a new one of the same level replaces, if it has another."""
     for old in before:
-        if old["level"] == row.level:
-            for name in {str(old.get("recording") or ""), str(old.get("video") or "")} - {"", row.recording, row.video}:
-                if Path(name).name == name:
-                    (output / name).unlink(missing_ok=True)
+        name = str(old.get("recording") or "")
+        if old["level"] == row.level and name not in ("", row.recording) and Path(name).name == name:
+            (output / name).unlink(missing_ok=True)
 
 
 def _failed(name: str, error: str) -> dict[str, Any]:
@@ -188,7 +181,6 @@ def _search(
     number: int,
     level: Level,
     slack: float | None,
-    video: bool,
     budgets: Sequence[tuple[float, float]],
     options: Mapping[str, Any],
 ) -> dict[str, Any] | None:
@@ -207,24 +199,15 @@ def _search(
     facts: dict[str, Any] = {name: getattr(found, name) for name in _FACTS}
     files: dict[str, bytes] = {}
     if found.completed:
-        facts["gold"], files = _recorded(number, level, found, options["seed"], video)
-    facts |= zip(("recording", "video"), files)
+        facts["recording"] = recording_name(number, level.name)
+        facts["gold"], files[facts["recording"]] = _recorded(level, found, options["seed"])
     return {"row": vars(Row(level.name, **facts)), "files": files}
 
 
-def _recorded(number: int, level: Level, found: Solution, seed: int, video: bool) -> tuple[int, dict[str, bytes]]:
-    """Return the gold of a solution; and its recording, verified, with its video if asked for."""
+def _recorded(level: Level, found: Solution, seed: int) -> tuple[int, bytes]:
+    """Return the gold of a solution, and the file of its recording, verified."""
     recording = Recording.of(level, found.inputs, {"level": level.name}, seed)
     verdict = recording.verify()
     if not verdict.agrees or verdict.state != CELEBRATING:
         raise RuntimeError(f"solve: the solution of {level.name} is not reproduced: {verdict.reason}")
-    name = recording_name(number, level.name)
-    files = {name: write_recording(recording)}
-    if video:
-        with unless_it_fails(f"the video of {level.name}"), TemporaryDirectory() as folder:
-            from nclone_env.replay import recording_pictures  # OpenCV is only needed to draw
-
-            path = Path(folder) / f"{Path(name).stem}{_VIDEO}"
-            write_video(recording_pictures(recording), path, FRAMES_PER_SECOND)
-            files[path.name] = path.read_bytes()
-    return verdict.gold, files
+    return verdict.gold, write_recording(recording)

@@ -3,9 +3,6 @@
 import json
 import os
 import signal
-from itertools import islice
-
-import pytest
 
 from nclone_env.cli import solve as solve_module
 from nclone_env.cli.app import main
@@ -13,7 +10,6 @@ from nclone_env.jobs import solving
 from nclone_env.level.build import build_room
 from nclone_env.level.formats.map_bytes import write_map
 from nclone_env.replay.recording import load_recording
-from nclone_env.replay.watch import recording_pictures
 
 from ..shared import contents
 
@@ -82,16 +78,6 @@ def test_a_ladder_gives_more_only_to_what_is_not_completed(folder):
     assert rows_in(folder / "timed")[0]["completed"]
 
 
-def test_a_video_of_the_solution_is_written_on_request(folder, monkeypatch):
-    pytest.importorskip("imageio_ffmpeg")
-    few = lambda recording: islice(recording_pictures(recording), 8)  # noqa: E731
-    monkeypatch.setattr("nclone_env.replay.recording_pictures", few)
-    assert run("first-steps/06-hop", "--frames", 20_000, "--output", ".", "--video") == 0
-    (row,) = rows_in(folder)
-    assert row["video"] == "000-first-steps-06-hop.mp4"
-    assert (folder / row["video"]).stat().st_size > 1000
-
-
 def test_levels_that_cannot_be_searched_are_named(folder, capsys):
     (folder / "nowhere").write_bytes(write_map(build_room().raw))
     assert run("nowhere", "first-steps/06-hop", "--frames", 20_000, "--output", ".") == 1
@@ -135,11 +121,10 @@ def test_another_level_is_added_and_only_the_same_one_refused(folder, capsys):
     assert contents(folder / "a") == before
 
 
-@pytest.mark.parametrize(("name", "options"), [("replay", ()), ("mp4", ("--video",))])
-def test_a_file_of_a_user_with_the_name_of_a_recording_is_kept(name, options, folder, capsys):
-    mine = folder / f"000-first-steps-01-walk.{name}"
+def test_a_file_of_a_user_with_the_name_of_a_recording_is_kept(folder, capsys):
+    mine = folder / "000-first-steps-01-walk.replay"
     mine.write_text("mine")
-    assert run("first-steps/01-walk", "--frames", 20_000, "--output", ".", *options) == 2
+    assert run("first-steps/01-walk", "--frames", 20_000, "--output", ".") == 2
     assert f"{mine.name} already exists; --force replaces it, or name another folder" in capsys.readouterr().err
     assert mine.read_text() == "mine"
 

@@ -72,7 +72,6 @@ TRUSTED = {
     "nclone_env.cli.watch._is_policy": "the first bytes of a file, which are compared",
     "nclone_env.cli.watch._replayed": "bytes that load_any_recording reads",
     "nclone_env.jobs.shard.as_json": "a header that it has just written",
-    "nclone_env.jobs.solving._recorded": "bytes of a file that it has just written",
     "nclone_env.jobs.evaluating._arrays": "arrays of episodes, which are played again before they are submitted",
 }
 """Parsers without a target: what they read instead of foreign data, by the beginning of their name."""

@@ -140,10 +140,7 @@ def calls(tmp_path: Path) -> Mapping[str, tuple[Callable[..., Any], dict[str, An
         "Shard": (jobs.Shard, {"number": 1, "count": 2}),
         "Shard.of": (jobs.Shard.of, {"text": "1/2"}),
         "Generating": (jobs.Generating, {"count": 3, "first": 0, "families": "rooms", **of_generator}),
-        "Solving": (
-            jobs.Solving,
-            {"levels": WALK, "seconds": None, "frames": 3, "seed": 0, "hold": 1, "smooth": None, "video": False},
-        ),
+        "Solving": (jobs.Solving, {"levels": WALK, "seconds": None, "frames": 3, "seed": 0, "hold": 1, "smooth": None}),
         "Validating": (jobs.Validating, {"levels": WALK}),
         "Showing": (jobs.Showing, {"levels": WALK, "recordings": (), "title": "a"}),
         "Evaluating": (
