@@ -68,12 +68,6 @@ def test_the_space_is_a_box_that_contains_what_comes(name):
         assert envs.step(np.full(3, 2))[0] in envs.observation_space
 
 
-def test_the_first_id_is_as_it_always_was():
-    env = gymnasium.make(ENVIRONMENT_ID)
-    assert env.unwrapped.config == EnvironmentConfig()
-    assert list(env.observation_space) == ["game_state", "global_view", "player_frame"]
-
-
 def test_every_built_in_set_has_an_id():
     names = {name: "".join(part.capitalize() for part in name.split("-")) for name in level_sets()}
     for levels, title in names.items():

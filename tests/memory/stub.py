@@ -32,8 +32,6 @@ class StubTarget(Target):
     """4 KB pages outside of all allocators kept for good at every step."""
     leak_every: int = 1
     """Steps between two leaks."""
-    jump_at: int = -1
-    """Step at which 1,000,000 bytes are taken once and kept."""
     touch_late: bool = False
     """Write a part of an owned array at every step, so that its pages are committed one by one."""
 
@@ -68,8 +66,6 @@ class StubSubject:
                 pages = mmap.mmap(-1, 4096 * target.leak_pages, _PRIVATE)
                 pages.write(b"x" * len(pages))
                 self._mapped.append(pages)
-        if self.steps == target.jump_at:
-            self._leaked.append(bytes(1_000_000))
         if target.touch_late:
             self._late[self.steps % 2000] = 1
 

@@ -179,27 +179,6 @@ def test_a_reduced_picture_is_the_average_of_the_full_one(scale, size):
     assert abs(part - seen).max() <= 3.0
 
 
-@pytest.mark.parametrize("sizes", PRESETS[1:], ids=str)
-def test_presets_show_the_part_of_the_world_that_128_does(sizes):
-    """On any ground, at any place, with the ninja at a corner of both pixel grids; no beams.
-
-    What is left: movers, at full size in whole pixels, here at the nearest quarter; and the ground below smooth edges.
-    """
-    levels, worlds = random_scene(seed=4, count=12)
-    levels = levels._replace(header=levels.header.copy())
-    levels.header["run_count"] = 0
-    worlds.ninjas["x"], worlds.ninjas["y"] = (np.round(worlds.ninjas[axis] / 32) * 32 for axis in ("x", "y"))
-    small, large = pictures_of(levels, sizes), pictures_of(levels)
-    side = sizes.player_frame_size
-    for index in range(12):
-        frame = frame_of(levels, worlds, index, small, side)
-        full = frame_of(levels, worlds, index, large, 128)
-        error = frame - averaged(full, (128 / side, 128 / side), (side, side))
-        assert abs(error.mean()) < 0.5
-        assert abs(error).mean() < 2.5
-        assert np.quantile(abs(error), 0.99) < 45
-
-
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_far_outside_everything_is_solid_but_the_ninja(sizes):
     levels, views = make_levels((NO_TILES, ["gold 60 30"])), set()

@@ -200,14 +200,6 @@ def test_a_chain_of_tuples_is_found():
     assert keeper_of(line)[0].endswith(".kept")
 
 
-def test_what_a_line_makes_now_has_no_keeper():
-    for number in range(100):
-        line = line_after()
-        last = float(number)
-    assert last == 99.0
-    assert find_keepers([grown(line)], ample()) == ()
-
-
 ASKED = []
 
 

@@ -1,13 +1,11 @@
 """Evaluation on held-out levels during training: what is measured, and that training does not notice."""
 
 import csv
-import io
 import shutil
 
 import pytest
 import torch
 
-from nclone_env.cli.progress import TrainingProgress
 from nclone_env.config import EnvironmentConfig
 from nclone_env.env.threads import Workers
 from nclone_env.errors import ConfigError
@@ -163,18 +161,6 @@ def test_rows_without_an_evaluation_leave_its_cells_empty(tmp_path):
     table = list(csv.DictReader((tmp_path / "run" / "learning_curve.csv").open()))
     assert [row["held_out_success"] == "" for row in table] == [True, False, True, False]
     assert all(0 <= float(row["held_out_any"]) <= 1 for row in table[1::2])
-
-
-def test_the_progress_line_keeps_the_latest_evaluation():
-    stream = io.StringIO()
-    progress = TrainingProgress(100, stream, interval=0.0)
-    row = dict.fromkeys(("timesteps", "steps_per_second", "episodes", "success_rate", "min_success_rate"), 1.0)
-    row |= {"mean_return": 1.0, "kilobytes_per_environment": 1.0}
-    for evaluated in ({}, {"held_out_success": 0.25, "held_out_any": 0.5}, {}):
-        progress({**row, **evaluated})
-    lines = stream.getvalue().splitlines()
-    assert ["held out 25.0% (any 50.0%)" in line for line in lines] == [False, True, True]
-    assert "held out" not in lines[0]
 
 
 @pytest.mark.usefixtures("at_once")
