@@ -16,7 +16,6 @@ from nclone_env.level.formats.pack_text import write_pack
 from nclone_env.level.formats.text import format_text
 from nclone_env.level.level import RawLevel
 from nclone_env.render.picture import WORLD
-from nclone_env.replay.text import BAR_HEIGHT
 from nclone_env.sim import trajectory
 
 RECORDS = [(0, 10, 10, 0, 0), (3, 50, 50, 0, 0), (4, 60, 60, 0, 0), (2, 70, 70, 0, 0)]
@@ -126,16 +125,16 @@ def test_the_name_of_a_picture_needs_no_quotes(name, number, file, tmp_path, mon
     assert shlex.quote(f"{name}#{number}.png") != f"{name}#{number}.png"
 
 
-def test_show_crops_and_writes_the_title(tmp_path):
+def test_show_crops(tmp_path):
     cv2 = pytest.importorskip("cv2")
     tiles = np.ones((23, 42), np.uint8)
     tiles[1:12, 1:12] = 0
     path, picture, shapes = tmp_path / "corner.map", tmp_path / "p.png", []
     path.write_bytes(write_map(RawLevel(tiles, np.array(RECORDS, np.uint8), title="corner")))
-    for options in ({"crop": False}, {}, {"title": True}):
+    for options in ({"crop": False}, {}):
         assert show_level(str(path), picture, force=True, **options) == 0
         shapes.append(cv2.imread(str(picture)).shape)
-    assert shapes == [(600, 1056, 3), (600, 600, 3), (600 + BAR_HEIGHT, 600, 3)]
+    assert shapes == [(600, 1056, 3), (600, 600, 3)]
 
 
 @pytest.mark.parametrize(("seconds_a_piece", "speed"), [(0.0032, "9,375"), (0.0001, None)])
