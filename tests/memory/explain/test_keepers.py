@@ -563,12 +563,10 @@ def test_of_many_objects_of_one_class_that_know_a_table_the_class_is_named():
     [
         ("a0 a0 a0 a0 a0", "a", 0),
         ("a0 - - - -", "", 0),
-        ("a0 - b0 - -", "", 0),
         ("a0 b0 b0 - -", "b", 1),
         ("a0 b0 b0 b0 -", "b", 0),
         ("a0 a0 a0 b2 b2", "a", 0),
         ("a0 a0 b2 b2 b2", "", 0),
-        ("a1 a1 a1 - -", "a", 1),
         ("a2 a2 a2 a2 a2", "a", 2),
         ("a0 int int int int", "a", 1),  # texts in what leads there are found one level later, or no more
         ("a0 a0 - int int", "a", 1),
