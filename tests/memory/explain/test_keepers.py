@@ -354,7 +354,7 @@ def test_what_a_context_keeps_is_found_beside_another_variable(in_one_slot):
 
 
 def handlers(search):
-    logger = logging.getLogger("nclone_env.keepers")
+    logger = logging.Logger("of this call")
     for _ in range(500):
         logger.addHandler(logging.NullHandler())
     return search()
@@ -410,7 +410,6 @@ def test_the_keeper_is_what_holds_survivors_of_all_ages(work, name, kind):
             work(lambda sizes=sizes: answers.extend(find_keepers([line], ample(), include, sizes=sizes)))
             freeze_heap()  # in all objects of this process those made now would be too young
     finally:
-        logging.getLogger("nclone_env.keepers").handlers.clear()
         for item in [item for item in weakref.finalize._registry if isinstance(item.peek()[0], Plain)]:
             item.detach()
     found, growing = answers
