@@ -323,6 +323,6 @@ def test_memory_that_is_reserved_at_once_and_written_bit_by_bit_is_no_growth(kin
 
 
 def test_an_array_whose_block_is_not_found_is_growth(folder):
-    """Negative control, in a process of its own: a large one may give back as much as is written."""
+    """Negative control, in a process of its own: one that has freed as much makes the array of written memory."""
     Path("control.py").write_text(CONTROL)
     assert run_copy(folder / "control.py")[0].split()[-1] == "growing"

@@ -131,7 +131,8 @@ def test_blocks_of_the_c_library_are_found_among_other_mappings():
     """Those of one list of mappings may be neighbours, in any order."""
     arrays, regions = [], []
     for number in range(1, 5):
-        arrays.append(np.empty((32 << 20) + number * PAGE, np.uint8))
+        # Larger than what a process has freed, of which the allocator would make them.
+        arrays.append(np.empty((1 << 28) + number * PAGE, np.uint8))
         regions.append(mmap.mmap(-1, (number << 20), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
         regions[-1][::PAGE] = bytes([1]) * (number << 8)
     blocks = set(process.reserved_blocks())
