@@ -695,7 +695,7 @@ class CudaDevice:
 
 
 class Recorder:
-    """A device that runs nothing, and keeps the arguments of each program, as samples of their types."""
+    """A device that runs nothing, and keeps the arguments of each program: to compile without a GPU."""
 
     place = "meta"
 
@@ -719,7 +719,7 @@ def arguments_of(observations: Sequence[str]) -> dict[str, tuple[Any, ...]]:
 
 
 def compile_programs() -> None:
-    """Compile the programs of environments with ``game_state``, without a GPU, and keep their code."""
+    """Compile the programs of training with ``game_state``, without a GPU, and keep their code."""
     for name, arguments in arguments_of(("game_state",)).items():
         kept_ptx(name, PROGRAMS[name], mapped(arguments, sample))
 

@@ -194,14 +194,15 @@ class DevicePPO:
 
     def memory(self) -> MemoryNode:
         """Return the bytes of optimiser and results, and of everything on the device but what an update frees."""
-        tensors = self._mean, self._square, self._gradient, self._totals, self._rates, self._number, self._moments
+        state = self._mean, self._square, self._gradient, self._totals, self._number
+        numbers = self._rates, self._moments, self._own_rates, self._own_moments
         host = {"rates": self._host_rates, "results": self._results, "number": self._host_number}
         return MemoryNode(
             "update",
             children=(
                 self.optimiser.memory(),
                 array_group("host", host, shared=True),
-                MemoryNode("optimiser on the device", sum(tensor.nbytes for tensor in tensors), shared=True),
+                MemoryNode("optimiser on the device", sum(tensor.nbytes for tensor in state + numbers), shared=True),
                 MemoryNode("order on the device", self._order.nbytes + self._own_steps.nbytes),
             ),
         )
